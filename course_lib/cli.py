@@ -1,0 +1,57 @@
+"""The console command `course`: one thin function a command.
+
+Each command imports what it needs when it runs, so that `course --help` answers at once, calls the library,
+and turns the library's own errors into one line of words and exit status 1. What a command *does* lives in the
+module that it names, never here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from course_lib import __version__
+
+app = typer.Typer(
+    name="course",
+    help="From Attention to BERT: build the book, run its experiments, release and check its assignments.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"course {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+) -> None:
+    """From Attention to BERT: build the book, run its experiments, release and check its assignments."""
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON, for a program to read.")] = False,
+) -> None:
+    """Examine this machine: each thing the course needs is OK, or you are told what to do."""
+    from course_lib.doctor import examine, render, to_json
+
+    findings = examine()
+    if as_json:
+        typer.echo(to_json(findings))
+    else:
+        render(findings)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(code=1)
+
+
+if __name__ == "__main__":
+    app()
