@@ -7,11 +7,10 @@ module that it names, never here.
 
 from __future__ import annotations
 
+from importlib.metadata import version as installed_version
 from typing import Annotated
 
 import typer
-
-from course_lib import __version__
 
 app = typer.Typer(
     name="course",
@@ -23,7 +22,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"course {__version__}")
+        typer.echo(f"course {installed_version('course_lib')}")
         raise typer.Exit
 
 
