@@ -1,0 +1,84 @@
+# Two commands: `make book` and `make test`. Each makes .venv first where it is missing or out of date, with plain pip and
+# the exact versions in constraints.txt. Everything but that installation works without a network.
+#
+#   PYTHON=/path/to/python3.11   the interpreter that makes .venv (default: the first of python3.11, python3.12, ... >= 3.11)
+#   PYTEST_ARGS="-m 'not slow'"  more arguments for pytest
+#   WORKERS=4                    processes that pytest uses (default 2)
+#   PIP_EXTRA_INDEX_URL=...      pip's own settings apply, e.g. to choose the CPU build of torch: see book/setup.md
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help book test lint site serve setup clean distclean
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+READY := $(VENV)/.ready
+PYTHON ?=
+PYTEST_ARGS ?=
+WORKERS ?= 2
+
+# Nothing that is built or tested here reaches for the network behind your back, or for a window on a screen.
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+export MPLBACKEND ?= agg
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+book: setup ## Build the whole site, executing every chapter, into _build/html
+	$(BIN)/course release
+	$(BIN)/course build
+
+# One thread in each of the worker processes: more of them than cores only wait for one another.
+test: lint site ## Check everything that CI checks; ends with pytest's closing line
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+
+lint: setup ## Check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The tests that open the site need it built. The exercises are not released anew here: a test compares the
+# committed ones with what the sources give, and a fresh release would hide the difference.
+site: setup
+	$(BIN)/course build
+
+serve: book ## Build the site and serve it on this machine
+	$(BIN)/course serve
+
+setup: $(READY) ## Make .venv with the pinned set (book and test do this themselves)
+
+# Repeated only when a pin or a requirement changes. An environment left half-made by an interrupted run is made anew.
+$(READY): pyproject.toml constraints.txt
+	@$(find_python)
+	$(PIP) install --constraint constraints.txt pip setuptools
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(PIP) check
+	@touch $@
+
+define find_python
+if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+  chosen=""; \
+  for candidate in $(if $(PYTHON),"$(PYTHON)",python3.11 python3.12 python3.13 python3); do \
+    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then chosen="$$candidate"; break; fi; \
+  done; \
+  if [ -z "$$chosen" ]; then \
+    echo "No Python 3.11 or newer found$(if $(PYTHON), at PYTHON=$(PYTHON)). Install Python 3.11," \
+         "or say where it is: make PYTHON=/path/to/python3.11" >&2; exit 1; \
+  fi; \
+  if ! "$$chosen" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+    echo "$$chosen has no venv module. On Debian and Ubuntu: apt-get install python3-venv; then run make again." >&2; exit 1; \
+  fi; \
+  echo "$$chosen -m venv $(VENV)"; \
+  "$$chosen" -m venv --clear $(VENV); \
+fi
+endef
+
+clean: ## Remove what was built; keep .venv
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache
+
+distclean: clean ## Remove .venv too
+	rm -rf $(VENV) course_lib.egg-info
