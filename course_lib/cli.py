@@ -52,5 +52,22 @@ def doctor(
         raise typer.Exit(code=1)
 
 
+@app.command()
+def release(
+    names: Annotated[list[str] | None, typer.Argument(help="Assignments to release; all in solutions/ if left out.")] = None,
+    database: Annotated[bool, typer.Option(help="Record the assignment in gradebook.db, which autograding needs.")] = True,
+) -> None:
+    """Turn solutions/NAME/NAME.py into the student's notebook exercises/NAME/NAME.ipynb."""
+    from course_lib.grading.release import assignments, release as release_assignment
+    from course_lib.grading.source import AssignmentError
+
+    try:
+        for name in names or assignments():
+            typer.echo(f"released {release_assignment(name, database=database)}")
+    except AssignmentError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+
+
 if __name__ == "__main__":
     app()

@@ -1,0 +1,1 @@
+"""Releasing, checking and grading assignments."""

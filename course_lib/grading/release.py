@@ -1,0 +1,68 @@
+"""Release an assignment: solutions/<name>/<name>.py -> exercises/<name>/<name>.ipynb.
+
+jupytext reads the source, nbgrader's own ``generate_assignment`` takes out solutions and hidden tests, and what comes out is
+searched for anything that should not have. Only then does it replace the release that is there.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
+from course_lib.grading.source import AssignmentError, read_source, write_notebook
+
+CONFIG = "nbgrader_config.py"
+
+
+def assignments(root: Path = Path()) -> list[str]:
+    """Name every assignment that has a source, in alphabetical order."""
+    return sorted(path.parent.name for path in (root / "solutions").glob("*/*.py") if path.stem == path.parent.name)
+
+
+def build_source(name: str, root: Path = Path()) -> Path:
+    """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader commands read."""
+    source = root / "solutions" / name / f"{name}.py"
+    notebook = read_source(source)
+    path = source.with_suffix(".ipynb")
+    write_notebook(notebook, path)
+    return path
+
+
+def release(name: str, root: Path = Path(), database: bool = True) -> Path:
+    """Generate the student's notebook, and put it in ``exercises/`` if nothing leaks.
+
+    Args:
+        name: the assignment, e.g. ``attention``.
+        root: the repository's root, where ``nbgrader_config.py`` stands.
+        database: also record the assignment in the gradebook, which autograding needs.
+
+    Returns:
+        The path of the released notebook.
+
+    Raises:
+        AssignmentError: the source is not fit to be released; nothing has been changed in ``exercises/``.
+
+    Chapter: seq2seq-attention
+    """
+    build_source(name, root)
+    with tempfile.TemporaryDirectory() as scratch:
+        config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
+        config.CourseDirectory.root = str(root.resolve())
+        config.CourseDirectory.release_directory = scratch
+        config.CourseDirectory.assignment_id = name
+        if not database:
+            config.SaveCells.enabled = False
+            config.GenerateAssignment.no_database = True
+        result = NbGraderAPI(CourseDirectory(config=config), config=config).generate_assignment(name, force=True)
+        if not result["success"]:
+            raise AssignmentError(f"nbgrader could not generate {name}:\n{result.get('log') or result.get('error')}")
+        staged = Path(scratch) / name
+        released = root / "exercises" / name
+        if released.exists():
+            shutil.rmtree(released)
+        shutil.copytree(staged, released)
+    return released / f"{name}.ipynb"

@@ -1,0 +1,100 @@
+"""From an assignment's source to the notebook that nbgrader reads.
+
+``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes ``solutions/<name>/<name>.ipynb`` (a build product).
+The steps are pure functions of the text, so the same source gives the same bytes on every machine:
+points in prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, and cells
+get ids that depend on nothing but their place. Releasing, that is taking solutions out, is :mod:`course_lib.grading.release`.
+"""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
+SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
+
+
+class AssignmentError(Exception):
+    """An assignment's source or release is not as it must be; the message lists what to mend."""
+
+
+def points_of(notebook: NotebookNode, part: str) -> float:
+    """Sum the points of one part.
+
+    Args:
+        notebook: the assignment, with nbgrader's metadata.
+        part: the start of its cells' ``grade_id`` (``part`` itself or ``part-...``), or ``total``.
+
+    Returns:
+        The points, as nbgrader's metadata states them.
+
+    Raises:
+        AssignmentError: no graded cell belongs to that part.
+
+    Chapter: seq2seq-attention
+
+    >>> cell = nbformat.v4.new_code_cell(metadata={"nbgrader": {"grade": True, "grade_id": "beam-best", "points": 3}})
+    >>> points_of(nbformat.v4.new_notebook(cells=[cell]), "beam")
+    3
+    """
+    points = [
+        cell.metadata.nbgrader.points
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+        and (part == "total" or (cell.metadata.nbgrader.grade_id + "-").startswith(part + "-"))
+    ]
+    if not points:
+        raise AssignmentError(f"{{points:{part}}}: no graded cell has a grade_id that starts with {part}-")
+    return sum(points)
+
+
+def read_source(path: Path) -> NotebookNode:
+    """Read a py:percent source as the notebook that it stands for, placeholders filled in.
+
+    Args:
+        path: ``solutions/<name>/<name>.py``.
+
+    Returns:
+        A notebook with solutions and hidden tests still in it, no outputs, and ids that depend on the source alone.
+
+    Raises:
+        AssignmentError: the file is missing, or a placeholder names what does not exist.
+
+    Chapter: seq2seq-attention
+
+    >>> read_source(Path("solutions/none/none.py"))
+    Traceback (most recent call last):
+    ...
+    course_lib.grading.source.AssignmentError: solutions/none/none.py does not exist; ...
+    """
+    if not path.is_file():
+        raise AssignmentError(f"{path} does not exist; an assignment's source is solutions/<name>/<name>.py")
+    notebook = jupytext.read(path, fmt="py:percent")
+    notebook.metadata.pop("jupytext", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = cell.metadata.get("nbgrader", {}).get("grade_id", f"text-{number:03d}")
+        if cell.cell_type == "markdown":
+            cell.source = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", cell.source)
+        else:
+            cell.source = SOURCE.sub(lambda match: _library_source(match[1], match[2]), cell.source)
+    return notebook
+
+
+def _library_source(module: str, name: str) -> str:
+    """The text of a library function, so that a notebook shows the one the library uses and cannot drift from it."""
+    try:
+        return inspect.getsource(getattr(importlib.import_module(module), name)).rstrip()
+    except (ImportError, AttributeError) as error:
+        raise AssignmentError(f"{{source:{module}.{name}}}: {error}") from error
+
+
+def write_notebook(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook the way nbgrader's exporter does, so that bytes compare."""
+    nbformat.validate(notebook)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
