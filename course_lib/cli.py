@@ -41,7 +41,8 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON, for a program to read.")] = False,
 ) -> None:
     """Examine this machine: each thing the course needs is OK, or you are told what to do."""
-    from course_lib.doctor import examine, render, to_json
+    from course_lib.doctor import examine
+    from course_lib.findings import render, to_json
 
     findings = examine()
     if as_json:

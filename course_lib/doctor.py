@@ -8,19 +8,18 @@ torch, jupyter or nbgrader before the check that needs it runs, so that the doct
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
 import psutil
 from packaging.requirements import Requirement
-from rich.console import Console
+
+from course_lib.findings import Finding
 
 GIB = 2**30
 MEMORY_NEEDED_GIB = 4.0  # a chapter's kernel, with torch and one model in training, beside a browser
@@ -31,37 +30,6 @@ KERNEL_SECONDS = 60
 KERNEL_QUESTION = "import sys, course_lib; print(sys.prefix)"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What one check found.
-
-    Args:
-        name: the thing that was examined.
-        ok: whether it is as the course needs it.
-        found: what this machine has.
-        remedy: what to do; empty where all is well.
-
-    Raises:
-        ValueError: if a finding that is not OK says no remedy, or one that is OK says one.
-
-    Example:
-        >>> Finding("disk", ok=False, found="0.1 GiB free", remedy="Free 2 GiB.").remedy
-        'Free 2 GiB.'
-    """
-
-    name: str
-    ok: bool
-    found: str
-    remedy: str = ""
-
-    def __post_init__(self) -> None:
-        if self.ok == bool(self.remedy):
-            raise ValueError(
-                f"finding {self.name!r} has ok={self.ok} and remedy={self.remedy!r}; "
-                "a finding has a remedy exactly when it is not ok"
-            )
-
-
 def _install(extra: str = "") -> str:
     return f"Run: python -m pip install -c constraints.txt -e '.{f'[{extra}]' if extra else ''}'"
 
@@ -69,18 +37,25 @@ def _install(extra: str = "") -> str:
 def requirement(package: str) -> Requirement:
     """Return what course_lib's own metadata requires of a package, in any extra.
 
-    Args:
-        package: the name of a distribution, e.g. "torch".
+    Parameters
+    ----------
+    package
+        The name of a distribution, e.g. "torch".
 
-    Returns:
+    Returns
+    -------
+    Requirement
         The requirement, with its range of versions.
 
-    Raises:
-        LookupError: if course_lib does not depend on the package.
+    Raises
+    ------
+    LookupError
+        If course_lib does not depend on the package.
 
-    Example:
-        >>> requirement("nbgrader").specifier.contains("0.9.6")
-        True
+    Examples
+    --------
+    >>> requirement("nbgrader").specifier.contains("0.9.6")
+    True
     """
     for line in metadata.requires("course_lib") or []:
         candidate = Requirement(line)
@@ -92,15 +67,20 @@ def requirement(package: str) -> Requirement:
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """Check that Python is new enough.
 
-    Args:
-        version: major and minor version; by default the running interpreter's.
+    Parameters
+    ----------
+    version
+        Major and minor version; by default the running interpreter's.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Example:
-        >>> check_python((3, 10)).ok
-        False
+    Examples
+    --------
+    >>> check_python((3, 10)).ok
+    False
     """
     found = f"{version[0]}.{version[1]} in {sys.prefix}"
     if version >= (3, 11):
@@ -111,20 +91,29 @@ def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
 def check_version(name: str, package: str, extra: str = "") -> Finding:
     """Check that a package is installed, imports, and has a version in the range that course_lib requires.
 
-    Args:
-        name: the name of the finding.
-        package: the name of the distribution and of its module.
-        extra: the extra of course_lib that brings the package; empty where every installation has it.
+    Parameters
+    ----------
+    name
+        The name of the finding.
+    package
+        The name of the distribution and of its module.
+    extra
+        The extra of course_lib that brings the package; empty where every installation has it.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Raises:
-        LookupError: if course_lib does not depend on the package.
+    Raises
+    ------
+    LookupError
+        If course_lib does not depend on the package.
 
-    Example:
-        >>> check_version("numbers", "numpy").ok
-        True
+    Examples
+    --------
+    >>> check_version("numbers", "numpy").ok
+    True
     """
     wanted = requirement(package)
     try:
@@ -142,12 +131,15 @@ def check_version(name: str, package: str, extra: str = "") -> Finding:
 def check_torch() -> Finding:
     """Check that torch is installed in a version that the course runs on.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Example:
-        >>> check_torch().ok
-        True
+    Examples
+    --------
+    >>> check_torch().ok
+    True
     """
     return check_version("torch", "torch")
 
@@ -155,12 +147,15 @@ def check_torch() -> Finding:
 def check_device() -> Finding:
     """Check that the device which every chapter would use computes a product of two matrices.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding. A machine without an accelerator is well: every chapter is written for a CPU.
 
-    Example:
-        >>> check_device().name
-        'device'
+    Examples
+    --------
+    >>> check_device().name
+    'device'
     """
     without = "Set COURSE_DEVICE=cpu to do without it." if "COURSE_DEVICE" not in os.environ else "Unset COURSE_DEVICE."
     try:
@@ -184,15 +179,20 @@ def check_device() -> Finding:
 def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
     """Check that enough memory is free for a chapter's kernel.
 
-    Args:
-        needed_gib: the memory needed, in GiB.
+    Parameters
+    ----------
+    needed_gib
+        The memory needed, in GiB.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Example:
-        >>> check_memory(needed_gib=0.0).ok
-        True
+    Examples
+    --------
+    >>> check_memory(needed_gib=0.0).ok
+    True
     """
     memory = psutil.virtual_memory()
     found = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
@@ -204,15 +204,20 @@ def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
 def check_kernel(name: str = "python3") -> Finding:
     """Check that Jupyter starts the kernel of the notebooks, and that it runs in this environment.
 
-    Args:
-        name: the name of a kernel that Jupyter knows.
+    Parameters
+    ----------
+    name
+        The name of a kernel that Jupyter knows.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Example:
-        >>> check_kernel("no-such-kernel").found
-        'Jupyter knows no kernel called no-such-kernel'
+    Examples
+    --------
+    >>> check_kernel("no-such-kernel").found
+    'Jupyter knows no kernel called no-such-kernel'
     """
     register = f"Run: {sys.executable} -m ipykernel install --sys-prefix --name {name}"
     try:
@@ -252,15 +257,20 @@ def check_kernel(name: str = "python3") -> Finding:
 def check_nbgrader(root: Path | None = None) -> Finding:
     """Check that nbgrader is installed in the version the course is written for, and that its settings load.
 
-    Args:
-        root: the folder that holds nbgrader_config.py; by default the working folder, where nbgrader looks.
+    Parameters
+    ----------
+    root
+        The folder that holds nbgrader_config.py; by default the working folder, where nbgrader looks.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Example:
-        >>> check_nbgrader(Path("no-such-folder")).ok
-        False
+    Examples
+    --------
+    >>> check_nbgrader(Path("no-such-folder")).ok
+    False
     """
     installed = check_version("nbgrader", "nbgrader", extra="grading")
     if not installed.ok:
@@ -283,19 +293,27 @@ def check_nbgrader(root: Path | None = None) -> Finding:
 def check_disk(folder: Path | None = None, needed_gib: float = DISK_NEEDED_GIB) -> Finding:
     """Check that enough disk is free where the site is built.
 
-    Args:
-        folder: a folder on the disk in question; by default the working folder.
-        needed_gib: the space needed, in GiB.
+    Parameters
+    ----------
+    folder
+        A folder on the disk in question; by default the working folder.
+    needed_gib
+        The space needed, in GiB.
 
-    Returns:
+    Returns
+    -------
+    Finding
         The finding.
 
-    Raises:
-        FileNotFoundError: if the folder does not exist.
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist.
 
-    Example:
-        >>> check_disk(needed_gib=0.0).ok
-        True
+    Examples
+    --------
+    >>> check_disk(needed_gib=0.0).ok
+    True
     """
     folder = folder or Path.cwd()
     free = shutil.disk_usage(folder).free
@@ -319,52 +337,19 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 def examine(checks: Iterable[Callable[[], Finding]] = CHECKS) -> list[Finding]:
     """Run the checks, in order.
 
-    Args:
-        checks: functions without arguments that each return a finding.
+    Parameters
+    ----------
+    checks
+        Functions without arguments that each return a finding.
 
-    Returns:
+    Returns
+    -------
+    list of Finding
         One finding for each check.
 
-    Example:
-        >>> [finding.name for finding in examine([check_python, check_torch])]
-        ['python', 'torch']
+    Examples
+    --------
+    >>> [finding.name for finding in examine([check_python, check_torch])]
+    ['python', 'torch']
     """
     return [check() for check in checks]
-
-
-def to_json(findings: Iterable[Finding]) -> str:
-    """Write findings as JSON.
-
-    Args:
-        findings: the findings.
-
-    Returns:
-        A JSON object with `ok` (all are) and `findings`, a list with the fields of each.
-
-    Example:
-        >>> json.loads(to_json([Finding("python", True, "3.11")]))["ok"]
-        True
-    """
-    listed = [asdict(finding) for finding in findings]
-    return json.dumps({"ok": all(finding["ok"] for finding in listed), "findings": listed}, indent=2)
-
-
-def render(findings: Iterable[Finding], console: Console | None = None) -> None:
-    """Print findings for a person to read: a line each, with the remedy under what is not OK.
-
-    Args:
-        findings: the findings.
-        console: where to print; by default standard output.
-
-    Example:
-        >>> render([Finding("disk", False, "0.1 GiB free", "Free 2 GiB.")], Console(width=60, color_system=None))
-        disk      NO  0.1 GiB free
-                      -> Free 2 GiB.
-    """
-    console = console or Console()
-    for finding in findings:
-        verdict = "[green]OK[/green]" if finding.ok else "[red]NO[/red]"
-        console.print(f"{finding.name:<9} {verdict}  ", end="")
-        console.print(finding.found, markup=False, highlight=False, soft_wrap=True)
-        if finding.remedy:
-            console.print(f"{'':<14}-> {finding.remedy}", markup=False, highlight=False, soft_wrap=True)
