@@ -9,7 +9,8 @@ Dimension letters, everywhere in this module::
     H  heads                         A  hidden units of the additive score
 
 Masks are boolean, and True means "may attend". What this module does not do: no dropout on weights, and no learned
-projections of query, key and value (chapter 2).
+projections of query, key and value (chapter 2). The file is longer than 400 lines because two thirds of it are
+docstrings with worked examples; the code alone is a page and a half.
 """
 
 import math

@@ -24,8 +24,6 @@ from course_lib.attention import AdditiveScore, BilinearScore, DotScore, attend,
 
 __all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq", "Seq2SeqConfig"]
 
-Attention = Literal["dot", "bilinear", "additive"]
-
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:
@@ -40,7 +38,8 @@ class Seq2SeqConfig:
     hidden_dim
         Features D of the decoder's state and of an encoder state; even, since the encoder's two directions share it.
     attention
-        The score that compares a decoder state with an encoder state; None for no attention.
+        The score that compares a decoder state with an encoder state: "dot", "bilinear" or "additive"; None for no
+        attention.
     dropout
         Share of features set to zero in training, on embeddings and before the output layer.
 
@@ -63,7 +62,7 @@ class Seq2SeqConfig:
     target_vocab: int
     embedding_dim: int = 128
     hidden_dim: int = 128
-    attention: Attention | None = "dot"
+    attention: str | None = "dot"
     dropout: float = 0.0
 
     def __post_init__(self) -> None:

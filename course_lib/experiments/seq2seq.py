@@ -1,0 +1,317 @@
+"""Chapter 1's experiment: the same encoder-decoder with attention and without, on generated or on real sentence pairs.
+
+`run` trains one model for each seed and each kind of attention and scores it; `RECIPES` holds the sizes for each data
+set. The chapter calls these functions live; ``course experiment seq2seq`` calls them and records what they return.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from course_lib import data
+from course_lib.decoding import Hypothesis, beam_search, greedy
+from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
+from course_lib.metrics import alignment_error_rate, alignment_from_weights, bleu, exact_match
+from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
+from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the outcome of one run, but the seed.
+
+    Parameters
+    ----------
+    data
+        Name of the data set; it needs columns ``en`` and ``fr``.
+    tokenizer
+        "word" or "bpe".
+    vocab_size
+        Upper limit on each side's vocabulary.
+    embedding_dim, hidden_dim, dropout
+        As in `Seq2SeqConfig`.
+    batch_size
+        Sentence pairs in a batch.
+    training
+        Steps, learning rate and the rest.
+    beam_size, length_penalty
+        Of the beam search that writes the scored translations; a beam of 1 is greedy.
+    max_length
+        Longest translation, in units of the target's vocabulary.
+    length_bins
+        Upper edges, in source words, of the groups that are scored apart.
+    test_size
+        Number of test pairs that are scored; None for all.
+    """
+
+    data: str
+    tokenizer: str = "word"
+    vocab_size: int = 6000
+    embedding_dim: int = 128
+    hidden_dim: int = 128
+    dropout: float = 0.0
+    batch_size: int = 64
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(steps=300))
+    beam_size: int = 1
+    length_penalty: float = 0.6
+    max_length: int = 80
+    length_bins: tuple[int, ...] = (10, 20, 30, 40, 50, 60)
+    test_size: int | None = None
+
+
+@dataclass
+class Corpus:
+    """A data set ready for training: the text, its ids, and the two tokenizers that lead from one to the other."""
+
+    text: dict[str, dict[str, list]]
+    pairs: dict[str, list[Pair]]
+    tokenizers: tuple[Tokenizer, Tokenizer]
+
+    def decode(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
+        """Turn hypotheses into French text."""
+        return self.tokenizers[1].decode_batch([hypothesis.tokens for hypothesis in hypotheses])
+
+
+def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
+    """Load the recipe's data and encode it; the tokenizers see the training split alone.
+
+    Parameters
+    ----------
+    recipe
+        Names the data and the tokenizer.
+    source
+        Where the data comes from, as in `course_lib.data.load`.
+
+    Returns
+    -------
+    Corpus
+        Splits ``train``, ``validation`` and ``test``.
+    """
+    dataset = data.load(recipe.data, source)
+    text = {split: {name: rows[name] for name in rows.column_names} for split, rows in dataset.items()}
+    text = {split: {name: list(column) for name, column in columns.items()} for split, columns in text.items()}
+    if recipe.test_size is not None:
+        text["test"] = {name: column[: recipe.test_size] for name, column in text["test"].items()}
+    tokenizers = (
+        train_tokenizer(text["train"]["en"], recipe.tokenizer, recipe.vocab_size),
+        train_tokenizer(text["train"]["fr"], recipe.tokenizer, recipe.vocab_size),
+    )
+    pairs = {split: encode_pairs(columns["en"], columns["fr"], tokenizers) for split, columns in text.items()}
+    return Corpus(text, pairs, tokenizers)
+
+
+def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Seq2Seq:
+    """Make an untrained model; with the same seed, "dot" and None start from the very same weights."""
+    set_seed(seed)
+    source_vocab, target_vocab = (tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers)
+    config = Seq2SeqConfig(
+        source_vocab, target_vocab, recipe.embedding_dim, recipe.hidden_dim, attention, recipe.dropout
+    )
+    return Seq2Seq(config).to(device())
+
+
+def loss_sum(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the summed cross-entropy of a batch, in nats, and the number of target words, `<eos>` included."""
+    logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
+    labels = batch["labels"]
+    loss = F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=PAD, reduction="sum")
+    return loss, (labels != PAD).sum()
+
+
+def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module], dict[str, float]]:
+    """Return a function that measures a model's loss on the validation split, in nats per target word."""
+    chunks = [collate(chunk) for _, chunk in _by_length(corpus.pairs["validation"], 4 * recipe.batch_size)]
+
+    @torch.no_grad()
+    def evaluate(model: nn.Module) -> dict[str, float]:
+        sums = [loss_sum(model, {name: tensor.to(device()) for name, tensor in chunk.items()}) for chunk in chunks]
+        total, count = (torch.stack(parts).sum().item() for parts in zip(*sums, strict=True))
+        return {"loss": total / count}
+
+    return evaluate
+
+
+def fit(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> tuple[Seq2Seq, History]:
+    """Train one model by teacher forcing.
+
+    Parameters
+    ----------
+    recipe, corpus
+        What is trained on what.
+    attention
+        As in `Seq2SeqConfig`.
+    seed
+        Decides the first weights, the order of batches and dropout.
+
+    Returns
+    -------
+    tuple of Seq2Seq and History
+        The model, and its losses.
+    """
+    model = build(recipe, corpus, attention, seed)
+
+    def epoch_batches(epoch: int) -> Iterator[dict[str, Tensor]]:
+        return batches(
+            corpus.pairs["train"],
+            recipe.batch_size,
+            seed=seed,
+            epoch=epoch,
+            length=lambda pair: len(pair.source) + len(pair.target),
+            collate=collate,
+        )
+
+    evaluate = perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
+    history = train(model, epoch_batches, loss_sum, recipe.training, evaluate)
+    return model, history
+
+
+def _by_length(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int], list[Pair]]]:
+    """Yield the pairs with their places, sorted by length so that little is padding."""
+    order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].source))
+    for start in range(0, len(order), size):
+        places = order[start : start + size]
+        yield places, [pairs[place] for place in places]
+
+
+@torch.no_grad()
+def translate(
+    model: Seq2Seq, pairs: Sequence[Pair], beam_size: int = 1, length_penalty: float = 0.6, max_length: int = 80
+) -> list[Hypothesis]:
+    """Translate the source side of each pair: greedily if `beam_size` is 1, else with beam search.
+
+    Returns
+    -------
+    list of Hypothesis
+        The best translation of each pair, in the order given.
+    """
+    model.eval()
+    found: dict[int, Hypothesis] = {}
+    for places, chunk in _by_length(pairs, 256 // beam_size + 1):
+        batch = collate(chunk)
+        state = model.start(batch["source_ids"].to(device()), batch["source_lengths"].to(device()))
+        if beam_size == 1:
+            best = greedy(model.step, state, len(chunk), BOS, EOS, max_length)
+        else:
+            beams = beam_search(model.step, state, len(chunk), BOS, EOS, max_length, beam_size, length_penalty)
+            best = [beam[0] for beam in beams]
+        found.update(zip(places, best, strict=True))
+    return [found[place] for place in range(len(pairs))]
+
+
+@torch.no_grad()
+def attention_weights(model: Seq2Seq, pairs: Sequence[Pair]) -> list[Tensor]:
+    """Return for each pair the weights with which its own target was written: target words (rows) by source words.
+
+    The target is given (teacher forcing), so that its words are those of the gold alignment; the row of `<eos>` is left
+    out.
+    """
+    model.eval()
+    found: dict[int, Tensor] = {}
+    for places, chunk in _by_length(pairs, 256):
+        batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
+        _, weights = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
+        if weights is None:
+            raise ValueError("this model has no attention, so there are no weights; build it with attention='dot'")
+        for place, pair, table in zip(places, chunk, weights, strict=True):
+            found[place] = table[: len(pair.target), : len(pair.source)].cpu()
+    return [found[place] for place in range(len(pairs))]
+
+
+def alignment_scores(model: Seq2Seq, corpus: Corpus, seed: int) -> dict[str, float]:
+    """Return the alignment error rate on the test split: of the model's weights, and of the same weights shuffled.
+
+    Shuffled means that each sentence's rows keep their weights but lose their source words: a control with the same
+    sharpness and no knowledge of position.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    weights = attention_weights(model, corpus.pairs["test"])
+    gold = [{(s, t) for s, t in links} for links in corpus.text["test"]["alignment"]]
+    shuffled = [table[:, torch.randperm(table.shape[1], generator=generator)] for table in weights]
+    return {
+        "model": alignment_error_rate([alignment_from_weights(table) for table in weights], gold),
+        "shuffled": alignment_error_rate([alignment_from_weights(table) for table in shuffled], gold),
+    }
+
+
+def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Score translations: corpus BLEU from 0 to 100, and the share that equal their reference exactly."""
+    return {"bleu": bleu(texts, references), "exact_match": exact_match(texts, references)}
+
+
+def quality_by_length(texts: Sequence[str], corpus: Corpus, edges: Sequence[int]) -> list[dict[str, float]]:
+    """Score the test translations apart for each group of source lengths.
+
+    Parameters
+    ----------
+    texts
+        Translations of the test split, in order.
+    corpus
+        Holds the references.
+    edges
+        Upper edge of each group, in source words; a group without a sentence is left out.
+
+    Returns
+    -------
+    list of dict
+        ``longest``, ``pairs`` and the scores of each group.
+    """
+    lengths = [len(sentence.split()) for sentence in corpus.text["test"]["en"]]
+    references = corpus.text["test"]["fr"]
+    rows, lower = [], 0
+    for upper in edges:
+        places = [place for place, length in enumerate(lengths) if lower < length <= upper]
+        if places:
+            scores = quality([texts[place] for place in places], [references[place] for place in places])
+            rows.append({"longest": upper, "pairs": len(places), **scores})
+        lower = upper
+    return rows
+
+
+@dataclass
+class Trained:
+    """One trained model with its scores on the test split."""
+
+    attention: str | None
+    seed: int
+    model: Seq2Seq
+    history: History
+    texts: list[str]
+    scores: dict[str, float]
+    by_length: list[dict[str, float]]
+    seconds: float
+
+    def summary(self) -> dict:
+        """Return the figures alone, ready for JSON."""
+        return {
+            "attention": self.attention,
+            "seed": self.seed,
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "scores": self.scores,
+            "by_length": self.by_length,
+            "training": self.history.to_dict(),
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def train_and_score(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Trained:
+    """Train one model and score it on the test split.
+
+    Returns
+    -------
+    Trained
+        Test BLEU, exact match, both by length, and the wall-clock seconds that training took.
+    """
+    started = time.perf_counter()
+    model, history = fit(recipe, corpus, attention, seed)
+    seconds = time.perf_counter() - started
+    hypotheses = translate(model, corpus.pairs["test"], recipe.beam_size, recipe.length_penalty, recipe.max_length)
+    texts = corpus.decode(hypotheses)
+    scores = quality(texts, corpus.text["test"]["fr"])
+    return Trained(
+        attention, seed, model, history, texts, scores, quality_by_length(texts, corpus, recipe.length_bins), seconds
+    )
