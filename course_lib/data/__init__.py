@@ -1,0 +1,9 @@
+"""The data of the course: :func:`load` is the one way in.
+
+Chapter: seq2seq-attention
+"""
+
+from course_lib.data.catalogue import DATASETS, DataSet
+from course_lib.data.loading import find, load
+
+__all__ = ["DATASETS", "DataSet", "find", "load"]

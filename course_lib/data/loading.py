@@ -1,0 +1,148 @@
+"""One way in to every data set of the course: :func:`load`."""
+
+import difflib
+import logging
+import os
+import sys
+from pathlib import Path
+
+from datasets import Dataset, DatasetDict, Features, load_dataset
+
+from course_lib.data.catalogue import DATASETS, DataSet, make_embedded
+
+
+class _StdoutHandler(logging.StreamHandler):
+    """Writes to whatever sys.stdout is now: notebooks and tests replace it after this module is imported."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stdout
+        super().emit(record)
+
+
+# stdout, not stderr: in a notebook the source of the data is a result, not a warning.
+# To silence: logging.getLogger("course_lib.data").setLevel("WARNING")
+log = logging.getLogger("course_lib.data")
+log.addHandler(_StdoutHandler())
+log.propagate = False
+log.setLevel(logging.INFO)
+
+
+def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict:
+    """Load a data set by name, with the same columns whatever its source, and say which source was used.
+
+    Args:
+        name: a name that `course data list` shows, e.g. "translation".
+        source: "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or a folder that holds
+            <name>/<split>.parquet. None takes the environment variable COURSE_DATA, or "embedded" where it is unset.
+
+    Returns:
+        the splits, each with the columns that the data card lists. Never another source than the one asked for.
+
+    Raises:
+        KeyError: if no data set has this name.
+        ValueError: if the source does not have this data set, or a file lacks a column or holds another type.
+        FileNotFoundError: if the folder or one of its files does not exist.
+
+    Chapter: seq2seq-attention
+
+    >>> pairs = load("translation", source="embedded")
+    translation: embedded, generated on this machine (20,000 train, 1,000 validation, 1,000 test)
+    >>> sorted(pairs["train"].features)
+    ['alignment', 'en', 'fr']
+    """
+    entry = find(name)
+    chosen, why = (source, "") if source is not None else _default_source()
+    if str(chosen) == "embedded":
+        data, where = _from_embedded(entry, why), "embedded, generated on this machine"
+    elif str(chosen) == "hub":
+        data, where = _from_hub(entry), f"hub, {entry.hub.path if entry.hub else ''}"
+    else:
+        folder = Path(chosen).expanduser()
+        data, where = _from_folder(entry, folder, why), f"folder, {folder / entry.name}"
+    counts = ", ".join(f"{len(rows):,} {split}" for split, rows in data.items())
+    log.info("%s: %s%s (%s)", entry.name, where, why, counts)
+    return data
+
+
+def find(name: str) -> DataSet:
+    """Return the row of the catalogue with this name.
+
+    Args:
+        name: the name of a data set.
+
+    Returns:
+        its row.
+
+    Raises:
+        KeyError: if there is none; the message names the known ones and the closest.
+
+    >>> find("translation").splits
+    ('train', 'validation', 'test')
+    """
+    if name in DATASETS:
+        return DATASETS[name]
+    close = difflib.get_close_matches(str(name), DATASETS, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise KeyError(f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}")
+
+
+def _default_source() -> tuple[str, str]:
+    value = os.environ.get("COURSE_DATA", "")
+    return (value, " (set by COURSE_DATA)") if value else ("embedded", "")
+
+
+def _from_embedded(entry: DataSet, why: str) -> DatasetDict:
+    if entry.embedded is None:
+        raise ValueError(
+            f"{entry.name} is not embedded{why}: it comes from {' or '.join(entry.sources)}. {entry.get_it}"
+        )
+    return make_embedded(entry)
+
+
+def _from_hub(entry: DataSet) -> DatasetDict:
+    if entry.hub is None:
+        raise ValueError(f"{entry.name} has no copy on the hub: it comes from {' or '.join(entry.sources)}")
+    wanted = entry.hub.columns
+    splits = {}
+    for split in entry.splits:
+        # Streaming with chosen columns reads only those columns of the remote parquet files: no images.
+        stream = load_dataset(
+            entry.hub.path, split=entry.hub.splits[split], columns=list(wanted.values()), streaming=True
+        )
+        rows: dict[str, list[str]] = {ours: [] for ours in wanted}
+        for row in stream:
+            for ours, theirs in wanted.items():
+                rows[ours].append(row[theirs])
+        splits[split] = Dataset.from_dict(rows)
+    return DatasetDict({split: _checked(entry, rows, entry.hub.path) for split, rows in splits.items()})
+
+
+def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"source {str(folder)!r}{why} is neither 'embedded' nor 'hub' nor a folder that exists; "
+            f"{entry.name} comes from {' or '.join(entry.sources)}"
+        )
+    splits = {}
+    for split in entry.splits:
+        file = folder / entry.name / f"{split}.parquet"
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"{file} does not exist; a folder holds {entry.name}/<split>.parquet. {entry.get_it}"
+            )
+        splits[split] = _checked(entry, Dataset.from_parquet(str(file)), str(file))
+    return DatasetDict(splits)
+
+
+def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
+    """Keep the columns of the card, in its order and types; refuse rows that lack one."""
+    found = rows.features
+    optional = {c: t for c, t in (entry.optional_features or {}).items() if c in found}
+    wanted = Features({**entry.features, **optional})
+    for column in entry.features:
+        if column not in found:
+            raise ValueError(
+                f"{where} has no column {column!r}; {entry.name} needs {', '.join(entry.features)}; "
+                f"found {', '.join(found) or 'none'}"
+            )
+    return rows.select_columns(list(wanted)).cast(wanted)

@@ -1,0 +1,199 @@
+"""How the course scores: BLEU, exact match, alignment error rate, and an interval over seeds.
+
+BLEU is sacrebleu's, because a BLEU that one computes oneself cannot be compared with anyone's.
+
+    B  sentences   S  source words   T  target words
+
+Chapter: seq2seq-attention
+"""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import sacrebleu
+from jaxtyping import Float
+from scipy.stats import t as student
+from torch import Tensor
+
+Links = Collection[tuple[int, int]]
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> float:
+    """Return corpus BLEU as sacrebleu computes it (Papineni et al. 2002; Post 2018).
+
+    Args:
+        hypotheses: B translations, plain text.
+        references: B reference translations, one each.
+        tokenize: sacrebleu's tokeniser; "13a" is its default, "none" for text that is already tokenised.
+
+    Returns:
+        BLEU from 0 to 100.
+
+    Raises:
+        ValueError: if there is nothing to score or the two lists differ in length.
+
+    Chapter: seq2seq-attention
+
+    >>> round(bleu(["the cat sat on the old mat"], ["the cat sat on the red mat"]), 1)
+    64.3
+    """
+    _check_pairs(hypotheses, references, "hypotheses", "references")
+    return float(sacrebleu.corpus_bleu(list(hypotheses), [list(references)], tokenize=tokenize).score)
+
+
+def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Return the fraction of hypotheses that equal their reference word for word.
+
+    Args:
+        hypotheses: B translations; white space around and between words does not count.
+        references: B reference translations.
+
+    Returns:
+        a fraction from 0 to 1.
+
+    Raises:
+        ValueError: if there is nothing to score or the two lists differ in length.
+
+    Chapter: seq2seq-attention
+
+    >>> exact_match(["je suis étudiant", "le chat"], ["je suis étudiant", "un chat"])
+    0.5
+    """
+    _check_pairs(hypotheses, references, "hypotheses", "references")
+    return sum(h.split() == r.split() for h, r in zip(hypotheses, references, strict=True)) / len(hypotheses)
+
+
+def alignment_error_rate(
+    predicted: Iterable[Links], sure: Iterable[Links], possible: Iterable[Links] | None = None
+) -> float:
+    """Return the alignment error rate over a corpus: 1 - (|A∩S| + |A∩P|) / (|A| + |S|) (Och and Ney 2003, section 4.1).
+
+    Args:
+        predicted: A, the links (source position, target position) of each sentence.
+        sure: S, the gold links that must be found.
+        possible: P, the gold links that may be found; it contains S. None takes P = S, and the rate is 1 - F1.
+
+    Returns:
+        a rate from 0 (all links right) to 1 (none).
+
+    Raises:
+        ValueError: if the numbers of sentences differ, a sure link is not a possible one, or there is no link at all.
+
+    Chapter: seq2seq-attention
+
+    >>> alignment_error_rate([{(0, 0), (1, 1), (2, 2)}], [{(0, 0), (1, 2)}], [{(0, 0), (1, 2), (1, 1)}])
+    0.4
+    """
+    links, sures = [set(a) for a in predicted], [set(s) for s in sure]
+    possibles = sures if possible is None else [set(p) for p in possible]
+    if not len(links) == len(sures) == len(possibles):
+        raise ValueError(
+            f"predicted has {len(links)} sentences, sure {len(sures)}, possible {len(possibles)}; give one set for each"
+        )
+    for i, (must, may) in enumerate(zip(sures, possibles, strict=True)):
+        if not must <= may:
+            raise ValueError(f"sentence {i}: sure links {sorted(must - may)} are not among the possible ones")
+    total = sum(len(a) + len(s) for a, s in zip(links, sures, strict=True))
+    if total == 0:
+        raise ValueError("no links, predicted or sure: the rate is undefined; give at least one sentence with a link")
+    found = sum(len(a & s) + len(a & p) for a, s, p in zip(links, sures, possibles, strict=True))
+    return 1 - found / total
+
+
+def alignment_from_weights(
+    weights: Float[Tensor, "T S"], source_length: int | None = None, target_length: int | None = None
+) -> set[tuple[int, int]]:
+    """Read an alignment off attention weights: each target word is linked to the source word it attends to most.
+
+    Args:
+        weights: one row of attention weights for each target word; rows need not be normalised.
+        source_length, target_length: number of real words, where the matrix is padded; None takes all.
+
+    Returns:
+        one link (source position, target position) for each target word. Of equal weights the first wins.
+
+    Raises:
+        ValueError: if a length is not between 1 and the matrix's, or a weight is not a number.
+
+    Chapter: seq2seq-attention
+
+    >>> import torch
+    >>> sorted(alignment_from_weights(torch.tensor([[0.1, 0.9], [0.7, 0.3]])))
+    [(0, 1), (1, 0)]
+    """
+    rows, columns = weights.shape
+    source_length = columns if source_length is None else source_length
+    target_length = rows if target_length is None else target_length
+    for name, length, most in (("source_length", source_length, columns), ("target_length", target_length, rows)):
+        if not 1 <= length <= most:
+            raise ValueError(
+                f"{name} is {length}; the weights are [{rows} target, {columns} source]: choose 1 to {most}"
+            )
+    real = weights[:target_length, :source_length]
+    if real.isnan().any():
+        raise ValueError("weights hold NaN; a softmax over a row with every position masked gives that")
+    return {(int(s), t) for t, s in enumerate(real.argmax(dim=1))}
+
+
+class Interval(NamedTuple):
+    """A mean and the half width of its interval: the interval is mean - half_width to mean + half_width."""
+
+    mean: float
+    half_width: float
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Return the mean over seeds and the half width of its 95% Student t interval.
+
+    Three seeds say little: the t distribution with 2 degrees of freedom makes the interval 2.2 times as wide as the
+    normal one would be, and that is the honest width.
+
+    Args:
+        values: one figure for each seed, at least 2.
+
+    Returns:
+        mean and half width t(0.975, n - 1) · s / sqrt(n), in the unit of the values; s has n - 1 in its denominator.
+
+    Raises:
+        ValueError: if there are fewer than 2 values: one run has no interval.
+
+    Chapter: seq2seq-attention
+
+    >>> interval = mean_interval([0.90, 0.94, 0.95])
+    >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"
+    '0.930 ± 0.066'
+    """
+    n = len(values)
+    if n < 2:
+        raise ValueError(f"{n} value: an interval needs at least 2 seeds; 3 is the course's minimum")
+    mean = math.fsum(values) / n
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return Interval(mean, student_t(n - 1) * deviation / math.sqrt(n))
+
+
+def student_t(degrees_of_freedom: int) -> float:
+    """Return the 97.5% point of Student's t distribution, the factor of a two-sided 95% interval.
+
+    Args:
+        degrees_of_freedom: 1 or more.
+
+    Returns:
+        the factor by which a standard error is multiplied.
+
+    Raises:
+        ValueError: if degrees_of_freedom is less than 1.
+
+    >>> round(student_t(2), 3)
+    4.303
+    """
+    if degrees_of_freedom < 1:
+        raise ValueError(f"degrees_of_freedom is {degrees_of_freedom}; it needs 1 or more")
+    return float(student.ppf(0.975, degrees_of_freedom))
+
+
+def _check_pairs(first: Sequence[str], second: Sequence[str], first_name: str, second_name: str) -> None:
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} {first_name} but {len(second)} {second_name}; give one for each")
+    if not first:
+        raise ValueError(f"no {first_name}: there is nothing to score; give at least one sentence")
