@@ -1,0 +1,183 @@
+"""Batches: a data set in a random order that depends on nothing but a seed and the epoch.
+
+Sentences of similar length share a batch, so that little of it is padding. The batches themselves come in random order,
+so that the model does not see all short sentences first.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Rows(Protocol):
+    """Anything with a length and integer indexing: a list, a ``datasets.Dataset``, a ``torch.utils.data.Dataset``.
+
+    Chapter: seq2seq-attention
+
+    >>> rows: Rows = ["a", "b"]
+    >>> len(rows), rows[1]
+    (2, 'b')
+    """
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+def batches(
+    dataset: Rows,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    collate: Callable[[list[Any]], Any] = list,
+    length: Callable[[Any], int] | None = None,
+    pool: int = 50,
+) -> Iterator[Any]:
+    """Yield every row of a data set once, in shuffled batches of rows that have similar lengths.
+
+    The rows are shuffled, cut into pools of ``pool * batch_size``, sorted by length within each pool and cut into
+    batches, which are shuffled again. The last batch may be smaller.
+
+    Args:
+        dataset: the rows.
+        batch_size: rows in a batch.
+        seed: with ``epoch`` it determines the order completely.
+        epoch: 0 for the first pass through the data; each epoch has another order.
+        collate: makes a batch of a list of rows, e.g. pads them into tensors.
+        length: the length of a row; None to ignore lengths.
+        pool: batches that are sorted together: 1 is fully random, larger values leave less padding.
+
+    Returns:
+        An iterator over what ``collate`` returns.
+
+    Raises:
+        ValueError: the data set is empty, or a size is below 1.
+
+    Chapter: seq2seq-attention
+
+    >>> words = ["a", "is", "course", "of", "I", "attend"]
+    >>> sorted(sorted(batch) for batch in batches(words, batch_size=2, seed=0, epoch=0, length=len))
+    [['I', 'a'], ['attend', 'course'], ['is', 'of']]
+    """
+    if len(dataset) == 0:
+        raise ValueError("the data set has no rows; check the split, or the filter that made it")
+    if batch_size < 1 or pool < 1:
+        raise ValueError(f"batch_size is {batch_size} and pool is {pool}; both must be at least 1")
+    return _batches(dataset, batch_size, np.random.default_rng([seed, epoch]), collate, length, pool)
+
+
+def _batches(
+    dataset: Rows,
+    batch_size: int,
+    random_order: np.random.Generator,
+    collate: Callable[[list[Any]], Any],
+    length: Callable[[Any], int] | None,
+    pool: int,
+) -> Iterator[Any]:
+    order = random_order.permutation(len(dataset)).tolist()
+    if length is not None:
+        lengths = [length(dataset[row]) for row in range(len(dataset))]
+        size = pool * batch_size
+        pools = [order[start : start + size] for start in range(0, len(order), size)]
+        order = [row for rows in pools for row in sorted(rows, key=lengths.__getitem__)]
+    cut = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    for index in random_order.permutation(len(cut)).tolist():
+        yield collate([dataset[row] for row in cut[index]])
+
+
+def set_seed(seed: int) -> torch.Generator:
+    """Seed Python, NumPy and torch (all devices), and return a generator of its own with the same seed.
+
+    Call it before you build a model, so that its first weights are the same in every run.
+
+    Args:
+        seed: a whole number from 0 to 2^32 - 1, the range of NumPy's global seed.
+
+    Returns:
+        A CPU generator for explicit draws, independent of what else draws.
+
+    Raises:
+        ValueError: the seed is out of range.
+
+    Chapter: seq2seq-attention
+
+    >>> generator = set_seed(3)
+    >>> first = torch.rand(1), torch.rand(1, generator=generator)
+    >>> generator = set_seed(3)
+    >>> first == (torch.rand(1), torch.rand(1, generator=generator))
+    True
+    """
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed is {seed}; choose a whole number from 0 to 4294967295")
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 (libraries that still draw from the global state)
+    torch.manual_seed(seed)
+    return torch.Generator().manual_seed(seed)
+
+
+def to_device(batch: Any, where: torch.device) -> Any:
+    """Move the tensors of a nested batch to a device and leave everything else as it is.
+
+    Args:
+        batch: tensors in tuples, lists and dicts, nested as you like.
+        where: the device.
+
+    Returns:
+        The same structure; tensors that are there already are not copied.
+
+    Chapter: seq2seq-attention
+
+    >>> to_device({"ids": torch.tensor([1, 2]), "text": "two"}, torch.device("cpu"))
+    {'ids': tensor([1, 2]), 'text': 'two'}
+    """
+    if isinstance(batch, Tensor):
+        return batch.to(where, non_blocking=True)
+    if isinstance(batch, dict):
+        return {key: to_device(value, where) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(to_device(value, where) for value in batch))
+    if isinstance(batch, tuple | list):
+        return type(batch)(to_device(value, where) for value in batch)
+    return batch
+
+
+def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Iterator[tuple[int, int, Any]]:
+    """Chain epochs without end, and begin anywhere: this is how a resumed run finds its place in the data.
+
+    Args:
+        epochs: epoch -> the iterable of its batches, the same each time it is called.
+        epoch: the epoch to begin with.
+        skip: how many of its batches were already used.
+
+    Returns:
+        An iterator over (epoch, number of batches used of it, this one included, the batch).
+
+    Raises:
+        ValueError: an epoch has no batches, or fewer than were used before.
+
+    Chapter: seq2seq-attention
+
+    >>> from itertools import islice
+    >>> list(islice(stream(lambda epoch: "abc", epoch=0, skip=2), 3))
+    [(0, 3, 'c'), (1, 1, 'a'), (1, 2, 'b')]
+    """
+    while True:
+        used = 0
+        for batch in epochs(epoch):
+            used += 1
+            if used > skip:
+                yield epoch, used, batch
+        if used == 0:
+            raise ValueError(f"epoch {epoch} has no batches; check the data set and the batch size")
+        if used < skip:
+            raise ValueError(
+                f"epoch {epoch} has {used} batches, but the checkpoint has used {skip} of it; "
+                "resume with the data and the batch size that it was trained with"
+            )
+        epoch, skip = epoch + 1, 0

@@ -1,0 +1,110 @@
+"""Several processes as one: what the training loop needs from torch.distributed, and nothing more.
+
+``torchrun --nproc_per_node=2 script.py`` starts the same script twice. Each process sees the whole stream of batches
+and works on its share; sums of gradients, losses and counts are added up, so that the step equals that of one process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+def join(where: torch.device) -> tuple[int, int]:
+    """Join the other processes that torchrun started, if it did.
+
+    Args:
+        where: the device this process trains on: it decides the backend (nccl on cuda, gloo on the CPU).
+
+    Returns:
+        (rank, number of processes): (0, 1) without torchrun.
+
+    Raises:
+        ValueError: the device has no backend for several processes.
+
+    Chapter: seq2seq-attention
+
+    >>> join(torch.device("cpu"))
+    (0, 1)
+    """
+    if not dist.is_available() or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return 0, 1
+    if not dist.is_initialized():
+        backends = {"cuda": "nccl", "cpu": "gloo"}
+        if where.type not in backends:
+            raise ValueError(f"several processes cannot share a {where.type} device; set COURSE_DEVICE=cpu or use one")
+        if where.type == "cuda":
+            torch.cuda.set_device(where)
+        dist.init_process_group(backends[where.type])
+        atexit.register(dist.destroy_process_group)
+    return dist.get_rank(), dist.get_world_size()
+
+
+def add_up(tensor: Tensor) -> Tensor:
+    """Replace a tensor by its sum over all processes, in place.
+
+    Args:
+        tensor: of the same shape in every process.
+
+    Returns:
+        The tensor itself.
+
+    Chapter: seq2seq-attention
+
+    >>> add_up(torch.tensor([2.0]))  # one process: nothing to add
+    tensor([2.])
+    """
+    if dist.is_available() and dist.is_initialized():
+        dist.all_reduce(tensor)
+    return tensor
+
+
+def add_up_gradients(model: nn.Module) -> None:
+    """Replace the gradient of every parameter by its sum over all processes.
+
+    A parameter that no process used keeps no gradient, so that the optimizer leaves it alone, as with one process.
+
+    Args:
+        model: the same model in every process.
+
+    Chapter: seq2seq-attention
+
+    >>> add_up_gradients(nn.Linear(2, 1))  # one process: nothing to add
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    used = torch.tensor([parameter.grad is not None for parameter in parameters], device=parameters[0].device).int()
+    dist.all_reduce(used)
+    shared = [parameter for parameter, count in zip(parameters, used.tolist(), strict=True) if count]
+    for parameter in shared:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    by_type: dict[torch.dtype, list[Tensor]] = {}
+    for parameter in shared:
+        assert parameter.grad is not None
+        by_type.setdefault(parameter.grad.dtype, []).append(parameter.grad)
+    for gradients in by_type.values():  # one message for all: latency, not bandwidth, is what small models pay
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        for gradient, summed in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(summed.view_as(gradient))
+
+
+def copy_from_first(*tensors: Tensor) -> None:
+    """Overwrite tensors by those of process 0, in place.
+
+    Args:
+        tensors: of the same shapes in every process.
+
+    Chapter: seq2seq-attention
+
+    >>> copy_from_first(torch.zeros(2))  # one process: nothing to copy
+    """
+    if dist.is_available() and dist.is_initialized():
+        for tensor in tensors:
+            dist.broadcast(tensor.detach(), src=0)
