@@ -70,5 +70,37 @@ def release(
         raise typer.Exit(code=1) from error
 
 
+@app.command()
+def build() -> None:
+    """Build the book's website, executing what has changed; any warning is a failure."""
+    from course_lib.site import SiteError, find_root
+    from course_lib.site import build as build_site
+
+    try:
+        index = build_site(find_root())
+    except SiteError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(index)
+
+
+@app.command()
+def serve(port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 8000) -> None:
+    """Serve the built website to this machine's browser until you press Ctrl-C."""
+    from course_lib.site import SiteError, find_root, server
+
+    try:
+        site = server(find_root(), port)
+    except SiteError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    with site:
+        typer.echo(f"http://127.0.0.1:{site.server_address[1]}/  (Ctrl-C stops)")
+        try:
+            site.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+
+
 if __name__ == "__main__":
     app()

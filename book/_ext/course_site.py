@@ -1,5 +1,115 @@
-"""What the book's settings cannot say in YAML."""
+"""What the book's settings cannot say in YAML: forks, the execution cache, alt text, links both ways, launch buttons.
+
+Everything here runs inside Sphinx, so `jupyter-book build` alone behaves as `course build` does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+from student_notebook import NOTEBOOKS, is_notebook, write_notebooks
+
+from course_lib.site import SOURCES_OF_RESULTS, fingerprint
+
+LOGGER = logging.getLogger(__name__)
+PUBLISHED_BRANCH = "gh-pages"
+CHAPTER_LINE = re.compile(r"^(\s*)Chapter: ([\w-]+)\s*$")
 
 
-def setup(app):
-    return {"parallel_read_safe": True}
+def use_own_repository(app: Sphinx, config: Config) -> None:
+    """Let the buttons of a fork open the fork: a workflow names its repository in GITHUB_REPOSITORY."""
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    if repository:
+        server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+        config.html_theme_options["repository_url"] = f"{server}/{repository}"
+
+
+def key_cache_by_sources(app: Sphinx, config: Config) -> None:
+    """Execute a page again when anything that its results depend on has changed, not only its own cells.
+
+    jupyter-cache compares a notebook's cells alone. A cache folder named by the sources behind those cells never answers for
+    other sources, and a changed configuration value makes Sphinx read every page again.
+    """
+    root = Path(app.srcdir).parent
+    config.course_fingerprint = fingerprint([root / name for name in SOURCES_OF_RESULTS])
+    config.nb_execution_cache_path = str(Path(app.outdir).parent / f".jupyter_cache-{config.course_fingerprint}")
+
+
+def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Warn, and so fail the build, at each image that a reader who cannot see it would miss."""
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt", "").strip():
+            LOGGER.warning(
+                "image without alt text: say in words what it shows (of a code cell's figure: `mystnb: {image: {alt: ...}}`)",
+                location=(docname, image.line),
+                type="course",
+                subtype="alt",
+            )
+
+
+def link_chapter(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Turn a docstring's line `Chapter: label` into a link to that chapter."""
+    for number, line in enumerate(lines):
+        lines[number] = CHAPTER_LINE.sub(r"\1Chapter: :ref:`\2`", line)
+
+
+def add_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Offer a chapter's notebook for download, and on Colab and Binder, next to its title."""
+    if doctree is None or not is_notebook(app.env, page):
+        return
+    owner, repository = context["github_user"], context["github_repo"]
+    path = f"{NOTEBOOKS}/{page}.ipynb"
+    binder_path = quote(f"lab/tree/{path}", safe="")
+    launch = [
+        _button(
+            "Colab",
+            "Open this chapter's notebook on Google Colab",
+            f"https://colab.research.google.com/github/{owner}/{repository}/blob/{PUBLISHED_BRANCH}/{path}",
+            "_static/images/logo_colab.png",
+        ),
+        _button(
+            "Binder",
+            "Open this chapter's notebook on Binder",
+            f"https://mybinder.org/v2/gh/{owner}/{repository}/{PUBLISHED_BRANCH}?urlpath={binder_path}",
+            "_static/images/logo_binder.svg",
+        ),
+    ]
+    context["header_buttons"].insert(
+        0,
+        {
+            "type": "group",
+            "tooltip": "Run this chapter",
+            "icon": "fas fa-rocket",
+            "buttons": launch,
+            "label": "launch-buttons",
+        },
+    )
+    download = _button(".ipynb", "Download this chapter as a notebook", context["pathto"](path, 1), "fas fa-code")
+    for group in context["header_buttons"]:
+        if group.get("label") == "download-buttons":
+            group["buttons"].insert(0, download | {"label": "download-notebook-button"})
+
+
+def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
+    return {"type": "link", "text": text, "tooltip": tooltip, "url": url, "icon": icon}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_config_value("course_fingerprint", "", "env", types=[str])
+    app.connect("config-inited", use_own_repository)
+    app.connect("config-inited", key_cache_by_sources)
+    app.connect("doctree-resolved", require_alt_text)
+    # Before napoleon (priority 500) has turned the sections into fields.
+    app.connect("autodoc-process-docstring", link_chapter, priority=400)
+    # After the theme (501) has listed its own buttons.
+    app.connect("html-page-context", add_buttons, priority=502)
+    app.connect("build-finished", write_notebooks)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,191 @@
+"""Build the book as a website, serve it, and measure what a chapter costs.
+
+A build has three steps: write the pages that come from code (API reference, data cards, the table of mutants), let Jupyter
+Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole. Without
+that mark the next build reads every page again, so that no fault is forgotten because its page did not change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import psutil
+
+__all__ = [
+    "SOURCES_OF_RESULTS",
+    "ChapterCost",
+    "SiteError",
+    "build",
+    "chapter_cost",
+    "find_root",
+    "fingerprint",
+    "server",
+]
+
+#: What a page's figures and numbers depend on besides its own cells, relative to the repository's root.
+SOURCES_OF_RESULTS = ("course_lib", "book/results", "constraints.txt")
+
+
+class SiteError(RuntimeError):
+    """The site cannot be built or served; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class ChapterCost:
+    """What executing a page has cost so far: CPU time in seconds, and the largest memory in GiB."""
+
+    cpu_seconds: float
+    peak_memory_gib: float
+
+
+def chapter_cost() -> ChapterCost:
+    """Measure the process that runs a chapter, and the processes it has started and waited for.
+
+    Returns
+    -------
+    ChapterCost
+        CPU seconds over all cores, and the peak of resident memory in GiB.
+
+    Examples
+    --------
+    >>> cost = chapter_cost()
+    >>> cost.cpu_seconds > 0 and cost.peak_memory_gib > 0
+    True
+    """
+    process = psutil.Process()
+    times, memory = process.cpu_times(), process.memory_info()
+    cpu_seconds = times.user + times.system + times.children_user + times.children_system
+    return ChapterCost(cpu_seconds=cpu_seconds, peak_memory_gib=_peak_bytes(memory) / 2**30)
+
+
+def _peak_bytes(memory: object) -> int:
+    if sys.platform == "win32":
+        return int(memory.peak_wset)  # type: ignore[attr-defined]
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
+
+
+def fingerprint(paths: Iterable[Path]) -> str:
+    """Name the state of some files and folders, and of this Python, by 16 hexadecimal digits.
+
+    Parameters
+    ----------
+    paths
+        Files, and folders that are read to their depths; one that does not exist counts as empty.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    for top in paths:
+        files = [top] if top.is_file() else top.rglob("*")
+        for file in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
+            digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def find_root(start: Path | None = None) -> Path:
+    """Return the folder that holds the book's settings: `start` (default: the current folder) or one above it.
+
+    Raises
+    ------
+    SiteError
+        If there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "_config.yml").is_file() and (folder / "book" / "_toc.yml").is_file():
+            return folder
+    raise SiteError(
+        f"no book in {here} or above it (looked for _config.yml and book/_toc.yml); run this in the repository"
+    )
+
+
+def build(root: Path) -> Path:
+    """Build the whole site, executing each page whose cells or sources have changed since it was last executed.
+
+    Parameters
+    ----------
+    root
+        The repository's root.
+
+    Returns
+    -------
+    Path
+        `_build/html/index.html` under `root`.
+
+    Raises
+    ------
+    SiteError
+        If any page warns, a cell raises, or a page cannot be written.
+    """
+    from course_lib.site_pages import write_generated_pages
+
+    built = root / "_build"
+    whole = built / ".whole"
+    if not whole.exists():
+        shutil.rmtree(built / ".doctrees", ignore_errors=True)
+    whole.unlink(missing_ok=True)
+    write_generated_pages(root)
+    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", "book", "--config", "_config.yml"]
+    strict = ["-W", "--keep-going", "-n"]
+    status = subprocess.run([*command, *strict], cwd=root, env=_environment(built), check=False).returncode
+    if status != 0:
+        raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
+    index = built / "html" / "index.html"
+    if not index.is_file():
+        raise SiteError(f"Jupyter Book reported success but {index} does not exist")
+    whole.touch()
+    _drop_stale_caches(root, built)
+    return index
+
+
+def _environment(built: Path) -> dict[str, str]:
+    """Give kernels a profile of their own: a reader's start-up files must not change what the book shows."""
+    profile = built / ".ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    # 40 is ERROR: the kernel otherwise warns in every build that it talks over the loopback interface.
+    (profile / "ipython_kernel_config.json").write_text(json.dumps({"IPKernelApp": {"log_level": 40}}))
+    return os.environ | {"IPYTHONDIR": str(built / ".ipython")}
+
+
+def _drop_stale_caches(root: Path, built: Path) -> None:
+    current = f".jupyter_cache-{fingerprint(root / name for name in SOURCES_OF_RESULTS)}"
+    for cache in built.glob(".jupyter_cache-*"):
+        if cache.name != current:
+            shutil.rmtree(cache)
+
+
+def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
+    """Make an HTTP server of the built site that only this machine can reach; the caller runs and closes it.
+
+    Parameters
+    ----------
+    root
+        The repository's root.
+    port
+        TCP port on the loopback interface; 0 takes a free one.
+
+    Raises
+    ------
+    SiteError
+        If the site has not been built, or the port is taken.
+    """
+    site = root / "_build" / "html"
+    if not (site / "index.html").is_file():
+        raise SiteError(f"{site} holds no site; run `course build` first")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise SiteError(f"cannot serve on port {port} ({error.strerror}); choose another with --port") from error

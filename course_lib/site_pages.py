@@ -1,0 +1,87 @@
+"""Pages of the book that are written from code before it is built: API reference, data cards, tables of mutants."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import course_lib
+
+__all__ = ["public_modules", "write_api_pages", "write_generated_pages"]
+
+#: The chapters' modules in the order of the course; all others follow in alphabetical order.
+COURSE_ORDER = ("attention", "seq2seq", "decoding")
+
+
+def write_generated_pages(root: Path) -> None:
+    """Write every generated page afresh under `book/_generated`."""
+    generated = root / "book" / "_generated"
+    write_api_pages(generated / "api")
+
+
+def write_api_pages(folder: Path) -> list[str]:
+    """Write one page a public module, from which Sphinx lays out its docstrings.
+
+    Parameters
+    ----------
+    folder
+        Where `<module>.md` go, and `_table.inc.md`, the list of modules that the reference's first page includes.
+
+    Returns
+    -------
+    list of str
+        The modules' full names, in the order of the course.
+    """
+    modules = sorted(public_modules(), key=_in_course_order)
+    pages = {f"{_short(module)}.md": _page(module) for module in modules}
+    pages["_table.inc.md"] = "\n".join(
+        f"- [`{module.__name__}`]({_short(module)}.md): {_summary(module)}" for module in modules
+    )
+    _replace(folder, pages)
+    return [module.__name__ for module in modules]
+
+
+def public_modules() -> Iterator[ModuleType]:
+    """Import and yield each module of the library whose name has no leading underscore, the command line apart."""
+    yield course_lib
+    for found in pkgutil.walk_packages(course_lib.__path__, "course_lib."):
+        if not any(part.startswith("_") for part in found.name.split(".")) and found.name != "course_lib.cli":
+            yield importlib.import_module(found.name)
+
+
+def _short(module: ModuleType) -> str:
+    return module.__name__.removeprefix("course_lib.")
+
+
+def _in_course_order(module: ModuleType) -> tuple[int, str]:
+    name = _short(module)
+    return (COURSE_ORDER.index(name) if name in COURSE_ORDER else len(COURSE_ORDER), name)
+
+
+def _summary(module: ModuleType) -> str:
+    if not module.__doc__:
+        raise ValueError(f"{module.__name__} has no docstring; its first line is its line in the API reference")
+    return module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
+
+
+def _page(module: ModuleType) -> str:
+    # A package speaks for the names that its __init__ collects.
+    collected = "\n   :imported-members:" if hasattr(module, "__path__") and hasattr(module, "__all__") else ""
+    directive = f".. automodule:: {module.__name__}\n   :members:\n   :show-inheritance:{collected}"
+    return f"# `{module.__name__}`\n\n```{{eval-rst}}\n{directive}\n```\n"
+
+
+def _replace(folder: Path, pages: dict[str, str]) -> None:
+    """Make a folder hold these pages and no others, and touch only what changes: Sphinx reads modified files again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if old.name not in pages:
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
