@@ -1,8 +1,8 @@
 """Build the book as a website, serve it, and measure what a chapter costs.
 
-A build has three steps: write the pages that come from code (API reference, data cards, the table of mutants), let Jupyter
-Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole. Without
-that mark the next build reads every page again, so that no fault is forgotten because its page did not change.
+A build has three steps: write the pages that come from code (API reference, data cards, the table of mutants), let
+Jupyter Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole.
+Without that mark the next build reads every page again, so that no fault is forgotten because its page did not change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Quiz questions as data: read one from YAML, and refuse a question, or a book of questions, that gives its answer away.
+"""Quiz questions as data: read one from YAML, and refuse a question, or a book of them, that gives its answer away.
 
-The directive (`quiz.py`), the notebooks for Colab (`student_notebook.py`) and the tests all read questions here, so that a
-question which builds also passes the lint. This module knows nothing of Sphinx.
+The directive (`quiz.py`), the notebooks for Colab (`student_notebook.py`) and the tests all read questions here, so that
+a question which builds also passes the lint. This module knows nothing of Sphinx.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def parse_question(source: str) -> Question:
     Parameters
     ----------
     source
-        YAML with `question`, `choices` (each with `text`, `explanation` and, on a key, `correct: true`) and, where the reader
-        may tick several, `multiple: true`.
+        YAML with `question`, `choices` (each with `text`, `explanation` and, on a key, `correct: true`) and, where the
+        reader may tick several, `multiple: true`.
 
     Raises
     ------
@@ -149,14 +149,14 @@ def lint_book(questions: Sequence[Question]) -> list[str]:
     for position, count in sorted(Counter(question.keys[0] for question in single).items()):
         if count / len(single) > LARGEST_SHARE_OF_A_POSITION:
             faults.append(
-                f"{count} of {len(single)} keys are choice {letter(position)}; reorder choices until no position has more "
-                f"than {LARGEST_SHARE_OF_A_POSITION:.0%}"
+                f"{count} of {len(single)} keys are choice {letter(position)}; reorder choices until no position "
+                f"has more than {LARGEST_SHARE_OF_A_POSITION:.0%}"
             )
     longest = sum(_key_is_longest(question) for question in single)
     if longest / len(single) > LARGEST_SHARE_OF_LONGEST_KEYS:
         faults.append(
-            f"in {longest} of {len(single)} questions the key is the longest choice; shorten keys or fill out wrong choices "
-            f"until that holds for at most {LARGEST_SHARE_OF_LONGEST_KEYS:.0%}"
+            f"in {longest} of {len(single)} questions the key is the longest choice; shorten keys or fill out wrong "
+            f"choices until that holds for at most {LARGEST_SHARE_OF_LONGEST_KEYS:.0%}"
         )
     return faults
 
