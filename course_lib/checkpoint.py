@@ -207,7 +207,7 @@ def _checksum(tensors: Mapping[str, Tensor]) -> int:
     for name in sorted(tensors):
         tensor = tensors[name]
         total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
-        total = zlib.crc32(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()), total)
+        total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
     return total
 
 

@@ -7,7 +7,8 @@ one process does it or several.
 Three decisions make runs comparable:
 
 - ``loss_fn(model, batch)`` returns a *sum* and a *count*, not a mean. Batches hold unequal numbers of tokens, and a
-  mean of means is not the mean. With sums, one batch of 64, four of 16 and two processes with two of 16 give one gradient.
+  mean of means is not the mean. With sums, one batch of 64, four of 16 and two processes with two of 16 each
+  give one gradient.
 - What is random inside a step (dropout) is seeded by (seed, step, batch), not by what was drawn before. So a resumed
   run needs no saved generator, evaluation disturbs nothing, and a second process draws what the first would have drawn.
 - The position in the data is (epoch, batch): ``batches(epoch)`` must give the same batches each time it is called.
