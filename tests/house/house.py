@@ -23,6 +23,23 @@ CONCEPTS = (
     "sentence_bert",
     "family",
 )
+# What serves all concepts, and imports none of them.
+SERVICES = {
+    "batching",
+    "checkpoint",
+    "data",
+    "doctor",
+    "findings",
+    "metrics",
+    "parallel",
+    "plotting",
+    "schedules",
+    "training",
+    "training_config",
+    "training_state",
+}
+# What may import all.
+HEADS = {"cli", "experiments", "grading", "site", "site_pages"}
 
 
 def tracked_files() -> list[Path]:

@@ -4,23 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from house import CONCEPTS, library_modules, module_name, parse
-
-# What serves all concepts, and imports none of them.
-SERVICES = {
-    "batching",
-    "checkpoint",
-    "data",
-    "doctor",
-    "findings",
-    "metrics",
-    "parallel",
-    "plotting",
-    "schedules",
-    "training",
-}
-# What may import all.
-HEADS = {"cli", "experiments", "grading", "site", "site_pages"}
+from house import CONCEPTS, HEADS, SERVICES, library_modules, module_name, parse
 
 
 def imported_modules(tree: ast.Module, module: str, is_package: bool = False) -> set[str]:

@@ -1,0 +1,133 @@
+"""What may not be in the repository: other machines' paths, outputs, unsafe calls, files too long to read."""
+
+import ast
+import json
+import re
+
+import pytest
+from house import LIBRARY, ROOT, library_modules, parse, relative, tracked_files
+
+LONGEST_FILE = 400  # lines: what can be read in one sitting
+LARGEST_FILE = 1_000_000  # bytes
+
+# Written with classes of one character, so that this file is not its own finding.
+MACHINE_PATH = re.compile(r"(?<![\w.~}/-])/(?:[w]ork|[t]mp|[r]oot|[h]ome/\w+|[U]sers/\w+)/\w")
+PACKAGE_HOST = re.compile(
+    r"p[y]pi\.org|p[y]thonhosted|d[o]wnload\.pytorch\.org|--(?:extra-)?index-u[r]l|--find-l[i]nks"
+)
+
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "torch.load", "yaml.load", "subprocess.getoutput"}
+
+
+def tracked_text():
+    """Yield path and text of each text file under version control."""
+    for path in tracked_files():
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:  # a picture or a font
+            continue
+
+
+def findings(pattern):
+    return [f"{relative(path)}: {match.group()}" for path, text in tracked_text() for match in pattern.finditer(text)]
+
+
+def test_no_file_names_a_path_of_somebodys_machine():
+    assert findings(MACHINE_PATH) == []
+
+
+def test_no_file_chooses_the_host_that_packages_come_from():
+    assert findings(PACKAGE_HOST) == [], "the package index is the user's choice: pip's own settings say it"
+
+
+@pytest.mark.parametrize("path", ["/t" + "mp/x", "/w" + "ork/main", "/h" + "ome/jo/x", "see /r" + "oot/x"])
+def test_a_path_of_a_machine_is_seen(path):
+    assert MACHINE_PATH.search(path)
+
+
+@pytest.mark.parametrize("path", ["tests/work/x", "../home/x/y", "https://example.org/home/page", "~/tmp/x"])
+def test_a_relative_path_or_an_address_is_no_path_of_a_machine(path):
+    assert not MACHINE_PATH.search(path)
+
+
+def test_no_file_is_large():
+    large = {relative(path): path.stat().st_size for path in tracked_files() if path.stat().st_size > LARGEST_FILE}
+    assert large == {}
+
+
+def test_no_notebook_carries_outputs():
+    notebooks = [path for path in tracked_files() if path.suffix == ".ipynb"]
+    with_outputs = [
+        f"{relative(path)}, cell {number}"
+        for path in notebooks
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"])
+        if cell.get("outputs") or cell.get("execution_count") is not None
+    ]
+    assert with_outputs == []
+
+
+def test_nothing_built_or_graded_is_in_git():
+    forbidden = ("_build", "submitted", "autograded", "feedback", ".venv", "gradebook.db", "book/_generated")
+    names = [relative(path) for path in tracked_files()]
+    assert [name for name in names if name.startswith(forbidden)] == []
+
+
+def test_a_module_over_400_lines_says_why():
+    unexplained = {
+        relative(path): lines
+        for path in library_modules()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
+        and "400 lines" not in (ast.get_docstring(parse(path)) or "")
+    }
+    assert unexplained == {}, "make two modules of it, or say in the docstring why it has more than 400 lines"
+
+
+def unsafe(tree: ast.Module) -> list[str]:
+    """Return what in a module would run data or a string as code."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] in UNSAFE_MODULES]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in UNSAFE_MODULES:
+            found.append(str(node.module))
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name in UNSAFE_CALLS:
+                found.append(name)
+            for keyword in node.keywords:
+                on = not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (False, None))
+                if keyword.arg in {"shell", "allow_pickle", "trust_remote_code"} and on:
+                    found.append(f"{name}({keyword.arg}=...)")
+    return found
+
+
+@pytest.mark.parametrize("path", library_modules(), ids=lambda path: str(path.relative_to(LIBRARY)))
+def test_the_library_never_runs_data_as_code(path):
+    assert unsafe(parse(path)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch; torch.load('x')",
+        "eval('1')",
+        "subprocess.run('ls', shell=True)",
+        "numpy.load('x', allow_pickle=flag)",
+    ],
+)
+def test_every_way_to_run_data_as_code_is_seen(source):
+    assert len(unsafe(ast.parse(source))) == 1
+
+
+def test_evaluation_mode_is_not_taken_for_evaluation_of_a_string():
+    assert unsafe(ast.parse("model.eval(); subprocess.run(['ls'], shell=False)")) == []
+
+
+def test_the_licences_are_whole_and_named():
+    code, text = (ROOT / "LICENSE").read_text(), (ROOT / "LICENSE-TEXT").read_text()
+    assert code.startswith("BSD 3-Clause License")
+    assert "https://creativecommons.org/licenses/by-sa/4.0/" in text
+    assert all(f"\nSection {number} -- " in text for number in range(1, 9))  # the legal code has eight sections
