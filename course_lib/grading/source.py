@@ -77,11 +77,14 @@ def read_source(path: Path) -> NotebookNode:
     notebook = jupytext.read(path, fmt="py:percent")
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
+    withheld = notebook.metadata.get("course", {}).get("withholds", [])
     for number, cell in enumerate(notebook.cells):
         cell["id"] = cell.metadata.get("nbgrader", {}).get("grade_id", f"text-{number:03d}")
         if cell.cell_type == "markdown":
             cell.source = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", cell.source)
+            cell.source = cell.source.replace("{withholds}", ", ".join(f"`{name}`" for name in withheld))
         else:
+            cell.source = cell.source.replace("{withholds}", " ".join(withheld))
             cell.source = SOURCE.sub(lambda match: _library_source(match[1], match[2]), cell.source)
     return notebook
 

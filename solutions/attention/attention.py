@@ -10,6 +10,7 @@
 #     name: python3
 #   course:
 #     chapter: seq2seq-attention
+#     seconds: 60
 #     withholds:
 #       - course_lib.attention
 #       - course_lib.seq2seq
@@ -36,8 +37,7 @@
 # Do not change the test cells, do not add or copy cells that are marked for grading, and do not add code to them.
 #
 # **What you may use.** Everything in PyTorch except ready-made attention. You build these, so they are withheld:
-# `course_lib.attention`, `course_lib.seq2seq`, `course_lib.decoding`,
-# `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`, `torch.nn.Transformer`.
+# {withholds}.
 #
 # **Letters for shapes.** B: sentences in the batch. T: target positions (queries). S: source positions (keys).
 # D: features of a state. H: hidden size. V: words in the vocabulary. K: beam size.
@@ -53,8 +53,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # The next cell holds what the tests need. Run it and leave it as it is.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
-WITHHELD = ["course_lib.attention", "course_lib.seq2seq", "course_lib.decoding",
-            "torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention", "torch.nn.Transformer"]
+WITHHELD = "{withholds}".split()
 
 
 # {source:course_lib.grading.withheld.withheld_uses}
@@ -202,3 +201,613 @@ expected = torch.stack([torch.stack([torch.stack([v @ torch.tanh(W @ query[b, i]
                                                   for j in range(S)]) for i in range(T)]) for b in range(B)])
 check_close(additive_scores(query, key, W, U, v), expected, "For sizes that all differ, the table of scores", tolerance=1e-9)
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 3 · Dot attention, and why it is scaled ({points:dot} points)
+#
+# **Question: why divide by $\sqrt{D}$?**
+#
+# Luong, Pham and Manning (2015, equation 8) score with a dot product: no weights to learn, one matrix product for all
+# pairs. Vaswani et al. (2017, equation 1) divide it by the square root of the size of a key:
+#
+# $$e_{ij} = \frac{q_i^\top k_j}{\sqrt{D}}$$
+#
+# The leading dimensions may be anything: [B, T, D] here, [B, N, T, D] with N heads side by side in chapter 2.
+# D is the size of *one* query.
+
+# %% nbgrader={"grade": false, "grade_id": "dot-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dot_scores(query, key):
+    """Scaled dot product of every query with every key.
+
+    query: [..., T, D]
+    key:   [..., S, D]
+    returns scores [..., T, S], same dtype and device
+
+    Example: query [[1., 1., 1., 1.]], key [[1., 1., 1., 1.], [2., 0., 0., 0.]] -> [[2., 1.]]
+    """
+    ### BEGIN SOLUTION
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "dot-scores-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld()
+query = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 0.0]], device=device)
+key = torch.tensor([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device)
+scores = dot_scores(query, key)
+assert scores.shape == (2, 3), f"2 queries and 3 keys make a table of scores [2, 3]; yours is {list(scores.shape)}."
+factor = (scores[0, 0] / 2).item()
+assert abs(factor - 1) < 1e-5, {
+    2.0: "Your scores are 2 times too large for D = 4. Did you forget to divide by the square root of D?",
+    0.5: "Your scores are 2 times too small for D = 4. Divide by the square root of D, not by D.",
+}.get(round(factor, 4), f"Your scores are {factor:.3g} times what they should be for D = 4. Divide by the square root of "
+                        "D, the size of one query.")
+check_close(scores, torch.tensor([[2.0, 1.0, 2.0], [1.0, 0.0, 3.0]], device=device), "The table of scores")
+### BEGIN HIDDEN TESTS
+random = torch.Generator().manual_seed(3)
+for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 3e-2), (torch.float16, 4e-3)):
+    query = torch.randn(2, 6, 3, 9, generator=random).to(device, dtype)
+    key = torch.randn(2, 6, 5, 9, generator=random).to(device, dtype)
+    expected = ((query.double().unsqueeze(-2) * key.double().unsqueeze(-3)).sum(-1) / 3).to(dtype)
+    check_close(dot_scores(query, key), expected, f"For 6 heads of size 9 in {dtype}, the table of scores",
+                "D is the size of one query, 9, not of all heads together and not the number of keys.", tolerance)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now measure. Write a function that says how spread out scores are, and how undecided the weights made from them.
+#
+# * The **variance** of all the scores in the table.
+# * The **entropy** of the weights, $-\sum_j \alpha_j \ln \alpha_j$ in nats, for each row, averaged over rows. It is
+#   $\ln S$ when all S positions get the same weight, and 0 when one position gets everything. A weight of 0 adds 0.
+
+# %% nbgrader={"grade": false, "grade_id": "dot-statistics", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def score_statistics(scores):
+    """Measure a table of scores: their variance, and the mean entropy of their softmax over the last dimension.
+
+    scores: [..., S]
+    returns (variance, entropy): two Python floats, entropy in nats
+
+    Example: scores [[0., 0.], [1., 1.]] -> (0.25 to 0.34, 0.6931): every row is undecided between two
+    """
+    ### BEGIN SOLUTION
+    log_weights = torch.log_softmax(scores, dim=-1)
+    entropy = -(log_weights.exp() * log_weights).sum(dim=-1)
+    return scores.var().item(), entropy.mean().item()
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The next tests give partial credit: a point for each line that says "yes".
+
+# %% nbgrader={"grade": true, "grade_id": "dot-statistics-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+random = torch.Generator().manual_seed(4)
+table = (2 * torch.randn(5, 40, 30, generator=random)).to(device)
+variance, entropy = score_statistics(table)
+hedged, decided = score_statistics(torch.zeros(2, 7, device=device))[1], score_statistics(200 * torch.eye(7, device=device))[1]
+### BEGIN HIDDEN TESTS
+p = table.double().exp() / table.double().exp().sum(-1, keepdim=True)
+table_entropy = -(p * p.log()).sum(-1).mean().item()
+small_variance, small_entropy = score_statistics(torch.tensor([[0.0, 1.0, 3.0], [2.0, 2.0, 2.0]], device=device).double())
+entropy = entropy if abs(entropy - table_entropy) < 1e-3 and abs(small_entropy - 0.8114) < 1e-3 else 0.0
+variance = variance if abs(small_variance - 1.0667) < 0.19 else 0.0
+### END HIDDEN TESTS
+points = 0.0
+for earned, question, words in (
+    (abs(variance - 4.0) < 0.2, "variance", "Take the variance of all scores at once, before any softmax."),
+    (abs(hedged - math.log(7)) < 1e-3 and 1.5 < entropy < 2.5, "entropy",
+     "Seven equal scores have entropy ln 7 = 1.9459. Use the natural logarithm, sum over the last dimension, "
+     "average over rows."),
+    (abs(decided) < 1e-3, "entropy of a row that is decided",
+     f"It is 0; yours is {decided}. 0 times log 0 is nan: work with torch.log_softmax."),
+):
+    print(f"{question}: {'yes' if earned else 'not yet. ' + words}")
+    points += 1.0 if earned else 0.0
+float(points)
+
+# %% [markdown]
+# If the lines above say "yes", the next cell is your measurement. Queries and keys are random with variance 1, so a dot
+# product adds up D products, each of variance 1. What happens to variance and entropy as D grows, without and with the scale?
+
+# %% nbgrader={"grade": false, "grade_id": "measurement", "locked": true, "schema_version": 3, "solution": false, "task": false}
+generator = torch.Generator().manual_seed(5)
+print(f"{'D':>5} | {'without scale':^24} | {'with scale':^24}\n{'':5} | {'variance':>12} {'entropy':>11} | {'variance':>12} {'entropy':>11}")
+for D in (4, 16, 64, 256, 1024):
+    query, key = torch.randn(8, 20, D, generator=generator).to(device), torch.randn(8, 20, D, generator=generator).to(device)
+    scaled = dot_scores(query, key)
+    rows = score_statistics(scaled * math.sqrt(D)) + score_statistics(scaled)
+    print(f"{D:5} | {rows[0]:12.2f} {rows[1]:11.3f} | {rows[2]:12.2f} {rows[3]:11.3f}")
+print(f"Entropy of 20 equal weights: {math.log(20):.3f}")
+
+# %% [markdown]
+# Without the scale the variance is about D, and with D = 1024 nearly all weight falls on one position, although the
+# vectors are random. A softmax as sharp as that has almost no gradient, so the model cannot learn to look elsewhere.
+
+# %% [markdown]
+# ## Part 4 · One decoding step ({points:decoder-step} points)
+#
+# **Question: what does the decoder do with the weights?**
+#
+# Luong, Pham and Manning (2015, equations 5 and 6): mix the encoder states by their weights into a *context*, put it in
+# front of the decoder state, and predict the next word from both.
+#
+# $$c_i = \sum_j \alpha_{ij} h_j, \qquad \tilde{s}_i = \tanh(W_c [c_i ; s_i]), \qquad
+# \log p(y_i) = \log \operatorname{softmax}(W_y \tilde{s}_i)$$
+#
+# `score` is any function that takes queries [B, T, D] and keys [B, S, D] and returns scores [B, T, S], such as yours.
+# Turn its scores into weights with your `masked_softmax`.
+
+# %% nbgrader={"grade": false, "grade_id": "decoder-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+    """Attend to the source from one decoder state per sentence, and predict the next word.
+
+    state:          [B, D]         W_combine: [H, 2D], for the context first and the state second
+    encoder_states: [B, S, D]      W_output:  [V, H]
+    mask:           bool [B, S], True = a word, False = padding
+    score:          function (query [B, T, D], key [B, S, D]) -> scores [B, T, S]
+    returns (log_probs [B, V], weights [B, S])
+    """
+    ### BEGIN SOLUTION
+    weights = masked_softmax(score(state.unsqueeze(1), encoder_states).squeeze(1), mask)  # [B, S]
+    context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)  # [B, D]
+    combined = torch.tanh(torch.cat([context, state], dim=-1) @ W_combine.T)  # [B, H]
+    return torch.log_softmax(combined @ W_output.T, dim=-1), weights
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "decoder-step-prediction", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld()
+state = torch.tensor([[1.0, 0.0]], device=device)
+encoder_states = torch.tensor([[[0.0, 2.0], [0.0, 4.0]]], device=device)
+everything, nothing = torch.ones(1, 2, dtype=torch.bool, device=device), lambda query, key: 0 * query @ key.transpose(1, 2)
+W_combine = torch.tensor([[0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], device=device)
+log_probs, weights = decoder_step(state, encoder_states, everything, nothing, W_combine, torch.eye(2, device=device))
+check_close(weights, torch.tensor([[0.5, 0.5]], device=device), "With all scores 0, the weights")
+hint = ("The context is [0, 3], the mean of the two encoder states. Put it in front of the decoder state [1, 0], multiply by "
+        "W_combine, take tanh, multiply by W_output, take log softmax.")
+assert (log_probs <= 0).all(), f"Log-probabilities are never above 0; yours are {log_probs.tolist()}. Take log_softmax at the end."
+check_close(log_probs, torch.tensor([[-0.6239, -0.7675]], device=device), "The table of log-probabilities", hint, 1e-3)
+### BEGIN HIDDEN TESTS
+random = torch.Generator().manual_seed(6)
+B, S, D, H, V = 3, 4, 5, 6, 7
+state, encoder_states, W_combine, W_output = (
+    torch.randn(*shape, generator=random, dtype=torch.float64).to(device) for shape in ((B, D), (B, S, D), (H, 2 * D), (V, H)))
+mask = torch.tensor([[True] * 4, [True, True, False, False], [True, True, True, False]], device=device)
+distance = lambda query, key: -((query.unsqueeze(2) - key.unsqueeze(1)) ** 2).sum(-1) / 3
+exponentials = distance(state.unsqueeze(1), encoder_states).squeeze(1).exp() * mask
+expected_weights = exponentials / exponentials.sum(-1, keepdim=True)
+context = (expected_weights.unsqueeze(-1) * encoder_states).sum(1)
+scores = torch.tanh(context @ W_combine[:, :D].T + state @ W_combine[:, D:].T) @ W_output.T
+log_probs, weights = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)
+check_close(weights, expected_weights, "For another score function, the weights", tolerance=1e-9)
+check_close(log_probs, scores - scores.exp().sum(-1, keepdim=True).log(), "For sizes that all differ, the table of log-probabilities",
+            tolerance=1e-9)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "decoder-step-padding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+state = torch.tensor([[0.5, -1.0], [2.0, 1.0]], device=device)
+encoder_states = torch.tensor([[[1.0, 1.0], [0.0, 2.0], [9.0, 9.0]], [[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]]], device=device)
+mask = torch.tensor([[True, True, False], [True, True, True]], device=device)
+W_combine, W_output = torch.tensor([[0.3, -0.2, 0.1, 0.4]], device=device), torch.tensor([[1.0], [-1.0], [0.5]], device=device)
+product = lambda query, key: query @ key.transpose(1, 2)
+before = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0].clone()
+encoder_states[0, 2] = -7.0
+after = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0]
+assert torch.equal(before, after), (
+    "The prediction changed when only the padding did. Give the mask to masked_softmax, so that padding gets weight 0.")
+### BEGIN HIDDEN TESTS
+alone = decoder_step(state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output)[0]
+check_close(after[:1], alone, "The prediction for a sentence in a padded batch", "It must be the one for the sentence alone.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 5 · Alignment ({points:align} points)
+#
+# **Question: which source word does each target word come from?**
+#
+# Read it off the weights: each target word is aligned with the source word that it attends to most. To say how good an
+# alignment is, compare it with one that people (or here: the grammar) made. Och and Ney (2003, equation 24) have two gold
+# sets of pairs: *sure* S, and *possible* P, which holds all of S. With A for yours, the alignment error rate is
+#
+# $$\mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
+#
+# 0 is best, 1 is worst. A pair is (source index, target index), both from 0.
+
+# %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def align(weights, source_length, target_length):
+    """Align each target word with the source word of the greatest weight.
+
+    weights: [T, S], one row for each target position; rows and columns beyond the lengths are padding
+    returns a set of pairs (source index, target index) of Python ints, one for each target word
+
+    Example: weights [[0.1, 0.9], [0.8, 0.2]], 2, 2 -> {(1, 0), (0, 1)}
+    """
+    ### BEGIN SOLUTION
+    best = weights[:target_length, :source_length].argmax(dim=-1)
+    return {(source, target) for target, source in enumerate(best.tolist())}
+    ### END SOLUTION
+
+
+def alignment_error_rate(predicted, sure, possible):
+    """Compare an alignment with gold (Och and Ney 2003). All three are sets of pairs; possible holds all of sure.
+
+    returns a Python float from 0 (best) to 1 (worst); 0.0 if predicted and sure are both empty
+
+    Example: {(0, 0), (1, 2)}, {(0, 0)}, {(0, 0), (1, 1)} -> 1 - (1 + 1) / (2 + 1) = 0.3333
+    """
+    ### BEGIN SOLUTION
+    if not predicted and not sure:
+        return 0.0
+    return 1 - (len(predicted & sure) + len(predicted & possible)) / (len(predicted) + len(sure))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "align-pairs", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld()
+weights = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.3, 0.4, 0.3]], device=device)
+pairs = align(weights, 3, 3)
+assert isinstance(pairs, set), f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
+assert pairs != {(0, 1), (1, 0), (2, 1)}, "Your pairs are the wrong way round: the source index comes first."
+assert pairs == {(1, 0), (0, 1), (1, 2)}, (
+    f"Expected {{(1, 0), (0, 1), (1, 2)}}, yours is {pairs}. Each row is one target word: look for its largest weight.")
+### BEGIN HIDDEN TESTS
+assert all(type(index) is int for pair in pairs for index in pair), "The pairs must hold Python ints: use .item() or .tolist()."
+padded = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.1, 0.7]], device=device)
+pairs = align(padded, 3, 2)
+assert pairs == {(2, 0), (0, 1)}, (
+    f"With 3 source words and 2 target words in a table [3, 4], expected {{(2, 0), (0, 1)}}, yours is {pairs}. "
+    "Rows and columns beyond the lengths are padding.")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "align-error-rate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+sure, possible = {(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 2)}
+rate = alignment_error_rate({(0, 0), (2, 2), (3, 1)}, sure, possible)
+assert isinstance(rate, float), f"The rate must be a Python float; yours is a {type(rate).__name__}."
+assert abs(rate - 0.4) < 1e-6, (
+    f"Expected 1 - (1 + 2) / (3 + 2) = 0.4, yours is {rate:.4f}. Count with sure once and with possible once, "
+    "and divide by the sizes of predicted and sure.")
+assert alignment_error_rate(sure, sure, possible) == 0, "An alignment that equals the sure pairs has no error: 0."
+### BEGIN HIDDEN TESTS
+for predicted, sure, possible, expected in (
+    ({(0, 1), (1, 0)}, {(0, 0), (1, 1)}, {(0, 0), (1, 1), (0, 1)}, 0.75),
+    ({(0, 0), (1, 1), (2, 3), (3, 2)}, {(0, 0), (2, 2), (3, 3)}, {(0, 0), (1, 1), (2, 2), (2, 3), (3, 3)}, 3 / 7),
+    (set(), {(0, 0)}, {(0, 0)}, 1.0),
+    (set(), set(), {(0, 0)}, 0.0),
+):
+    rate = alignment_error_rate(predicted, sure, possible)
+    assert abs(rate - expected) < 1e-9, f"For A = {predicted}, S = {sure}, P = {possible} expected {expected:.4f}, yours is {rate:.4f}."
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Your attention, trained
+#
+# The next cells put your functions into a small translator and train it for a few seconds on 2,000 sentences made by a
+# grammar. It sees pairs of sentences, never an alignment. *european*, *economic* and *area* never occur together in
+# them. There are no points here, but if a part above is wrong you may see it.
+
+# %% nbgrader={"grade": false, "grade_id": "sentences", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import random as chance
+
+NOUNS = ["area zone f", "market marché m", "law loi f", "council conseil m", "union union f", "treaty traité m",
+         "policy politique f", "report rapport m"]
+ADJECTIVES = ["european européen européenne", "economic économique économique", "national national nationale",
+              "legal juridique juridique", "foreign étranger étrangère", "common commun commune"]
+FRONT_ADJECTIVES = ["new nouveau nouvelle", "big grand grande", "small petit petite"]
+VERBS = ["supports soutient", "rejects rejette", "needs demande", "changes modifie"]
+
+
+def noun_phrase(noun, front, behind):
+    """English, French and the pairs between them: in French most adjectives follow the noun, the last one first."""
+    (english, french, gender), m = noun.split(), 1 + (noun[-1] == "f")
+    front, behind = [a.split() for a in front], [a.split() for a in behind]
+    last = 1 + len(front) + len(behind)
+    order = [*range(1 + len(front)), last, *reversed(range(1 + len(front), last))]
+    return (["the", *(a[0] for a in front + behind), english],
+            ["la" if gender == "f" else "le", *(a[m] for a in front), french, *(a[m] for a in reversed(behind))],
+            [(source, target) for target, source in enumerate(order)])
+
+
+def sentence(subject, verb, complement):
+    (e1, f1, a1), (e2, f2, a2), (ev, fv) = subject, complement, verb.split()
+    shifted = [(source + len(e1) + 1, target + len(f1) + 1) for source, target in a2]
+    return [*e1, ev, *e2], [*f1, fv, *f2], {*a1, (len(e1), len(f1)), *shifted}
+
+
+def random_phrase():
+    noun, behind = chance.choice(NOUNS), chance.sample(ADJECTIVES, chance.choice([0, 1, 2, 2]))
+    if noun == NOUNS[0] and {*behind} == {*ADJECTIVES[:2]}:
+        return random_phrase()  # "european economic area" is kept for the test
+    return noun_phrase(noun, chance.sample(FRONT_ADJECTIVES, chance.random() < 0.4), behind)
+
+
+chance.seed(0)
+sentences = [sentence(random_phrase(), chance.choice(VERBS), random_phrase()) for _ in range(2100)]
+training, held_out = sentences[:2000], sentences[2000:]
+example = sentence(noun_phrase(NOUNS[0], [], ADJECTIVES[:2]), VERBS[0], noun_phrase(NOUNS[5], FRONT_ADJECTIVES[:1], []))
+PAD, BOS, EOS = 0, 1, 2
+source_ids = {w: i for i, w in enumerate(["<pad>", *sorted({w for e, _, _ in training for w in e})])}
+target_ids = {w: i for i, w in enumerate(["<pad>", "<bos>", "<eos>", *sorted({w for _, f, _ in training for w in f})])}
+print(" ".join(example[0]), "\n" + " ".join(example[1]))
+
+# %% nbgrader={"grade": false, "grade_id": "translator", "locked": true, "schema_version": 3, "solution": false, "task": false}
+class Translator(torch.nn.Module):
+    """A bidirectional GRU reads, a GRU cell writes, and your functions connect them."""
+
+    def __init__(self, size=32):
+        super().__init__()
+        self.source = torch.nn.Embedding(len(source_ids), size)
+        self.target = torch.nn.Embedding(len(target_ids), size)
+        self.encoder = torch.nn.GRU(size, size // 2, batch_first=True, bidirectional=True)
+        self.decoder = torch.nn.GRUCell(size, size)
+        self.W, self.U, self.v, self.W_combine, self.W_output = (
+            torch.nn.Parameter(torch.randn(*shape) / math.sqrt(size))
+            for shape in ((size, size), (size, size), (size,), (size, 2 * size), (len(target_ids), size)))
+
+    def encode(self, source):
+        mask = source != PAD
+        packed = torch.nn.utils.rnn.pack_padded_sequence(
+            self.source(source), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        states = torch.nn.utils.rnn.pad_packed_sequence(self.encoder(packed)[0], batch_first=True)[0]
+        return states, mask, states.sum(1) / mask.sum(1, keepdim=True)
+
+    def step(self, tokens, state, states, mask):
+        state = self.decoder(self.target(tokens), state)
+        score = lambda query, key: additive_scores(query, key, self.W, self.U, self.v)
+        log_probs, weights = decoder_step(state, states, mask, score, self.W_combine, self.W_output)
+        return log_probs, weights, state
+
+    def forward(self, source, target):
+        states, mask, state = self.encode(source)
+        log_probs, weights = [], []
+        for tokens in target.unbind(1):
+            now, where, state = self.step(tokens, state, states, mask)
+            log_probs.append(now)
+            weights.append(where)
+        return torch.stack(log_probs, 1), torch.stack(weights, 1)
+
+
+def batch(pairs):
+    """Source [B, S], target that begins with <bos> [B, T], target that ends with <eos> [B, T]; padded."""
+    sources = [torch.tensor([source_ids[w] for w in e]) for e, _, _ in pairs]
+    targets = [torch.tensor([BOS, *(target_ids[w] for w in f), EOS]) for _, f, _ in pairs]
+    pad = lambda rows: torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device)
+    return pad(sources), pad([t[:-1] for t in targets]), pad([t[1:] for t in targets])
+
+
+def train(model, steps=300):
+    chance.seed(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(1, steps + 1):
+        source, target, wanted = batch(chance.sample(training, 32))
+        log_probs = model(source, target)[0]
+        loss = torch.nn.functional.nll_loss(log_probs.flatten(0, 1), wanted.flatten(), ignore_index=PAD)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % 100 == 0:
+            print(f"step {step}: loss {loss.item():.3f} nats per word")
+
+
+def weights_of(model, pairs):
+    """The weights [T, S] of each pair while the model is fed the right translation."""
+    with torch.no_grad():
+        weights = model(*batch(pairs)[:2])[1]
+    return [w[: len(f), : len(e)].cpu() for w, (e, f, _) in zip(weights, pairs)]
+
+
+def mean_error_rate(tables, pairs):
+    rates = [alignment_error_rate(align(w, len(e), len(f)), gold, gold) for w, (e, f, gold) in zip(tables, pairs)]
+    return sum(rates) / len(rates)
+
+
+torch.set_num_threads(1)  # for tensors this small, several threads wait for each other more than they work
+torch.manual_seed(0)
+model = Translator().to(device)
+untrained = weights_of(model, held_out)
+train(model)
+trained = weights_of(model, held_out)
+shuffled = [w[:, torch.randperm(w.shape[1])] for w in trained]
+for name, tables in (("trained", trained), ("untrained", untrained), ("trained, source order shuffled", shuffled)):
+    print(f"alignment error rate, {name}: {mean_error_rate(tables, held_out):.2f}")
+
+# %% nbgrader={"grade": false, "grade_id": "picture", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import matplotlib.pyplot as plt
+
+english, french, gold = example
+picture = weights_of(model, [example])[0]
+figure, axes = plt.subplots(figsize=(5.5, 4))
+image = axes.imshow(picture, cmap="Blues", vmin=0, vmax=1)
+for source, target in gold:
+    axes.add_patch(plt.Rectangle((source - 0.5, target - 0.5), 1, 1, fill=False, edgecolor="tab:orange", linewidth=2))
+axes.set_xticks(range(len(english)), english, rotation=45, ha="right")
+axes.set_yticks(range(len(french)), french)
+axes.set_xlabel("source word")
+axes.set_ylabel("target word")
+axes.set_title("Weights (blue) and gold alignment (orange)")
+figure.colorbar(image, label="attention weight")
+figure.tight_layout()
+plt.show()
+for target, word in enumerate(french):
+    print(f"{word:>12} looks at {english[picture[target].argmax()]}")
+
+# %% [markdown]
+# *zone économique européenne* runs down the picture while *european economic area* runs up: the model found the
+# order on its own, in a phrase that it never saw.
+
+# %% [markdown]
+# ## Part 6 · Beam search ({points:beam-search} points)
+#
+# **Question: how do you find a translation that is better as a whole than the one found word by word?**
+#
+# Greedy decoding takes the best next word and can never go back. A beam keeps the K best beginnings. Do this:
+#
+# 1. Start with one hypothesis: no tokens, log-probability 0, last token `bos`.
+# 2. Call `step` once for all live hypotheses and extend each by every word. Its log-probability is the sum over its tokens.
+# 3. Among the K best of *all* extensions, those that end in `eos` are finished: set them aside.
+#    The K best extensions that do not end in `eos` live on, each with the state of the hypothesis it extends.
+# 4. Repeat until nothing lives or `max_length` tokens (with `eos`) are out.
+# 5. Return the finished hypothesis with the best score. Score: log-probability divided by a length penalty
+#    (Wu et al. 2016, equation 14), because every token makes a log-probability smaller, so that without it short wins.
+#    If nothing finished, choose among the live ones in the same way.
+#
+# $$\mathrm{score}(Y) = \frac{\log P(Y)}{lp(Y)}, \qquad lp(Y) = \left(\frac{5 + |Y|}{6}\right)^{\alpha},
+# \qquad |Y| = \text{number of tokens, with eos}$$
+#
+# In step 3 there may be fewer than K extensions: then keep them all.
+
+# %% nbgrader={"grade": false, "grade_id": "beam-search", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+    """Search for the best translation of one sentence, for any step function.
+
+    step:  function (state [k, ...], tokens [k]) -> (log_probs [k, V], state [k, ...]); row i is hypothesis i
+    state: tensor [1, ...], the state before the first token
+    returns (tokens, score): a list of Python ints without bos and eos, and a Python float
+    """
+    ### BEGIN SOLUTION
+    live, finished = [([], 0.0)], []
+    tokens = torch.tensor([bos], device=state.device)
+    penalty = lambda length: ((5 + length) / 6) ** alpha
+    for length in range(1, max_length + 1):
+        log_probs, state = step(state, tokens)
+        totals = log_probs + torch.tensor([[total] for _, total in live], device=log_probs.device)  # [k, V]
+        order = totals.flatten().argsort(descending=True).tolist()
+        extended = []
+        for rank, index in enumerate(order):
+            parent, word = divmod(index, log_probs.shape[-1])
+            total = totals[parent, word].item()
+            if word == eos:
+                if rank < beam_size:
+                    finished.append((live[parent][0], total / penalty(length)))
+            elif len(extended) < beam_size:
+                extended.append((parent, word, total))
+        live = [(live[parent][0] + [word], total) for parent, word, total in extended]
+        if not live:
+            break
+        state = state[torch.tensor([parent for parent, _, _ in extended], device=state.device)]
+        tokens = torch.tensor([word for _, word, _ in extended], device=state.device)
+    return max(finished or [(t, total / penalty(len(t))) for t, total in live], key=lambda pair: pair[1])
+    ### END SOLUTION
+
+
+# %% [markdown]
+# A table of next-word probabilities is a step function too: `table[last]`. The tests use small tables, where the best
+# translation can be found by hand.
+
+# %% nbgrader={"grade": true, "grade_id": "beam-search-finds", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld()
+#                 <bos> <eos>  a     b     c    (column: next word; row: last word)
+table = torch.tensor([[0.0, 0.0, 0.6, 0.4, 0.0],
+                      [0.0, 1.0, 0.0, 0.0, 0.0],
+                      [0.0, 0.4, 0.3, 0.0, 0.3],
+                      [0.0, 0.9, 0.0, 0.1, 0.0],
+                      [0.0, 0.5, 0.5, 0.0, 0.0]], device=device).log()
+last_word = lambda state, tokens: (table[tokens], state)
+tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=1, max_length=6, alpha=0.0)
+assert (tokens, round(score, 3)) == ([2], round(math.log(0.24), 3)), (
+    f"With beam_size 1 the search is greedy: a, then the end, log-probability {math.log(0.24):.3f}. Yours: {tokens}, {score:.3f}.")
+tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=2, max_length=6, alpha=0.0)
+assert tokens == [3], (
+    f"With beam_size 2, b (0.4 x 0.9 = 0.36) beats a (0.6 x 0.4 = 0.24): expected [3], yours is {tokens}. "
+    "Do you keep the two best beginnings, and compare finished ones at the end?")
+assert abs(score - math.log(0.36)) < 1e-4, f"With alpha 0 the score is the log-probability {math.log(0.36):.4f}; yours is {score:.4f}."
+### BEGIN HIDDEN TESTS
+import itertools
+
+random = torch.Generator().manual_seed(7)
+for _ in range(6):
+    V, longest = 4, 4
+    table2 = (2 * torch.randn(V, V, V, generator=random, dtype=torch.float64)).log_softmax(-1).to(device)
+
+    def two_words(state, tokens):  # the state is the word before the last: a search that mixes states up reads wrong rows
+        return table2[state[:, 0], tokens], tokens.unsqueeze(1)
+
+    best = None
+    for length in range(1, longest + 1):
+        for words in itertools.product((0, 2, 3), repeat=length - 1):
+            before, last, total = 0, 0, 0.0
+            for word in (*words, 1):
+                total, before, last = total + table2[before, last, word].item(), last, word
+            score = total / ((5 + length) / 6) ** 0.6
+            best = max(best or (score, words), (score, words))
+    start = torch.zeros(1, 1, dtype=torch.long, device=device)
+    tokens, score = beam_search(two_words, start, bos=0, eos=1, beam_size=60, max_length=longest)
+    assert tokens == list(best[1]) and abs(score - best[0]) < 1e-5, (
+        f"A beam wide enough to hold everything must find the best of all sentences, {list(best[1])} with score {best[0]:.4f}; "
+        f"yours is {tokens} with {score:.4f}. Does each hypothesis carry on with the state of the one that it extends?")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "beam-search-length", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+#                     <bos> <eos>  a    b
+words = torch.tensor([[0.0, 0.45, 0.55, 0.0],
+                      [0.0, 1.0, 0.0, 0.0],
+                      [0.0, 0.0, 0.0, 1.0],
+                      [0.0, 0.8, 0.2, 0.0]], device=device).log()
+one_word = lambda state, tokens: (words[tokens], state)
+start = torch.zeros(1, 1, device=device)
+short, _ = beam_search(one_word, start, bos=0, eos=1, beam_size=2, max_length=8, alpha=0.0)
+assert short == [], f"With alpha 0 the empty sentence wins (0.45 against 0.55 x 0.8 = 0.44); yours is {short}."
+longer, score = beam_search(one_word, start, bos=0, eos=1, beam_size=2, max_length=8, alpha=1.0)
+assert longer == [2, 3], (
+    f"With alpha 1, a b wins: log 0.44 / (8 / 6) = -0.616 beats log 0.45 / (6 / 6) = -0.799. Yours is {longer}. "
+    "Is the length of each hypothesis, with eos, in its score?")
+assert abs(score - math.log(0.44) * 6 / 8) < 1e-4, f"The score of a b is {math.log(0.44) * 6 / 8:.4f}; yours is {score:.4f}."
+### BEGIN HIDDEN TESTS
+tokens, score = beam_search(one_word, start, bos=0, eos=1, beam_size=1, max_length=2)
+assert tokens == [2, 3] and abs(score - math.log(0.55) / (7 / 6) ** 0.6) < 1e-4, (
+    f"If nothing has finished after max_length tokens, return the best live hypothesis, [2, 3] with score "
+    f"{math.log(0.55) / (7 / 6) ** 0.6:.4f}; yours is {tokens} with {score:.4f}.")
+ends = torch.tensor([[0.0, 0.3, 0.7], [0.0, 1.0, 0.0], [0.0, 0.05, 0.95]], device=device).log()
+tokens, score = beam_search(lambda state, tokens: (ends[tokens], state), start, bos=0, eos=1, beam_size=2, max_length=4)
+assert tokens == [] and abs(score - math.log(0.3)) < 1e-4, (
+    f"A finished hypothesis stays in the race: [] with probability 0.3 beats all later ones; yours is {tokens}.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Your beam, on your model
+#
+# The whole thing: your attention inside, your search outside.
+
+# %% nbgrader={"grade": false, "grade_id": "translate", "locked": true, "schema_version": 3, "solution": false, "task": false}
+def translate(words, beam_size):
+    states, mask, state = model.encode(batch([(words, [], None)])[0])
+
+    def step(state, tokens):
+        k = len(tokens)
+        log_probs, _, state = model.step(tokens, state, states.expand(k, -1, -1), mask.expand(k, -1))
+        return log_probs, state
+
+    with torch.no_grad():
+        tokens, score = beam_search(step, state, BOS, EOS, beam_size, max_length=20)
+    french = {i: w for w, i in target_ids.items()}
+    return [french[i] for i in tokens], score
+
+
+print(" ".join(example[0]), "\n" + " ".join(translate(example[0], 4)[0]))
+for beam_size in (1, 4):
+    right = sum(translate(english, beam_size)[0] == french for english, french, _ in held_out)
+    print(f"beam {beam_size}: {right} of {len(held_out)} held-out sentences translated without a mistake")
+
+# %% [markdown]
+# ## Part 7 · In your own words ({points:explain} points)
+#
+# Look at the picture in Part 5 and at the three error rates above it. In at most 150 words:
+#
+# 1. Which target words does the trained model align otherwise than gold? Where do they look instead, and what does the model
+#    need from there to choose the right word?
+# 2. Is the model wrong, then? Say what the alignment error rate measures, and what it does not.
+# 3. A friend shows you a heat map as proof that his model has learned to align. What would you ask him to show beside it?
+#
+# **What earns points.** 1 point: names the words and where they look, from your own picture. 1 point: the reason, in terms of
+# what the decoder has to decide. 1 point: says that the rate compares with gold pairs, and does not measure how good the
+# translation is. 1 point: names a control (an untrained model, shuffled weights) and what it must look like. Answers
+# without a reason, or that repeat the text of the notebook, earn nothing.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# The articles, *la* and *le*: gold aligns them with *the*, but they look at the noun. English *the* does not say which article is
+# right; the gender of the noun does, so the weight is where the information is. The translation is right, and the
+# model is not wrong. The error rate measures agreement with pairs that a person or a grammar chose, not whether the
+# words are right; it can rise while the translations get better. I would ask for the same picture from
+# the model before training, and the error rate for it and for shuffled weights. If they look alike, the picture
+# shows the data or the drawing, not learning.
+# ### END SOLUTION
