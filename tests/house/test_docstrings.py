@@ -10,7 +10,7 @@ MODULES = [path for path in library_modules() if path.read_text(encoding="utf-8"
 CONCEPT_MODULES = [LIBRARY / f"{concept}.py" for concept in CONCEPTS if (LIBRARY / f"{concept}.py").exists()]
 # A command, an experiment or a grader acts on files and machines: tests show these at work better than a docstring can.
 READ_BY_STUDENTS = [path for path in MODULES if module_name(path).split(".")[1:2] not in [[head] for head in HEADS]]
-CHAPTER = re.compile(r"^ *Chapter: ([a-z0-9-]+)$", re.MULTILINE)
+CHAPTER = re.compile(r"\bChapter: ([a-z0-9-]+)$", re.MULTILINE)
 
 
 def public_definitions(path):
@@ -32,9 +32,10 @@ def docstring(node):
 
 
 def shows_an_example(node):
-    """Say whether a name has a doctest, in one of its methods perhaps, or is a mere record of fields, which needs none."""
+    """Say whether a name has a doctest, in one of its methods perhaps, or is a record of fields, which needs none."""
     methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
-    is_record = isinstance(node, ast.ClassDef) and all(method.name == "__post_init__" for method in methods)
+    marks = [*node.decorator_list, *getattr(node, "bases", [])]
+    is_record = any(ast.unparse(mark).startswith(("dataclass", "NamedTuple", "Protocol")) for mark in marks)
     return is_record or any(">>> " in docstring(part) for part in [node, *methods])
 
 
@@ -74,7 +75,7 @@ def test_every_name_of_a_concept_links_to_the_chapter_that_teaches_it(path):
     [
         ('def f():\n    """F.\n\n    >>> f()\n    1\n    """', True),
         ('class A:\n    def f(self):\n        """F.\n\n        >>> A().f()\n        1\n        """', True),
-        ('class Record:\n    """R."""\n    field: int', True),
+        ('@dataclass(frozen=True)\nclass Record:\n    """R."""\n    field: int', True),
         ('def f():\n    """F."""', False),
         ('class A:\n    """A."""\n    def f(self):\n        """F."""', False),
     ],
