@@ -1,0 +1,121 @@
+"""What a training run is told (:class:`TrainingConfig`) and what it tells (:class:`History`)."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course_lib.schedules import SCHEDULES
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Everything about a run but the model, the data and the loss.
+
+    Attributes:
+        steps: updates of the weights.
+        learning_rate: the peak of the schedule.
+        schedule: "constant", "linear", "cosine" or "inverse_sqrt" (see :func:`learning_rate_at`).
+        warmup_steps: steps of linear warm-up before it.
+        weight_decay: AdamW's, applied to matrices only.
+        clip_norm: the largest norm of the gradient (Pascanu et al. 2013); None to leave it.
+        accumulate: batches in a step, over all processes together.
+        bf16: compute in bfloat16 where it is safe (autocast); the weights stay in float32.
+        seed: of everything random inside the loop.
+        evaluate_every: steps between evaluations; the last step is always evaluated. None for the last only.
+        patience: stop after this many evaluations without a better ``metric``, and go back to the best weights. None
+            trains to the end and keeps the last weights.
+        metric: the figure that ``patience`` watches.
+        maximize: whether a larger ``metric`` is better.
+        checkpoint: the file to save to; None saves nothing.
+        checkpoint_every: steps between saves; None saves at the end and on Ctrl-C only.
+        resume: continue from the checkpoint if it exists; False begins anew and will replace it.
+        progress: show a progress bar; None shows it on a terminal only.
+
+    Raises:
+        ValueError: a setting is out of range.
+
+    Chapter: seq2seq-attention
+
+    >>> TrainingConfig(steps=100, schedule="cosine", warmup_steps=10).learning_rate
+    0.001
+    >>> TrainingConfig(steps=0)
+    Traceback (most recent call last):
+        ...
+    ValueError: steps is 0; it must be a whole number of at least 1
+    """
+
+    steps: int
+    learning_rate: float = 1e-3
+    schedule: str = "constant"
+    warmup_steps: int = 0
+    weight_decay: float = 0.01
+    clip_norm: float | None = 1.0
+    accumulate: int = 1
+    bf16: bool = False
+    seed: int = 0
+    evaluate_every: int | None = None
+    patience: int | None = None
+    metric: str = "loss"
+    maximize: bool = False
+    checkpoint: str | Path | None = None
+    checkpoint_every: int | None = None
+    resume: bool = True
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "accumulate", "evaluate_every", "patience", "checkpoint_every"):
+            value = getattr(self, name)
+            optional = name not in ("steps", "accumulate")
+            if not (optional and value is None) and not (isinstance(value, int) and value >= 1):
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        for name in ("warmup_steps", "seed"):
+            if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 0):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a whole number of at least 0")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise ValueError(f"learning_rate is {self.learning_rate}; it must be a positive number, e.g. 0.001")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise ValueError(f"weight_decay is {self.weight_decay}; it must be 0 or a positive number")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ValueError(f"clip_norm is {self.clip_norm}; it must be positive, or None not to clip")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
+        if self.warmup_steps > self.steps:
+            raise ValueError(f"warmup_steps is {self.warmup_steps}, but the run has only steps={self.steps}")
+        if self.checkpoint_every is not None and self.checkpoint is None:
+            raise ValueError(f"checkpoint_every is {self.checkpoint_every}, but no checkpoint is named to save to")
+
+
+@dataclass
+class History:
+    """What happened, step by step; JSON can hold all of it (``dataclasses.asdict``).
+
+    Attributes:
+        steps: 1, 2, ... up to the last step made.
+        losses: the mean loss of each step, before its update, in the unit of ``loss_fn`` (nats for cross-entropy).
+        learning_rates: of each step.
+        gradient_norms: the norm of each step's gradient before clipping.
+        tokens: terms of the loss counted up to each step.
+        seconds: seconds spent in steps up to each step, without evaluation and saving.
+        metric_steps: the steps after which the model was evaluated.
+        metrics: figure by figure, one value for each of ``metric_steps``.
+        best_step: the step whose weights were kept, if ``patience`` watched a metric.
+        stopped_early: whether patience ran out.
+
+    Chapter: seq2seq-attention
+
+    >>> import dataclasses, json
+    >>> history = History(steps=[1], losses=[2.5], metric_steps=[1], metrics={"bleu": [31.0]})
+    >>> History(**json.loads(json.dumps(dataclasses.asdict(history)))) == history
+    True
+    """
+
+    steps: list[int] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    learning_rates: list[float] = field(default_factory=list)
+    gradient_norms: list[float] = field(default_factory=list)
+    tokens: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    metric_steps: list[int] = field(default_factory=list)
+    metrics: dict[str, list[float]] = field(default_factory=dict)
+    best_step: int | None = None
+    stopped_early: bool = False

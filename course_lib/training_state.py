@@ -1,0 +1,152 @@
+"""A run in progress: all that must survive for it to go on as if it had never stopped."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.checkpoint import CheckpointError, check_weights, load_tensors, save_tensors
+from course_lib.training_config import History, TrainingConfig
+
+# One number a step: kept as float64 tensors, since a long run would make the JSON of the header unwieldy.
+SERIES = ("losses", "learning_rates", "gradient_norms", "tokens", "seconds")
+
+# Settings that may differ between the two halves of a run without changing its numbers.
+FREE = {"checkpoint", "checkpoint_every", "resume", "progress"}
+
+
+@dataclass
+class TrainingState:
+    """Model, optimizer, history, place in the data and the best weights so far.
+
+    There is no generator in it: the loop seeds every batch from (seed, step, batch).
+
+    Attributes:
+        model: the model in training.
+        optimizer: its optimizer.
+        config: the settings of the run.
+        history: what happened so far.
+        epoch: the epoch of the batch used last.
+        used: how many batches of that epoch were used.
+        best: the best weights by name, while ``patience`` watches a metric; else empty.
+
+    Chapter: seq2seq-attention
+
+    >>> model = nn.Linear(2, 1)
+    >>> state = TrainingState(model, torch.optim.AdamW(model.parameters()), TrainingConfig(steps=5))
+    >>> state.step
+    0
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    config: TrainingConfig
+    history: History = field(default_factory=History)
+    epoch: int = 0
+    used: int = 0
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """The number of steps made."""
+        return len(self.history.steps)
+
+    def keep_best(self) -> None:
+        """Remember the present weights as the best."""
+        self.history.best_step = self.step
+        self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+
+    def restore_best(self) -> None:
+        """Go back to the best weights, if any were kept."""
+        if self.best:
+            self.model.load_state_dict(self.best)
+
+    def save(self) -> None:
+        """Write the run to ``config.checkpoint``.
+
+        Raises:
+            CheckpointError: the file cannot be written; the earlier one is intact.
+            TypeError: the optimizer keeps something else than tensors.
+        """
+        assert self.config.checkpoint is not None
+        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
+        for index, values in self.optimizer.state_dict()["state"].items():
+            for name, value in values.items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{index}.{name}"] = value
+                elif value is not None:
+                    kind = type(value).__name__
+                    raise TypeError(f"the optimizer keeps {name} as a {kind}; a checkpoint holds its tensors only")
+        history = dataclasses.asdict(self.history)
+        tensors |= {f"history.{name}": torch.tensor(history.pop(name), dtype=torch.float64) for name in SERIES}
+        history["steps"] = self.step
+        facts = {"history": history, "epoch": self.epoch, "used": self.used, "settings": self._settings()}
+        save_tensors(self.config.checkpoint, tensors, facts)
+
+    def load(self) -> None:
+        """Continue from ``config.checkpoint``: check all of it first, then change the model.
+
+        Raises:
+            CheckpointError: the file is damaged, no training run, or of another model or other settings.
+        """
+        path = self.config.checkpoint
+        assert path is not None
+        tensors, facts = load_tensors(path)
+        try:
+            history, settings = dict(facts["history"]), dict(facts["settings"])
+            epoch, used, steps = int(facts["epoch"]), int(facts["used"]), int(history["steps"])
+            history["steps"] = list(range(1, steps + 1))
+            history |= {name: tensors[f"history.{name}"].tolist() for name in SERIES}
+            restored = History(**history)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{path} holds no training run ({error!r}); name another checkpoint") from error
+        ours = self._settings()
+        if changed := [name for name in ours if settings.get(name) != ours[name]]:
+            told = ", ".join(f"{name} was {settings.get(name)!r} and is now {ours[name]!r}" for name in changed)
+            raise CheckpointError(
+                f"{path} belongs to a run with other settings: {told}. Restore them to resume, name another "
+                "checkpoint, or set resume=False to begin anew and replace it"
+            )
+        if steps > self.config.steps:
+            raise CheckpointError(f"{path} is at step {steps}, past steps={self.config.steps}; ask for more steps")
+        weights, best = _under("model.", tensors), _under("best.", tensors)
+        check_weights(self.model, weights, path)
+        if best:
+            check_weights(self.model, best, path)
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer.", tensors).items():
+            index, _, entry = name.partition(".")
+            state.setdefault(int(index), {})[entry] = tensor
+        # Its own settings, since they come from the config; only the state comes from the file.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        self.model.load_state_dict(weights)
+        self.history, self.epoch, self.used, self.best = restored, epoch, used, best
+
+    def _settings(self) -> dict[str, Any]:
+        return settings_of(self.config) | {"optimizer": type(self.optimizer).__name__}
+
+
+def settings_of(config: TrainingConfig) -> dict[str, Any]:
+    """The settings that decide a run's numbers; a schedule that does not look at the end may be prolonged.
+
+    Args:
+        config: the settings of a run.
+
+    Returns:
+        Those that must not change when it is resumed.
+
+    Chapter: seq2seq-attention
+
+    >>> "steps" in settings_of(TrainingConfig(steps=5)), "steps" in settings_of(TrainingConfig(5, schedule="linear"))
+    (False, True)
+    """
+    free = FREE | ({"steps"} if config.schedule in ("constant", "inverse_sqrt") else set())
+    return {name: value for name, value in dataclasses.asdict(config).items() if name not in free}
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
