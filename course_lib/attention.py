@@ -157,7 +157,9 @@ def masked_softmax(
 
     Notes
     -----
-    Bahdanau et al. 2015, equation 6. Chapter: seq2seq-attention
+    Bahdanau et al. 2015, equation 6.
+
+    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -233,7 +235,9 @@ class AdditiveScore(nn.Module):
 
     Notes
     -----
-    Needs memory for B · T · S · A numbers, where the other scores need B · T · S. Chapter: seq2seq-attention
+    Needs memory for B · T · S · A numbers, where the other scores need B · T · S.
+
+    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -417,7 +421,9 @@ def merge_heads(heads: Float[Tensor, "*batch H T N"]) -> Float[Tensor, "*batch T
 
     Notes
     -----
-    Vaswani et al. 2017, section 3.2.2. Chapter: seq2seq-attention
+    Vaswani et al. 2017, section 3.2.2.
+
+    Chapter: seq2seq-attention
 
     Examples
     --------

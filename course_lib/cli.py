@@ -8,6 +8,7 @@ module that it names, never here.
 from __future__ import annotations
 
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,11 +56,16 @@ def doctor(
 
 @app.command()
 def release(
-    names: Annotated[list[str] | None, typer.Argument(help="Assignments to release; all in solutions/ if left out.")] = None,
-    database: Annotated[bool, typer.Option(help="Record the assignment in gradebook.db, which autograding needs.")] = True,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Assignments to release; all in solutions/ if left out.")
+    ] = None,
+    database: Annotated[
+        bool, typer.Option(help="Record the assignment in gradebook.db, which autograding needs.")
+    ] = True,
 ) -> None:
     """Turn solutions/NAME/NAME.py into the student's notebook exercises/NAME/NAME.ipynb."""
-    from course_lib.grading.release import assignments, release as release_assignment
+    from course_lib.grading.release import assignments
+    from course_lib.grading.release import release as release_assignment
     from course_lib.grading.source import AssignmentError
 
     try:
@@ -100,6 +106,60 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine; 0 takes 
             site.serve_forever()
         except KeyboardInterrupt:
             typer.echo("stopped")
+
+
+@app.command()
+def check(
+    notebook: Annotated[Path, typer.Argument(help="Your notebook. It is read and run in a copy, never written.")],
+    released: Annotated[Path | None, typer.Option(help="The notebook as it was released; found in exercises/.")] = None,
+    time_limit: Annotated[int, typer.Option(min=1, help="Seconds that each cell may take.")] = 60,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, for a program to read.")] = False,
+) -> None:
+    """Say what is wrong with your assignment before you hand it in.
+
+    Exit status: 0 if nothing is wrong, 1 if something is, 2 if the notebook could not be checked.
+    """
+    from rich.console import Console
+
+    from course_lib.grading.check import CannotCheck, print_report
+    from course_lib.grading.check import check as check_notebook
+
+    try:
+        report = check_notebook(notebook, released, time_limit)
+    except CannotCheck as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        print_report(report, Console())
+    if not report.ok:
+        raise typer.Exit(code=1)
+
+
+@app.command()
+def experiment(
+    name: Annotated[str, typer.Argument(help="The experiment: seq2seq.")],
+    data: Annotated[str, typer.Option(help="The data set: translation or multi30k.")] = "translation",
+    source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
+    attention: Annotated[
+        list[str] | None, typer.Option(help="dot, bilinear, additive or none; repeat for more.")
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,
+) -> None:
+    """Train and score the models of an experiment, and record the result in book/results/.
+
+    Runs that the record already holds are kept; a run that was interrupted continues from its checkpoint.
+    """
+    from course_lib.experiments.command import ExperimentError, record_experiment
+
+    try:
+        path = record_experiment(name, data, source, attention or ["dot", "none"], seed or [0, 1, 2], steps)
+    except ExperimentError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(path)
 
 
 if __name__ == "__main__":

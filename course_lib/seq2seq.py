@@ -164,7 +164,9 @@ class Decoder(nn.Module):
     Notes
     -----
     Luong et al. 2015, section 3: the context is joined to the state after the recurrent layer, so all steps of a known
-    target run at once. Chapter: seq2seq-attention
+    target run at once.
+
+    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -224,7 +226,9 @@ class Seq2Seq(nn.Module):
 
     Notes
     -----
-    `start` and `step` are what the searches of `course_lib.decoding` need. Chapter: seq2seq-attention
+    `start` and `step` are what the searches of `course_lib.decoding` need.
+
+    Chapter: seq2seq-attention
 
     Examples
     --------

@@ -4,9 +4,9 @@
 set. The chapter calls these functions live; ``course experiment seq2seq`` calls them and records what they return.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -136,7 +136,9 @@ def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module]
     return evaluate
 
 
-def fit(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> tuple[Seq2Seq, History]:
+def fit(
+    recipe: Recipe, corpus: Corpus, attention: str | None, seed: int, checkpoint: Path | None = None
+) -> tuple[Seq2Seq, History]:
     """Train one model by teacher forcing.
 
     Parameters
@@ -147,6 +149,8 @@ def fit(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> tup
         As in `Seq2SeqConfig`.
     seed
         Decides the first weights, the order of batches and dropout.
+    checkpoint
+        Where to save at each evaluation, and to continue from.
 
     Returns
     -------
@@ -166,7 +170,9 @@ def fit(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> tup
         )
 
     evaluate = perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
-    history = train(model, epoch_batches, loss_sum, recipe.training, evaluate)
+    every = recipe.training.evaluate_every if checkpoint else None
+    config = replace(recipe.training, seed=seed, checkpoint=checkpoint, checkpoint_every=every)
+    history = train(model, epoch_batches, loss_sum, config, evaluate)
     return model, history
 
 
@@ -293,25 +299,72 @@ class Trained:
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "scores": self.scores,
             "by_length": self.by_length,
-            "training": self.history.to_dict(),
+            "validation_loss": self.history.metrics.get("loss", []),
+            "steps": len(self.history.steps),
+            "final_training_loss": self.history.losses[-1],
             "seconds": round(self.seconds, 1),
         }
 
 
-def train_and_score(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Trained:
-    """Train one model and score it on the test split.
+def train_and_score(
+    recipe: Recipe, corpus: Corpus, attention: str | None, seed: int, checkpoint: Path | None = None
+) -> Trained:
+    """Train one model and score it on the test split; the arguments are those of `fit`.
 
     Returns
     -------
     Trained
-        Test BLEU, exact match, both by length, and the wall-clock seconds that training took.
+        Test BLEU, exact match, both by length, and the seconds that the training steps took.
     """
-    started = time.perf_counter()
-    model, history = fit(recipe, corpus, attention, seed)
-    seconds = time.perf_counter() - started
+    model, history = fit(recipe, corpus, attention, seed, checkpoint)
     hypotheses = translate(model, corpus.pairs["test"], recipe.beam_size, recipe.length_penalty, recipe.max_length)
     texts = corpus.decode(hypotheses)
     scores = quality(texts, corpus.text["test"]["fr"])
     return Trained(
-        attention, seed, model, history, texts, scores, quality_by_length(texts, corpus, recipe.length_bins), seconds
+        attention,
+        seed,
+        model,
+        history,
+        texts,
+        scores,
+        quality_by_length(texts, corpus, recipe.length_bins),
+        history.seconds[-1],
     )
+
+
+RECIPES = {
+    "translation": Recipe(
+        data="translation",
+        embedding_dim=64,
+        training=TrainingConfig(steps=600, learning_rate=3e-3, warmup_steps=30, schedule="linear", progress=False),
+        test_size=300,
+    ),
+    "multi30k": Recipe(
+        data="multi30k",
+        tokenizer="bpe",
+        vocab_size=4000,
+        embedding_dim=256,
+        hidden_dim=256,
+        dropout=0.3,
+        batch_size=128,
+        training=TrainingConfig(
+            steps=2300,
+            learning_rate=2e-3,
+            warmup_steps=200,
+            schedule="linear",
+            bf16=True,
+            evaluate_every=230,
+            patience=10,
+        ),
+        beam_size=5,
+        length_bins=(8, 12, 16, 20, 40),
+    ),
+}
+
+
+def recipe_from(configuration: dict) -> Recipe:
+    """Load a recipe back from a record's configuration."""
+    settings = dict(configuration)
+    settings["training"] = TrainingConfig(**settings["training"])
+    settings["length_bins"] = tuple(settings["length_bins"])
+    return Recipe(**settings)

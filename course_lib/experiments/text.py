@@ -6,7 +6,6 @@ byte-pair encoding (Sennrich et al. 2016) for real text, whose vocabulary is not
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -17,7 +16,7 @@ PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 
 
-def train_tokenizer(sentences: Iterable[str], kind: Literal["word", "bpe"], vocab_size: int = 6000) -> Tokenizer:
+def train_tokenizer(sentences: Iterable[str], kind: str, vocab_size: int = 6000) -> Tokenizer:
     """Build a vocabulary from sentences.
 
     Parameters
@@ -45,6 +44,7 @@ def train_tokenizer(sentences: Iterable[str], kind: Literal["word", "bpe"], voca
     >>> tokenizer.encode("je suis là").tokens
     ['je', 'suis', '<unk>']
     """
+    trainer: trainers.Trainer
     if kind == "word":
         tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
         tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

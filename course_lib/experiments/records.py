@@ -1,0 +1,175 @@
+"""Recorded results: what a long run found, with all that is needed to run it again.
+
+A record is a JSON file in ``book/results/``. A page shows it as recorded, beside what it measures live; a test checks
+that each file's command still parses and its configuration still loads.
+"""
+
+import dataclasses
+import json
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_lib.training import device
+
+RESULTS = Path(__file__).parents[2] / "book" / "results"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One recorded experiment.
+
+    Parameters
+    ----------
+    name
+        Name of the file, without ending.
+    command
+        What was typed, e.g. ``course experiment seq2seq --data multi30k``.
+    configuration
+        All settings, as the experiment's own function loads them.
+    seeds
+        One run for each.
+    results
+        One entry for each run: its figures.
+    commit
+        The version of the code; "+changes" if files differed from it.
+    machine
+        Processor, cores, device and versions.
+    date
+        When the last run ended, in UTC.
+
+    Examples
+    --------
+    >>> record = Record("x", "course experiment seq2seq", {}, [0], [{"seed": 0}], "unknown", {}, "2026-01-01")
+    >>> record.results[0]["seed"]
+    0
+    """
+
+    name: str
+    command: str
+    configuration: dict[str, Any]
+    seeds: list[int]
+    results: list[dict[str, Any]]
+    commit: str
+    machine: dict[str, Any]
+    date: str
+
+
+def make(name: str, command: Sequence[str], configuration: Any, results: list[dict[str, Any]]) -> Record:
+    """Complete the results of an experiment with what this machine and this checkout are.
+
+    Parameters
+    ----------
+    name
+        Name of the file.
+    command
+        The words that were typed.
+    configuration
+        A dataclass of settings.
+    results
+        One entry for each run, with its ``seed``.
+
+    Returns
+    -------
+    Record
+        Ready for `save`.
+    """
+    return Record(
+        name,
+        shlex.join(command),
+        dataclasses.asdict(configuration),
+        sorted({result["seed"] for result in results}),
+        results,
+        commit(),
+        machine(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def save(record: Record, folder: Path = RESULTS) -> Path:
+    """Write a record as ``<folder>/<name>.json`` and return the path; a reader never sees half a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{record.name}.json"
+    temporary = path.with_suffix(".json.part")
+    temporary.write_text(json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+    return path
+
+
+def load(name: str, folder: Path = RESULTS) -> Record:
+    """Read a record.
+
+    Parameters
+    ----------
+    name
+        Name of the file, without ending.
+    folder
+        Where it lies.
+
+    Returns
+    -------
+    Record
+        As it was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such record; the message names those that there are.
+    ValueError
+        If the file is not a record.
+    """
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.json"))) or "none"
+        raise FileNotFoundError(f"no recorded result {name!r} in {folder.name}/; recorded are: {known}")
+    try:
+        return Record(**json.loads(path.read_text(encoding="utf-8")))
+    except (json.JSONDecodeError, TypeError) as error:
+        raise ValueError(f"{path.name} is not a recorded result: {error}; restore it from version control") from error
+
+
+def machine() -> dict[str, Any]:
+    """Return what decides speed and last digits: processor, cores, device, and the versions of Python and torch."""
+    where = device()
+    name = torch.cuda.get_device_name(where) if where.type == "cuda" else _processor()
+    return {
+        "device": where.type,
+        "name": name,
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+    }
+
+
+def _processor() -> str:
+    """The processor's model, which ``platform.processor()`` does not know on Linux."""
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout."""
+    root = Path(__file__).parents[2]
+
+    def git(*words: str) -> str | None:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = git("rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
