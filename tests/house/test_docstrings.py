@@ -10,7 +10,7 @@ MODULES = [path for path in library_modules() if path.read_text(encoding="utf-8"
 CONCEPT_MODULES = [LIBRARY / f"{concept}.py" for concept in CONCEPTS if (LIBRARY / f"{concept}.py").exists()]
 # A command, an experiment or a grader acts on files and machines: tests show these at work better than a docstring can.
 READ_BY_STUDENTS = [path for path in MODULES if module_name(path).split(".")[1:2] not in [[head] for head in HEADS]]
-CHAPTER = re.compile(r"\bChapter: ([a-z0-9-]+)$", re.MULTILINE)
+CHAPTER = re.compile(r"^ *Chapter: ([a-z0-9-]+)$", re.MULTILINE)
 
 
 def public_definitions(path):
