@@ -1,0 +1,260 @@
+"""`course check`: what a student should know about a notebook before it is handed in.
+
+It compares the notebook with the released one (:mod:`course_lib.grading.check_structure`), runs it as the grader will
+(:mod:`course_lib.grading.check_run`), and says in words what is wrong. The tests that it runs are the visible ones; the
+grader runs more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.utils import determine_grade
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from course_lib.grading.check_run import CellRun, KernelProblem, as_graded, run_notebook
+from course_lib.grading.check_structure import Problem, cell_name, describe, grade_id, structure_problems
+
+#: Seconds that a cell may take; the grader's limit (`Execute.timeout` in nbgrader_config.py).
+TIME_LIMIT = 60
+#: What this file is part of; an editable installation has the released notebooks there.
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+#: The end of a SyntaxError's message: the kernel's own file of the cell, which means nothing to a student.
+FILE_OF_CELL = re.compile(r" \([^()]*, line \d+\)$")
+
+
+class CannotCheck(Exception):
+    """There is nothing to check, or nothing to check it with; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What one graded cell earns from its visible tests.
+
+    Attributes:
+        part: the heading that it stands under in the released notebook.
+        cell: its ``grade_id``.
+        points: the most it can earn.
+        earned: what the visible tests give; None if it is marked by hand.
+        state: "passed", "partly", "failed", "not started", "not run", "written" or "empty".
+    """
+
+    part: str
+    cell: str
+    points: float
+    earned: float | None
+    state: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that `course check` found: marks part by part, then what is wrong."""
+
+    notebook: str
+    released: str
+    marks: list[Marks]
+    problems: list[Problem]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_json(self) -> str:
+        """The report for a program to read."""
+        return json.dumps({"ok": self.ok, **asdict(self)}, indent=2, ensure_ascii=False)
+
+
+def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_LIMIT) -> Report:
+    """Check a student's notebook, which is read and never written.
+
+    Args:
+        path: the notebook.
+        released_path: the notebook as it was released; found in ``exercises/`` if left out.
+        time_limit: seconds that each cell may take.
+
+    Returns:
+        Marks from the visible tests, and everything that is wrong.
+
+    Raises:
+        CannotCheck: the file is missing or is no notebook, the released notebook is not found, or no kernel starts.
+
+    Chapter: seq2seq-attention
+
+    >>> check(Path("attention.docx"))
+    Traceback (most recent call last):
+    ...
+    course_lib.grading.check.CannotCheck: There is no file attention.docx here. ...
+    """
+    submitted = read_notebook(path)
+    released_path = released_path or find_released(path, submitted)
+    released = read_notebook(released_path)
+    problems = []
+    if path.stem != released_path.stem:
+        problems.append(
+            Problem("misnamed", path.name, f"The grader reads {released_path.name} alone. Hand it in under that name.")
+        )
+    problems += structure_problems(submitted, released)
+    notebook = as_graded(submitted, released)
+    try:
+        runs = run_notebook(notebook, time_limit, released_path.parent)
+    except KernelProblem as error:
+        raise CannotCheck(str(error)) from error
+    marks = _marks(notebook, released, runs)
+    problems += [problem for run in runs for problem in _run_problems(notebook, run, time_limit)]
+    finished = {cell_name(notebook, run.index) for run in runs if run.state == "done"}
+    for mark in marks:
+        if mark.earned is not None and mark.earned < mark.points and mark.cell in finished:
+            words = f"{mark.cell} earns {mark.earned:g} of {mark.points:g} points in the visible tests."
+            problems.append(Problem("failing", mark.cell, words))
+    return Report(str(path), str(released_path), marks, problems, sum(run.seconds for run in runs))
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a notebook of any nbformat as version 4.
+
+    Raises:
+        CannotCheck: there is no such file, or it is no notebook.
+    """
+    if path.is_dir():
+        raise CannotCheck(f"{path} is a folder. Name the notebook in it, e.g. {path / 'attention.ipynb'}.")
+    if not path.is_file():
+        raise CannotCheck(f"There is no file {path} here. Give the path of your notebook, e.g. attention.ipynb.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotCheck(f"{path} cannot be read as text ({error}). Save your notebook again as .ipynb.") from error
+    try:
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CannotCheck(f"{path} is not a notebook: it is not JSON ({error}). Save it again from Jupyter.") from error
+    if not isinstance(content, dict) or "nbformat" not in content:
+        raise CannotCheck(f"{path} is JSON, but no notebook: it names no nbformat. Save it again from Jupyter.")
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        nbformat.validate(notebook)
+    except Exception as error:  # nbformat raises whatever its converters meet in a broken file
+        first_line = str(error).strip().partition("\n")[0]
+        raise CannotCheck(f"{path} is a broken notebook: {first_line}. Save it again from Jupyter.") from error
+    return notebook
+
+
+def find_released(path: Path, submitted: NotebookNode) -> Path:
+    """Find the released notebook that shares most cell names with a student's: the file may have been renamed.
+
+    Raises:
+        CannotCheck: no released notebook shares any.
+    """
+    names = {name for cell in submitted.cells if (name := grade_id(cell))}
+    places = [Path.cwd(), *path.resolve().parents, REPOSITORY]
+    best, most = None, 0
+    for candidate in (file for place in places for file in sorted((place / "exercises").glob("*/*.ipynb"))):
+        shared = len(names & {name for cell in read_notebook(candidate).cells if (name := grade_id(cell))})
+        if shared > most:
+            best, most = candidate, shared
+    if best is None:
+        why = "has no cell marked for grading" if not names else "belongs to no assignment in a folder exercises/"
+        raise CannotCheck(
+            f"{path} {why}, so there is nothing to compare it with. Start from the released notebook, or name it: "
+            "course check NOTEBOOK --released RELEASED_NOTEBOOK."
+        )
+    return best
+
+
+def _marks(notebook: NotebookNode, released: NotebookNode, runs: list[CellRun]) -> list[Marks]:
+    by_name = {name: run for run in runs if (name := grade_id(notebook.cells[run.index]))}
+    cells = {name: cell for cell in notebook.cells if (name := grade_id(cell))}
+    marks, part = [], ""
+    for expected in released.cells:
+        if expected.cell_type == "markdown" and (heading := re.search(r"^##? +(.+)$", expected.source, re.MULTILINE)):
+            part = heading[1]
+        if (name := grade_id(expected)) is None or not expected.metadata.nbgrader.get("grade"):
+            continue
+        points = float(expected.metadata.nbgrader.points)
+        if expected.metadata.nbgrader.get("solution"):
+            state = "empty" if cells[name].source.strip() in ("", expected.source.strip()) else "written"
+            marks.append(Marks(part, name, points, None, state))
+        else:
+            marks.append(Marks(part, name, points, *_earned(cells[name], by_name[name], points)))
+    return marks
+
+
+def _earned(cell: NotebookNode, run: CellRun, points: float) -> tuple[float, str]:
+    if run.state == "not run":
+        return 0.0, "not run"
+    if run.state != "done":
+        return 0.0, "not started" if run.error == "NotImplementedError" else "failed"
+    cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]  # as the grader does
+    earned, _ = determine_grade(cell)
+    return earned, "passed" if earned == points else "partly" if earned else "failed"
+
+
+def _run_problems(notebook: NotebookNode, run: CellRun, time_limit: int) -> list[Problem]:
+    """Say in words what became of a cell; nothing if it ran through."""
+    cell, name = notebook.cells[run.index], cell_name(notebook, run.index)
+    what = f"The {describe(cell)}" if grade_id(cell) else f"The {name}"
+    problems = []
+    if run.flooded:
+        problems.append(Problem("flooding", name, f"{what} prints more than a million characters. Print less."))
+    if run.state == "stopped":
+        words = f"{what} took longer than {time_limit} s and was stopped: an endless loop, or far too slow."
+        problems.append(Problem("slow", name, words))
+    elif run.state == "deaf":
+        words = f"{what} took longer than {time_limit} s and could not be stopped; the cells after it were not run."
+        problems.append(Problem("slow", name, words + " Does a loop catch every exception?"))
+    elif run.state == "died":
+        words = f"{what} ended Python itself, and the cells after it were not run."
+        advice = " Remove exit(), quit() or os._exit(); if there is none, it used up the memory."
+        problems.append(Problem("dead", name, words + advice))
+    elif run.state == "error":
+        kind = "not-started" if run.error == "NotImplementedError" else "failing"
+        problems.append(Problem(kind, name, f"{what} {_error_words(run)}"))
+    return problems
+
+
+def _error_words(run: CellRun) -> str:
+    where = f" ({run.place})" if run.place else ""
+    if run.error == "NotImplementedError":
+        return f"cannot pass: a part that it needs is not started{where}."
+    if run.error == "StdinNotImplementedError":
+        return f"asks for input(){where}. Nobody is there to answer in grading; put the value into the code."
+    if run.error == "SystemExit":
+        return f"calls exit(){where}. Leave a function with return or raise."
+    if run.error in ("SyntaxError", "IndentationError", "TabError"):
+        return f"is not valid Python: {FILE_OF_CELL.sub('', run.message)}{where}."
+    if run.error == "AssertionError":
+        return f"fails: {run.message}" if run.message else f"fails: an assertion does not hold{where}."
+    return f"fails with {run.error}: {run.message}{where}."
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Show the marks part by part, what is wrong, and a last line that says whether anything is."""
+    console.print(Text(f"{report.notebook}: compared with {report.released}, ran {report.seconds:.0f} s"))
+    table = Table("part", "cell", "points", "", box=None, pad_edge=False)
+    part = ""
+    for mark in report.marks:
+        earned = "by hand" if mark.earned is None else f"{mark.earned:g} of"
+        colour = {"passed": "green", "written": "green"}.get(mark.state, "red")
+        heading = mark.part if mark.part != part else ""
+        table.add_row(Text(heading), Text(mark.cell), Text(f"{earned} {mark.points:g}"), Text(mark.state, style=colour))
+        part = mark.part
+    console.print(table)
+    tested = [mark for mark in report.marks if mark.earned is not None]
+    total = f"{sum(mark.earned or 0.0 for mark in tested):g} of {sum(mark.points for mark in tested):g} points"
+    console.print(Text(f"Visible tests: {total}. The grader runs more tests than these."))
+    findings = Table.grid(padding=(0, 2))
+    for problem in report.problems:
+        findings.add_row(Text(problem.kind, style="bold red"), Text(problem.message))
+    console.print(findings)
+    count = len(report.problems)
+    last = "Nothing is wrong." if report.ok else f"{count} thing{'s' if count > 1 else ''} to mend."
+    console.print(Text(last, style="bold green" if report.ok else "bold red"))

@@ -1,0 +1,91 @@
+"""How this course uses nbgrader. Stock commands read this file from the folder they are called in.
+
+    nbgrader generate_assignment attention      solutions/   ->  exercises/ and gradebook.db
+    nbgrader autograde attention                submitted/   ->  autograded/ and gradebook.db
+    nbgrader generate_feedback attention        autograded/  ->  feedback/
+    nbgrader export                             gradebook.db ->  grades.csv
+
+Each setting that changes how nbgrader 0.9.6 marks says which fault of the stock behaviour it mends.
+`tests/grading/test_settings.py` takes them away one by one and sees the fault come back.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearOutput, DeduplicateIds, OverwriteCells, OverwriteKernelspec
+
+from course_lib.grading.sanitize import ForgetOldMarks, RestoreReleasedCells
+
+c = get_config()  # type: ignore[name-defined]
+
+# ---- Where things lie -------------------------------------------------------------------------------------------
+
+c.CourseDirectory.course_id = "from-attention-to-bert"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = "submitted"
+c.CourseDirectory.autograded_directory = "autograded"
+c.CourseDirectory.feedback_directory = "feedback"
+
+# nbgrader copies every file beside a notebook: from solutions/ to exercises/ and from submitted/ to autograded/, where
+# the notebook runs. A copied attention.py would hand out the solutions; a submitted torch.py would replace torch.
+c.CourseDirectory.ignore = [
+    *CourseDirectory.ignore.default_args[0],
+    "*.py",
+    "*.so",
+    "*.pyd",
+    "*.pth",
+]
+
+# nbgrader starts its helper program `alembic` by name. Without an activated environment (`.venv/bin/nbgrader ...`) the
+# name is not found and the command stops; the program lies beside the Python that runs this.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+# ---- Release ----------------------------------------------------------------------------------------------------
+
+# exercises/ is in git, so the target is always there. Stock nbgrader then skips the assignment without entering it in
+# the gradebook, and autograde finds no assignment. Releasing again writes the same bytes.
+c.GenerateAssignment.force = True
+
+# ---- What runs --------------------------------------------------------------------------------------------------
+
+# Stock: a cell that carries the tag "skip-execution" is not run, has no error in its output, and so gets full marks.
+# No cell can carry the empty tag.
+c.Execute.skip_cells_with_tag = ""
+
+# An assignment runs in 60 s in all; a cell that takes longer than this has hung. It is interrupted and gets 0, and the
+# cells after it still run.
+c.Execute.timeout = 60
+
+# Stock: nbgrader asks the kernel to finish. A kernel that is still in an endless loop does not hear it, or exit hooks
+# of the student's code keep it alive. Kill it.
+c.Execute.shutdown_kernel = "immediate"
+
+# ---- What counts ------------------------------------------------------------------------------------------------
+
+# Stock: anything on stderr (a warning, a progress bar) gives the cell 0, though its tests pass. Drop stderr before the
+# marks are counted; a failed test is an error output, which stays. `(?s)` lets `.` match line ends.
+c.IgnorePattern.enabled = True
+c.IgnorePattern.pattern = r"(?s).*"
+
+# Stock: a cell copied by hand has its nbgrader metadata emptied, which the metadata check then takes for an "old
+# version" and stops the whole class. The last copy keeps the metadata and is graded; the check adds nothing here,
+# because OverwriteCells has by then put back what the release said.
+c.CheckCellMetadata.enabled = False
+
+# Stock: a test that the student deleted is not graded. A first submission lacks the marks of the cell, a second one
+# keeps its old ones. Put the cell back, so that it runs and is graded.
+c.OverwriteCells.add_missing_cells = True
+
+# Stock: a submission that cannot be graded to its end keeps the marks of the one before it; and a deleted test whose
+# answer cell is deleted too stops the grading of that student. The two steps of ours stand among nbgrader's own.
+c.Autograde.sanitize_preprocessors = [
+    ForgetOldMarks,
+    ClearOutput,
+    DeduplicateIds,
+    OverwriteKernelspec,
+    RestoreReleasedCells,
+    OverwriteCells,
+]

@@ -1,0 +1,98 @@
+"""A course folder of its own, in which tests run the stock nbgrader commands as an instructor types them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """A folder with the course's `nbgrader_config.py`, `solutions/` and what the commands write."""
+
+    root: Path
+
+    @classmethod
+    def create(cls, root: Path, config_lines_removed: tuple[str, ...] = ()) -> Classroom:
+        """Set up the folder; lines of the configuration that start with one of `config_lines_removed` are left out."""
+        root.mkdir(parents=True)
+        lines = (REPOSITORY / "nbgrader_config.py").read_text().splitlines(keepends=True)
+        for start in config_lines_removed:
+            kept = [line for line in lines if not line.startswith(start)]
+            assert len(kept) == len(lines) - 1, f"{start!r} starts {len(lines) - len(kept)} lines of the configuration"
+            lines = kept
+        (root / "nbgrader_config.py").write_text("".join(lines))
+        return cls(root)
+
+    def add_source(self, assignment: str, notebook: NotebookNode) -> None:
+        write_notebook(notebook, self.root / "solutions" / assignment / f"{assignment}.ipynb")
+
+    def released(self, assignment: str) -> NotebookNode:
+        return nbformat.read(self.root / "exercises" / assignment / f"{assignment}.ipynb", as_version=4)
+
+    def submit(self, assignment: str, student: str, notebook: NotebookNode) -> None:
+        write_notebook(notebook, self.root / "submitted" / student / assignment / f"{assignment}.ipynb")
+
+    def run(self, command: str, *options: str, exit_code: int = 0) -> str:
+        """Run one command line, given as an instructor types it, and return what it printed.
+
+        `options` are added for the test alone, such as a shorter time limit.
+        """
+        program, *arguments = command.split()
+        assert program == "nbgrader", command
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER_", "IPYTHON"))
+        }
+        # Nothing of this user's own configuration may change a mark.
+        environment |= {
+            "JUPYTER_CONFIG_DIR": str(self.root / ".jupyter"),
+            "IPYTHONDIR": str(self.root / ".ipython"),
+            "PYTHONPATH": str(REPOSITORY),
+            "OMP_NUM_THREADS": "1",
+        }
+        finished = subprocess.run(
+            [sys.executable, "-m", "nbgrader", *arguments, *options],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        printed = finished.stdout + finished.stderr
+        assert finished.returncode == exit_code, f"{command}: exit code {finished.returncode}\n{printed}"
+        return printed
+
+    def scores(self, assignment: str, student: str) -> dict[str, float | None]:
+        """Marks of one submission, cell by cell; None where the cell waits for a hand-given mark or was not graded."""
+        with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
+            submission = gradebook.find_submission(assignment, student)
+            return {
+                grade.name: None if grade.needs_manual_grade else grade.auto_score
+                for notebook in submission.notebooks
+                for grade in notebook.grades
+            }
+
+    def max_scores(self, assignment: str) -> dict[str, float]:
+        with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
+            found = gradebook.find_assignment(assignment)
+            return {cell.name: cell.max_score for notebook in found.notebooks for cell in notebook.grade_cells}
+
+    def copy_to(self, root: Path) -> Classroom:
+        shutil.copytree(self.root, root)
+        return Classroom(root)
+
+
+def write_notebook(notebook: NotebookNode, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
