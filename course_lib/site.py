@@ -137,9 +137,11 @@ def build(root: Path) -> Path:
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
     whole.unlink(missing_ok=True)
     write_generated_pages(root)
-    command = [sys.executable, "-m", "jupyter_book.cli.main", "build", "book", "--config", "_config.yml"]
-    strict = ["-W", "--keep-going", "-n"]
-    status = subprocess.run([*command, *strict], cwd=root, env=_environment(built), check=False).returncode
+    program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
+    if not program.is_file():
+        raise SiteError(f"{program} does not exist; run: pip install -c constraints.txt -e '.[book]'")
+    command = [str(program), "build", "book", "--config", "_config.yml", "-W", "--keep-going", "-n"]
+    status = subprocess.run(command, cwd=root, env=_environment(built), check=False).returncode
     if status != 0:
         raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
     index = built / "html" / "index.html"

@@ -39,7 +39,7 @@ def write_api_pages(folder: Path) -> list[str]:
     modules = sorted(public_modules(), key=_in_course_order)
     pages = {f"{_short(module)}.md": _page(module) for module in modules}
     pages["_table.inc.md"] = "\n".join(
-        f"- [`{module.__name__}`]({_short(module)}.md): {_summary(module)}" for module in modules
+        f"- {{doc}}`/_generated/api/{_short(module)}`: {_summary(module)}" for module in modules
     )
     _replace(folder, pages)
     return [module.__name__ for module in modules]

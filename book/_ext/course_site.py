@@ -35,8 +35,8 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
 def key_cache_by_sources(app: Sphinx, config: Config) -> None:
     """Execute a page again when anything that its results depend on has changed, not only its own cells.
 
-    jupyter-cache compares a notebook's cells alone. A cache folder named by the sources behind those cells never answers
-    for other sources, and a changed configuration value makes Sphinx read every page again.
+    jupyter-cache compares a notebook's cells alone. A cache folder named by the sources behind them never answers for
+    other sources, and a changed configuration value makes Sphinx read every page again.
     """
     root = Path(app.srcdir).parent
     config.course_fingerprint = fingerprint([root / name for name in SOURCES_OF_RESULTS])

@@ -2,7 +2,7 @@
 
 The HTML is a plain form: a fieldset with its legend, radio buttons or check boxes, a button, and a status region that
 screen readers announce. `_static/quiz.js` adds the behaviour; without JavaScript the answers stay in a `<details>`. It
-loads nothing and stores nothing. No published extension offers this: those for Sphinx either load scripts from other hosts or
+loads nothing and stores nothing. No published extension offers this: those for Sphinx load scripts from other hosts or
 have no explanation for a wrong choice.
 """
 

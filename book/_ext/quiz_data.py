@@ -1,7 +1,7 @@
 """Quiz questions as data: read one from YAML, and refuse a question, or a book of them, that gives its answer away.
 
-The directive (`quiz.py`), the notebooks for Colab (`student_notebook.py`) and the tests all read questions here, so that
-a question which builds also passes the lint. This module knows nothing of Sphinx.
+The directive (`quiz.py`), the notebooks for Colab (`student_notebook.py`) and the tests all read questions here: what
+builds also passes the lint. This module knows nothing of Sphinx.
 """
 
 from __future__ import annotations
