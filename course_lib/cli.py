@@ -21,10 +21,11 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"course {installed_version('course_lib')}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

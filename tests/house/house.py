@@ -29,6 +29,7 @@ SERVICES = {
     "checkpoint",
     "data",
     "doctor",
+    "figure_style",
     "findings",
     "metrics",
     "parallel",
