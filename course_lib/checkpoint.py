@@ -62,7 +62,8 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping
     path = Path(path)
     # Clones, because safetensors refuses tensors that share memory, as tied embeddings do.
     host = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
-    header = {"format": FORMAT, "checksum": str(_checksum(host)), "facts": json.dumps(dict(facts or {}))}
+    told = json.dumps(dict(facts or {}))
+    header = {"format": FORMAT, "checksum": str(_checksum(host, told)), "facts": told}
     _write_atomically(path, to_safetensors(host, metadata=header))
 
 
@@ -101,8 +102,8 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         stored, facts = int(header["checksum"]), json.loads(header["facts"])
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"the header of {path} is damaged ({error}). {remedy}") from error
-    if stored != _checksum(tensors):
-        raise CheckpointError(f"{path} is damaged: its tensors do not match their checksum. {remedy}")
+    if stored != _checksum(tensors, header["facts"]):
+        raise CheckpointError(f"{path} is damaged: its content does not match its checksum. {remedy}")
     return tensors, facts
 
 
@@ -201,9 +202,9 @@ def _some(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> int:
-    """CRC-32 over names, shapes, types and bytes: it finds accidents, it is no defence against forgery."""
-    total = 0
+def _checksum(tensors: Mapping[str, Tensor], facts: str) -> int:
+    """CRC-32 over facts, names, shapes, types and bytes: it finds accidents and is no defence against forgery."""
+    total = zlib.crc32(facts.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
@@ -212,18 +213,10 @@ def _checksum(tensors: Mapping[str, Tensor]) -> int:
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(partial, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+        _write_and_rename(path.with_name(f".{path.name}.partial"), path, content)
+    except OSError as error:
         kept = "The earlier checkpoint is intact." if path.exists() else "There is no earlier checkpoint."
         remedy = (
             f"free at least {len(content) / 1e6:.1f} MB there or choose another folder"
@@ -231,6 +224,18 @@ def _write_atomically(path: Path, content: bytes) -> None:
             else "check that the folder exists and is writable"
         )
         raise CheckpointError(f"could not save {path}: {error.strerror or error}; {remedy}. {kept}") from error
+
+
+def _write_and_rename(partial: Path, path: Path, content: bytes) -> None:
+    try:
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:  # Ctrl-C as well: no debris
+        partial.unlink(missing_ok=True)
+        raise
     _flush_folder(path.parent)
 
 
