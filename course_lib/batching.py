@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 
+@runtime_checkable
 class Rows(Protocol):
     """Anything with a length and integer indexing: a list, a ``datasets.Dataset``, a ``torch.utils.data.Dataset``.
 

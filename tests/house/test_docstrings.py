@@ -35,7 +35,8 @@ def shows_an_example(node):
     """Say whether a name has a doctest, in one of its methods perhaps, or is a record of fields, which needs none."""
     methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
     marks = [*node.decorator_list, *getattr(node, "bases", [])]
-    is_record = any(ast.unparse(mark).startswith(("dataclass", "NamedTuple", "Protocol")) for mark in marks)
+    declared = any(ast.unparse(mark).startswith(("dataclass", "NamedTuple", "Protocol", "TypedDict")) for mark in marks)
+    is_record = declared or (isinstance(node, ast.ClassDef) and {method.name for method in methods} == {"__init__"})
     return is_record or any(">>> " in docstring(part) for part in [node, *methods])
 
 
