@@ -163,5 +163,61 @@ def experiment(
     typer.echo(path)
 
 
+data_app = typer.Typer(help="The data sets: what is in them, where they come from.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Name every data set and the sources it can be loaded from."""
+    from course_lib.data import DATASETS
+
+    for entry in DATASETS.values():
+        typer.echo(f"{entry.name:<14} {entry.title} ({', '.join(entry.sources)})")
+
+
+@data_app.command("show")
+def data_show(
+    name: Annotated[str, typer.Argument(help="A name that `course data list` prints.")],
+    source: Annotated[str | None, typer.Option(help="embedded, hub, or a folder; COURSE_DATA if left out.")] = None,
+) -> None:
+    """Load a data set and print its card: facts, figures, examples."""
+    from course_lib.data import find, load
+    from course_lib.data.cards import card
+
+    try:
+        typer.echo(card(find(name), load(name, source)))
+    except (ValueError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+
+
+@data_app.command("cards")
+def data_cards(
+    folder: Annotated[Path, typer.Argument(help="Where to write the pages.")] = Path("book/_generated/data"),
+) -> None:
+    """Write the book's page for each data set."""
+    from course_lib.data.cards import write_cards
+
+    for page in write_cards(folder):
+        typer.echo(f"wrote {page}")
+
+
+@data_app.command("convert-multi30k")
+def data_convert_multi30k(
+    raw: Annotated[Path, typer.Argument(help="The folder data/task1/raw of the Multi30k repository.")],
+    folder: Annotated[Path, typer.Argument(help="Where to write multi30k/<split>.parquet.")],
+) -> None:
+    """Make a folder that `load("multi30k", FOLDER)` reads from the repository's text files."""
+    from course_lib.data.multi30k import convert
+
+    try:
+        for path in convert(raw, folder):
+            typer.echo(f"wrote {path}")
+    except (ValueError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+
+
 if __name__ == "__main__":
     app()

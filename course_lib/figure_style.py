@@ -56,7 +56,7 @@ def style_of(label: str) -> Style:
 
     Raises
     ------
-    KeyError
+    ValueError
         If no model has this name: a colour made up for one figure would mean another model in the next.
 
     Notes
@@ -70,7 +70,7 @@ def style_of(label: str) -> Style:
     """
     name = label.split(",")[0].split("(")[0].strip()
     if name not in MODELS:
-        raise KeyError(
+        raise ValueError(
             f"no colour is reserved for {label!r}; use one of {', '.join(MODELS)}, "
             "or add a row to course_lib.figure_style.MODELS"
         )
@@ -92,7 +92,7 @@ def alt_text(figure: Figure) -> str:
 
     Raises
     ------
-    KeyError
+    ValueError
         If the figure comes from somewhere else.
 
     Notes
@@ -108,7 +108,7 @@ def alt_text(figure: Figure) -> str:
     'Largest weight of each target word: chat on cat 0.75.'
     """
     if figure not in _alt_texts:
-        raise KeyError("this figure was not described by course_lib.plotting; write its alt text by hand")
+        raise ValueError("this figure was not described by course_lib.plotting; write its alt text by hand")
     return _alt_texts[figure]
 
 

@@ -22,19 +22,31 @@ Links = Collection[tuple[int, int]]
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> float:
     """Return corpus BLEU as sacrebleu computes it (Papineni et al. 2002; Post 2018).
 
-    Args:
-        hypotheses: B translations, plain text.
-        references: B reference translations, one each.
-        tokenize: sacrebleu's tokeniser; "13a" is its default, "none" for text that is already tokenised.
+    Parameters
+    ----------
+    hypotheses
+        B translations, plain text.
+    references
+        B reference translations, one each.
+    tokenize
+        Sacrebleu's tokeniser; "13a" is its default, "none" for text that is already tokenised.
 
-    Returns:
+    Returns
+    -------
+    float
         BLEU from 0 to 100.
 
-    Raises:
-        ValueError: if there is nothing to score or the two lists differ in length.
+    Raises
+    ------
+    ValueError
+        If there is nothing to score or the two lists differ in length.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> round(bleu(["the cat sat on the old mat"], ["the cat sat on the red mat"]), 1)
     64.3
     """
@@ -45,18 +57,29 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return the fraction of hypotheses that equal their reference word for word.
 
-    Args:
-        hypotheses: B translations; white space around and between words does not count.
-        references: B reference translations.
+    Parameters
+    ----------
+    hypotheses
+        B translations; white space around and between words does not count.
+    references
+        B reference translations.
 
-    Returns:
-        a fraction from 0 to 1.
+    Returns
+    -------
+    float
+        A fraction from 0 to 1.
 
-    Raises:
-        ValueError: if there is nothing to score or the two lists differ in length.
+    Raises
+    ------
+    ValueError
+        If there is nothing to score or the two lists differ in length.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> exact_match(["je suis étudiant", "le chat"], ["je suis étudiant", "un chat"])
     0.5
     """
@@ -69,19 +92,31 @@ def alignment_error_rate(
 ) -> float:
     """Return the alignment error rate over a corpus: 1 - (|A∩S| + |A∩P|) / (|A| + |S|) (Och and Ney 2003, section 4.1).
 
-    Args:
-        predicted: A, the links (source position, target position) of each sentence.
-        sure: S, the gold links that must be found.
-        possible: P, the gold links that may be found; it contains S. None takes P = S, and the rate is 1 - F1.
+    Parameters
+    ----------
+    predicted
+        A, the links (source position, target position) of each sentence.
+    sure
+        S, the gold links that must be found.
+    possible
+        P, the gold links that may be found; it contains S. None takes P = S, and the rate is 1 - F1.
 
-    Returns:
-        a rate from 0 (all links right) to 1 (none).
+    Returns
+    -------
+    float
+        A rate from 0 (all links right) to 1 (none).
 
-    Raises:
-        ValueError: if the numbers of sentences differ, a sure link is not a possible one, or there is no link at all.
+    Raises
+    ------
+    ValueError
+        If the numbers of sentences differ, a sure link is not a possible one, or there is no link at all.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> alignment_error_rate([{(0, 0), (1, 1), (2, 2)}], [{(0, 0), (1, 2)}], [{(0, 0), (1, 2), (1, 1)}])
     0.4
     """
@@ -106,18 +141,29 @@ def alignment_from_weights(
 ) -> set[tuple[int, int]]:
     """Read an alignment off attention weights: each target word is linked to the source word it attends to most.
 
-    Args:
-        weights: one row of attention weights for each target word; rows need not be normalised.
-        source_length, target_length: number of real words, where the matrix is padded; None takes all.
+    Parameters
+    ----------
+    weights
+        One row of attention weights for each target word; rows need not be normalised.
+    source_length, target_length
+        Number of real words, where the matrix is padded; None takes all.
 
-    Returns:
-        one link (source position, target position) for each target word. Of equal weights the first wins.
+    Returns
+    -------
+    set
+        One link (source position, target position) for each target word. Of equal weights the first wins.
 
-    Raises:
-        ValueError: if a length is not between 1 and the matrix's, or a weight is not a number.
+    Raises
+    ------
+    ValueError
+        If a length is not between 1 and the matrix's, or a weight is not a number.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> import torch
     >>> sorted(alignment_from_weights(torch.tensor([[0.1, 0.9], [0.7, 0.3]])))
     [(0, 1), (1, 0)]
@@ -149,17 +195,27 @@ def mean_interval(values: Sequence[float]) -> Interval:
     Three seeds say little: the t distribution with 2 degrees of freedom makes the interval 2.2 times as wide as the
     normal one would be, and that is the honest width.
 
-    Args:
-        values: one figure for each seed, at least 2.
+    Parameters
+    ----------
+    values
+        One figure for each seed, at least 2.
 
-    Returns:
-        mean and half width t(0.975, n - 1) · s / sqrt(n), in the unit of the values; s has n - 1 in its denominator.
+    Returns
+    -------
+    Interval
+        Mean and half width t(0.975, n - 1) · s / sqrt(n), in the unit of the values; s has n - 1 in its denominator.
 
-    Raises:
-        ValueError: if there are fewer than 2 values: one run has no interval.
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 values: one run has no interval.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> interval = mean_interval([0.90, 0.94, 0.95])
     >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"
     '0.930 ± 0.066'
@@ -175,15 +231,23 @@ def mean_interval(values: Sequence[float]) -> Interval:
 def student_t(degrees_of_freedom: int) -> float:
     """Return the 97.5% point of Student's t distribution, the factor of a two-sided 95% interval.
 
-    Args:
-        degrees_of_freedom: 1 or more.
+    Parameters
+    ----------
+    degrees_of_freedom
+        1 or more.
 
-    Returns:
-        the factor by which a standard error is multiplied.
+    Returns
+    -------
+    float
+        The factor by which a standard error is multiplied.
 
-    Raises:
-        ValueError: if degrees_of_freedom is less than 1.
+    Raises
+    ------
+    ValueError
+        If degrees_of_freedom is less than 1.
 
+    Examples
+    --------
     >>> round(student_t(2), 3)
     4.303
     """

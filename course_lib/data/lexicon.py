@@ -14,14 +14,22 @@ VOWELS = frozenset("aàâeéèêiîïoôuùûhœ")
 def elides(word: str) -> bool:
     """Say whether a French word that stands before this one is elided.
 
-    Args:
-        word: a French word in lower case.
+    Parameters
+    ----------
+    word
+        A French word in lower case.
 
-    Returns:
+    Returns
+    -------
+    bool
         True before a vowel sound (l' usine, l' homme), False otherwise (le chat, le hibou).
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> [elides(word) for word in ("usine", "homme", "chat", "hibou")]
     [True, True, False, False]
     """
@@ -190,6 +198,13 @@ TRANSITIVE: tuple[Verb, ...] = tuple(
     knows know connaît connaissent
     protects protect protège protègent
     chooses choose choisit choisissent
+    """.strip().splitlines()
+)
+
+# Two words in English, one in French.
+WITH_PARTICLE: tuple[Verb, ...] = tuple(
+    _verb(line)
+    for line in """
     looks look regarde regardent at
     looks look cherche cherchent for
     waits wait attend attendent for
@@ -253,6 +268,10 @@ PREPOSITIONS: tuple[tuple[str, str], ...] = (
     ("near", "près de"),
     ("in front of", "devant"),
 )
+
+SHORT_PREPOSITIONS = tuple(pair for pair in PREPOSITIONS if " " not in pair[0])
+
+ADVERBS: tuple[tuple[str, str], ...] = (("often", "souvent"), ("always", "toujours"), ("never", "jamais"))
 
 CONJUNCTIONS: tuple[tuple[str, str], ...] = (
     ("and", "et"),

@@ -3,12 +3,13 @@
 import difflib
 import logging
 import os
+import re
 import sys
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, Features, load_dataset
 
-from course_lib.data.catalogue import DATASETS, DataSet, make_embedded
+from course_lib.data.catalogue import DATASETS, DataSet, Hub, make_embedded
 
 
 class _StdoutHandler(logging.StreamHandler):
@@ -30,21 +31,34 @@ log.setLevel(logging.INFO)
 def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict:
     """Load a data set by name, with the same columns whatever its source, and say which source was used.
 
-    Args:
-        name: a name that `course data list` shows, e.g. "translation".
-        source: "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or a folder that holds
-            <name>/<split>.parquet. None takes the environment variable COURSE_DATA, or "embedded" where it is unset.
+    Parameters
+    ----------
+    name
+        A name that `course data list` shows, e.g. "translation".
+    source
+        "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or a folder that holds
+        <name>/<split>.parquet. None takes the environment variable COURSE_DATA, or "embedded" where it is unset.
 
-    Returns:
-        the splits, each with the columns that the data card lists. Never another source than the one asked for.
+    Returns
+    -------
+    DatasetDict
+        The splits, each with the columns that the data card lists. Never another source than the one asked for.
 
-    Raises:
-        KeyError: if no data set has this name.
-        ValueError: if the source does not have this data set, or a file lacks a column or holds another type.
-        FileNotFoundError: if the folder or one of its files does not exist.
+    Raises
+    ------
+    ValueError
+        If no data set has this name, the source does not have it, or a file lacks a column or holds another type.
+    FileNotFoundError
+        If the folder or one of its files does not exist.
+    OSError
+        If the hub cannot be read.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> pairs = load("translation", source="embedded")
     translation: embedded, generated on this machine (20,000 train, 1,000 validation, 1,000 test)
     >>> sorted(pairs["train"].features)
@@ -67,15 +81,23 @@ def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict
 def find(name: str) -> DataSet:
     """Return the row of the catalogue with this name.
 
-    Args:
-        name: the name of a data set.
+    Parameters
+    ----------
+    name
+        The name of a data set.
 
-    Returns:
-        its row.
+    Returns
+    -------
+    DataSet
+        Its row.
 
-    Raises:
-        KeyError: if there is none; the message names the known ones and the closest.
+    Raises
+    ------
+    ValueError
+        If there is none; the message names the known ones and the closest.
 
+    Examples
+    --------
     >>> find("translation").splits
     ('train', 'validation', 'test')
     """
@@ -83,7 +105,7 @@ def find(name: str) -> DataSet:
         return DATASETS[name]
     close = difflib.get_close_matches(str(name), DATASETS, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise KeyError(f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}")
+    raise ValueError(f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}")
 
 
 def _default_source() -> tuple[str, str]:
@@ -102,19 +124,26 @@ def _from_embedded(entry: DataSet, why: str) -> DatasetDict:
 def _from_hub(entry: DataSet) -> DatasetDict:
     if entry.hub is None:
         raise ValueError(f"{entry.name} has no copy on the hub: it comes from {' or '.join(entry.sources)}")
-    wanted = entry.hub.columns
-    splits = {}
-    for split in entry.splits:
-        # Streaming with chosen columns reads only those columns of the remote parquet files: no images.
-        stream = load_dataset(
-            entry.hub.path, split=entry.hub.splits[split], columns=list(wanted.values()), streaming=True
-        )
-        rows: dict[str, list[str]] = {ours: [] for ours in wanted}
+    return DatasetDict({split: _hub_split(entry, entry.hub, split) for split in entry.splits})
+
+
+def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
+    theirs = list(hub.columns.values())
+    try:
+        # Streaming chosen columns reads those columns of the remote parquet files alone: not 10 GB of images.
+        stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True)
+        table: dict[str, list[str]] = {}
         for row in stream:
-            for ours, theirs in wanted.items():
-                rows[ours].append(row[theirs])
-        splits[split] = Dataset.from_dict(rows)
-    return DatasetDict({split: _checked(entry, rows, entry.hub.path) for split, rows in splits.items()})
+            for column, value in row.items():
+                table.setdefault(column, []).append(value)
+    except OSError as error:  # no network, no such repository, a broken download: requests and datasets raise OSErrors
+        raise OSError(
+            f"the hub copy of {entry.name} ({hub.path}, {split}) could not be read: {error}. "
+            f"Check the network, or use another source. {entry.get_it}"
+        ) from error
+    ours = {hub_name: name for name, hub_name in hub.columns.items()}
+    rows = Dataset.from_dict({ours.get(column, column): values for column, values in table.items()})
+    return _checked(entry, rows, f"hub:{hub.path}/{split}")
 
 
 def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
@@ -128,7 +157,8 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
         file = folder / entry.name / f"{split}.parquet"
         if not file.is_file():
             raise FileNotFoundError(
-                f"{file} does not exist; a folder holds {entry.name}/<split>.parquet. {entry.get_it}"
+                f"{file} does not exist; a source folder{why} holds {entry.name}/<split>.parquet. "
+                f"{entry.name} comes from {' or '.join(entry.sources)}. {entry.get_it}"
             )
         splits[split] = _checked(entry, Dataset.from_parquet(str(file)), str(file))
     return DatasetDict(splits)
@@ -145,4 +175,13 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
                 f"{where} has no column {column!r}; {entry.name} needs {', '.join(entry.features)}; "
                 f"found {', '.join(found) or 'none'}"
             )
-    return rows.select_columns(list(wanted)).cast(wanted)
+    chosen = rows.select_columns(list(wanted))
+    for column, feature in wanted.items():
+        if _kind(chosen.features[column]) != _kind(feature):
+            raise ValueError(f"{where}: column {column!r} holds {chosen.features[column]}; expected {feature}")
+    return chosen.cast(wanted)
+
+
+def _kind(feature: object) -> str:
+    """Name a type without its storage width: pandas and pyarrow write the same text as string or large_string."""
+    return re.sub(r"large_|Large|(?<=int)\d+", "", str(feature))
