@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import course_lib
 
@@ -37,7 +39,8 @@ def write_api_pages(folder: Path) -> list[str]:
         The modules' full names, in the order of the course.
     """
     modules = sorted(public_modules(), key=_in_course_order)
-    pages = {f"{_short(module)}.md": _page(module) for module in modules}
+    home = _homes(modules)
+    pages = {f"{_short(module)}.md": _page(module, home) for module in modules}
     pages["_table.inc.md"] = "\n".join(
         f"- {{doc}}`/_generated/api/{_short(module)}`: {_summary(module)}" for module in modules
     )
@@ -68,11 +71,38 @@ def _summary(module: ModuleType) -> str:
     return module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
 
 
-def _page(module: ModuleType) -> str:
-    # A package speaks for the names that its __init__ collects.
-    collected = "\n   :imported-members:" if hasattr(module, "__path__") and hasattr(module, "__all__") else ""
-    directive = f".. automodule:: {module.__name__}\n   :members:\n   :show-inheritance:{collected}"
+def _page(module: ModuleType, home: dict[int, str]) -> str:
+    elsewhere = [name for name, thing in _public_objects(module) if home[id(thing)] != module.__name__]
+    options = ["members:", "show-inheritance:", *([f"exclude-members: {', '.join(elsewhere)}"] if elsewhere else [])]
+    directive = "\n".join([f".. automodule:: {module.__name__}", *(f"   :{option}" for option in options)])
     return f"# `{module.__name__}`\n\n```{{eval-rst}}\n{directive}\n```\n"
+
+
+def _homes(modules: Iterable[ModuleType]) -> dict[int, str]:
+    """Say under which module each function and class is described, so that none is described twice.
+
+    A package speaks for the names that its `__init__` collects; otherwise an object belongs where it is defined.
+    """
+    home: dict[int, str] = {}
+    for module in sorted(modules, key=lambda module: not hasattr(module, "__path__")):
+        for _, thing in _public_objects(module):
+            if hasattr(module, "__path__"):
+                home.setdefault(id(thing), module.__name__)
+            else:
+                home.setdefault(id(thing), thing.__module__)
+    return home
+
+
+def _public_objects(module: ModuleType) -> list[tuple[str, Any]]:
+    """Return a module's functions and classes: those in `__all__`, or else those that it defines and does not hide."""
+    found = []
+    for name, thing in vars(module).items():
+        if not (inspect.isfunction(thing) or inspect.isclass(thing)):
+            continue
+        own = not name.startswith("_") and thing.__module__ == module.__name__
+        if name in getattr(module, "__all__", ()) or (own and not hasattr(module, "__all__")):
+            found.append((name, thing))
+    return found
 
 
 def _replace(folder: Path, pages: dict[str, str]) -> None:

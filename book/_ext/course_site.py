@@ -9,18 +9,19 @@ import os
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
-from student_notebook import NOTEBOOKS, is_notebook, write_notebooks
+from sphinx.util.docutils import SphinxRole
+from student_notebook import ASSIGNMENTS, NOTEBOOKS, binder_url, colab_url, is_notebook, write_notebooks
 
 from course_lib.site import SOURCES_OF_RESULTS, fingerprint
 
 LOGGER = logging.getLogger(__name__)
-PUBLISHED_BRANCH = "gh-pages"
+# Code in backticks, which stays as it is, or what reStructuredText would read as a substitution.
+BARS = re.compile(r"`+[^`]+`+|\|[^|\s](?:[^|]*[^|\s])?\|")
 CHAPTER_LINE = re.compile(r"^(\s*)Chapter: ([\w-]+)\s*$")
 
 
@@ -56,31 +57,24 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def link_chapter(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Turn a docstring's line `Chapter: label` into a link to that chapter."""
+    """Turn a docstring's line `Chapter: label` into a link to that chapter, and keep `|A|` as the size of A."""
     for number, line in enumerate(lines):
-        lines[number] = CHAPTER_LINE.sub(r"\1Chapter: :ref:`\2`", line)
+        lines[number] = CHAPTER_LINE.sub(r"\1Chapter: :ref:`\2`", BARS.sub(_escape_bars, line))
+
+
+def _escape_bars(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("`") else match[0].replace("|", "\\|")
 
 
 def add_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Offer a chapter's notebook for download, and on Colab and Binder, next to its title."""
     if doctree is None or not is_notebook(app.env, page):
         return
-    owner, repository = context["github_user"], context["github_repo"]
-    path = f"{NOTEBOOKS}/{page}.ipynb"
-    binder_path = quote(f"lab/tree/{path}", safe="")
+    repository, path = app.config.html_theme_options["repository_url"], f"{NOTEBOOKS}/{page}.ipynb"
+    colab, binder = colab_url(repository, path), binder_url(repository, path)
     launch = [
-        _button(
-            "Colab",
-            "Open this chapter's notebook on Google Colab",
-            f"https://colab.research.google.com/github/{owner}/{repository}/blob/{PUBLISHED_BRANCH}/{path}",
-            "_static/images/logo_colab.png",
-        ),
-        _button(
-            "Binder",
-            "Open this chapter's notebook on Binder",
-            f"https://mybinder.org/v2/gh/{owner}/{repository}/{PUBLISHED_BRANCH}?urlpath={binder_path}",
-            "_static/images/logo_binder.svg",
-        ),
+        _button("Colab", "Open this chapter on Google Colab", colab, "_static/images/logo_colab.png"),
+        _button("Binder", "Open this chapter on Binder", binder, "_static/images/logo_binder.svg"),
     ]
     context["header_buttons"].insert(
         0,
@@ -102,8 +96,28 @@ def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
     return {"type": "link", "text": text, "tooltip": tooltip, "url": url, "icon": icon}
 
 
+class AssignmentLinks(SphinxRole):
+    """{assignment}`attention`: the student's notebook, to open on Colab or to download."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        path = f"{ASSIGNMENTS}/{self.text}/{self.text}.ipynb"
+        if not (Path(self.env.srcdir).parent / path).is_file():
+            message = self.inliner.reporter.error(
+                f"no assignment {self.text!r}: {path} does not exist", line=self.lineno
+            )
+            return [], [message]
+        repository = self.config.html_theme_options["repository_url"]
+        up = "../" * self.env.docname.count("/")
+        return [
+            nodes.reference("", f"open {self.text}.ipynb on Colab", refuri=colab_url(repository, path)),
+            nodes.Text(" or "),
+            nodes.reference("", "download it", refuri=f"{up}{path}", internal=False),
+        ], []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("course_fingerprint", "", "env", types=[str])
+    app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)
     app.connect("config-inited", key_cache_by_sources)
     app.connect("doctree-resolved", require_alt_text)
