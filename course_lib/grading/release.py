@@ -1,19 +1,21 @@
 """Release an assignment: solutions/<name>/<name>.py -> exercises/<name>/<name>.ipynb.
 
-jupytext reads the source, nbgrader's own ``generate_assignment`` takes out solutions and hidden tests, and what comes out is
-searched for anything that should not have. Only then does it replace the release that is there.
+The source is linted, jupytext reads it, nbgrader's own ``generate_assignment`` takes out solutions and hidden tests, and
+what comes out is searched for anything that should have stayed in. Only then does it replace the release that is there.
 """
 
 import shutil
 import tempfile
 from pathlib import Path
 
+import nbformat
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from course_lib.grading.source import AssignmentError, read_source, write_notebook
+from course_lib.grading.lint import leaks, points_faults, source_faults
+from course_lib.grading.source import AssignmentError, parse_source, read_source, write_notebook
 
 CONFIG = "nbgrader_config.py"
 
@@ -24,12 +26,32 @@ def assignments(root: Path = Path()) -> list[str]:
 
 
 def build_source(name: str, root: Path = Path()) -> Path:
-    """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader commands read."""
+    """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader commands read.
+
+    Args:
+        name: the assignment, e.g. ``attention``.
+        root: the repository's root.
+
+    Returns:
+        The path of the notebook, with solutions and hidden tests.
+
+    Raises:
+        AssignmentError: the source is missing or has faults; the message lists them, and nothing has been written.
+
+    Chapter: seq2seq-attention
+    """
     source = root / "solutions" / name / f"{name}.py"
+    _refuse(source_faults(parse_source(source)), source)
     notebook = read_source(source)
+    _refuse(points_faults(notebook), source)
     path = source.with_suffix(".ipynb")
     write_notebook(notebook, path)
     return path
+
+
+def _refuse(faults: list[str], path: Path) -> None:
+    if faults:
+        raise AssignmentError("\n".join([f"{path} is not fit to be released:", *(f"  - {fault}" for fault in faults)]))
 
 
 def release(name: str, root: Path = Path(), database: bool = True) -> Path:
@@ -48,7 +70,7 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
 
     Chapter: seq2seq-attention
     """
-    build_source(name, root)
+    source = nbformat.read(build_source(name, root), as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
         config.CourseDirectory.root = str(root.resolve())
@@ -61,6 +83,8 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
         if not result["success"]:
             raise AssignmentError(f"nbgrader could not generate {name}:\n{result.get('log') or result.get('error')}")
         staged = Path(scratch) / name
+        faults = leaks(source, staged, name) + points_faults(nbformat.read(staged / f"{name}.ipynb", as_version=4))
+        _refuse(faults, staged / f"{name}.ipynb")
         released = root / "exercises" / name
         if released.exists():
             shutil.rmtree(released)

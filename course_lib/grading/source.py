@@ -53,6 +53,30 @@ def points_of(notebook: NotebookNode, part: str) -> float:
     return sum(points)
 
 
+def parse_source(path: Path) -> NotebookNode:
+    """Read a py:percent source as a notebook, placeholders still in it.
+
+    Args:
+        path: ``solutions/<name>/<name>.py``.
+
+    Returns:
+        The notebook as jupytext reads it.
+
+    Raises:
+        AssignmentError: the file is missing.
+
+    Chapter: seq2seq-attention
+
+    >>> parse_source(Path("solutions/none/none.py"))
+    Traceback (most recent call last):
+    ...
+    course_lib.grading.source.AssignmentError: solutions/none/none.py does not exist; ...
+    """
+    if not path.is_file():
+        raise AssignmentError(f"{path} does not exist; an assignment's source is solutions/<name>/<name>.py")
+    return jupytext.read(path, fmt="py:percent")
+
+
 def read_source(path: Path) -> NotebookNode:
     """Read a py:percent source as the notebook that it stands for, placeholders filled in.
 
@@ -66,15 +90,8 @@ def read_source(path: Path) -> NotebookNode:
         AssignmentError: the file is missing, or a placeholder names what does not exist.
 
     Chapter: seq2seq-attention
-
-    >>> read_source(Path("solutions/none/none.py"))
-    Traceback (most recent call last):
-    ...
-    course_lib.grading.source.AssignmentError: solutions/none/none.py does not exist; ...
     """
-    if not path.is_file():
-        raise AssignmentError(f"{path} does not exist; an assignment's source is solutions/<name>/<name>.py")
-    notebook = jupytext.read(path, fmt="py:percent")
+    notebook = parse_source(path)
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
     withheld = notebook.metadata.get("course", {}).get("withholds", [])
@@ -84,7 +101,7 @@ def read_source(path: Path) -> NotebookNode:
             cell.source = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", cell.source)
             cell.source = cell.source.replace("{withholds}", ", ".join(f"`{name}`" for name in withheld))
         else:
-            cell.source = cell.source.replace("{withholds}", " ".join(withheld))
+            cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
             cell.source = SOURCE.sub(lambda match: _library_source(match[1], match[2]), cell.source)
     return notebook
 

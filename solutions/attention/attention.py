@@ -53,17 +53,19 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # The next cell holds what the tests need. Run it and leave it as it is.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
-WITHHELD = "{withholds}".split()
+WITHHELD = [
+    "{withholds}",
+]
 
 
 # {source:course_lib.grading.withheld.withheld_uses}
 
 
-def check_withheld():
-    """Refuse, in words, code in this notebook that uses what you are to build."""
-    for cell in In:
-        uses = withheld_uses(cell, WITHHELD)
-        assert not uses, f"{uses[0]}. Remove it, restart the kernel and run again."
+def check_withheld(name):
+    """Refuse, in words, an answer that uses what you are to build. `In` holds the cells that have run."""
+    latest = [cell for cell in In if f"def {name}(" in cell][-1:]
+    uses = [use for cell in latest for use in withheld_uses(cell, WITHHELD)]
+    assert not uses, f"In the cell that defines {name}, {uses[0]}."
 
 
 def check_close(got, expected, what, hint="", tolerance=1e-5):
@@ -116,7 +118,7 @@ def masked_softmax(scores, mask=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "masked-softmax-rows", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check_withheld()
+check_withheld("masked_softmax")
 scores = torch.tensor([[0.0, 0.0, 5.0], [1.0, 2.0, 3.0]], device=device)
 mask = torch.tensor([[True, True, False], [True, False, True]], device=device)
 weights = masked_softmax(scores, mask)
@@ -151,13 +153,13 @@ assert scores.tolist() == [[1.0, 2.0]], (
     f"masked_softmax must leave its input as it was; yours changed the scores to {scores.tolist()}. "
     "Functions whose name ends in _ work in place: use the one without.")
 ### BEGIN HIDDEN TESTS
-hint = "Is the number that you fill in smaller than every score? -1e9 is not; -inf is."
-for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-    low = -3e4 if dtype == torch.float16 else -3e9
-    scores = torch.tensor([[low, low, 0.0]], dtype=dtype, device=device)
-    mask = torch.tensor([[True, True, False]], device=device)
-    check_close(masked_softmax(scores, mask), torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),
-                f"With scores [{low:g}, {low:g}, 0] in {dtype} and the third masked, the table of weights", hint)
+mask = torch.tensor([[True, True, False]], device=device)
+for dtype, huge in ((torch.float64, 3e9), (torch.float32, 3e9), (torch.bfloat16, 3e9), (torch.float16, 3e4)):
+    for value, hint in ((-huge, "Is the number that you fill in smaller than every score? -1e9 is not; -inf is."),
+                        (huge, "exp of a large score is inf: subtract the largest score first, or use torch.softmax.")):
+        scores = torch.tensor([[value, value, 0.0]], dtype=dtype, device=device)
+        check_close(masked_softmax(scores, mask), torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),
+                    f"With scores [{value:g}, {value:g}, 0] in {dtype} and the third masked, the table of weights", hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -188,6 +190,7 @@ def additive_scores(query, key, W, U, v):
 
 
 # %% nbgrader={"grade": true, "grade_id": "additive-scores-values", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("additive_scores")
 one = torch.ones(1, 1, device=device)
 scores = additive_scores(one[None], torch.tensor([[[0.0], [-1.0]]], device=device), one, one, 2 * one[0])
 check_close(scores, torch.tensor([[[2 * math.tanh(1), 0.0]]], device=device), "The example's table of scores",
@@ -231,7 +234,7 @@ def dot_scores(query, key):
 
 
 # %% nbgrader={"grade": true, "grade_id": "dot-scores-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check_withheld()
+check_withheld("dot_scores")
 query = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 0.0]], device=device)
 key = torch.tensor([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device)
 scores = dot_scores(query, key)
@@ -308,7 +311,7 @@ float(points)
 # If the lines above say "yes", the next cell is your measurement. Queries and keys are random with variance 1, so a dot
 # product adds up D products, each of variance 1. What happens to variance and entropy as D grows, without and with the scale?
 
-# %% nbgrader={"grade": false, "grade_id": "measurement", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "measurement", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(5)
 print(f"{'D':>5} | {'without scale':^24} | {'with scale':^24}\n{'':5} | {'variance':>12} {'entropy':>11} | {'variance':>12} {'entropy':>11}")
 for D in (4, 16, 64, 256, 1024):
@@ -355,7 +358,7 @@ def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
 
 
 # %% nbgrader={"grade": true, "grade_id": "decoder-step-prediction", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check_withheld()
+check_withheld("decoder_step")
 state = torch.tensor([[1.0, 0.0]], device=device)
 encoder_states = torch.tensor([[[0.0, 2.0], [0.0, 4.0]]], device=device)
 everything, nothing = torch.ones(1, 2, dtype=torch.bool, device=device), lambda query, key: 0 * query @ key.transpose(1, 2)
@@ -381,6 +384,13 @@ log_probs, weights = decoder_step(state, encoder_states, mask, distance, W_combi
 check_close(weights, expected_weights, "For another score function, the weights", tolerance=1e-9)
 check_close(log_probs, scores - scores.exp().sum(-1, keepdim=True).log(), "For sizes that all differ, the table of log-probabilities",
             tolerance=1e-9)
+encoder_states.requires_grad_()
+prediction = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)[0][0, 0]
+if prediction.requires_grad:
+    prediction.backward()
+assert encoder_states.grad is not None and (encoder_states.grad[0] != 0).all(), (
+    "No gradient reaches the encoder states, so the model cannot learn. Work with tensors all the way: no .detach(), .data, "
+    ".item(), .tolist() or torch.tensor() on the way from the states to the prediction.")
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "decoder-step-padding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
@@ -392,7 +402,7 @@ product = lambda query, key: query @ key.transpose(1, 2)
 before = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0].clone()
 encoder_states[0, 2] = -7.0
 after = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0]
-assert torch.equal(before, after), (
+assert torch.allclose(before, after, atol=1e-5), (
     "The prediction changed when only the padding did. Give the mask to masked_softmax, so that padding gets weight 0.")
 ### BEGIN HIDDEN TESTS
 alone = decoder_step(state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output)[0]
@@ -442,7 +452,7 @@ def alignment_error_rate(predicted, sure, possible):
 
 
 # %% nbgrader={"grade": true, "grade_id": "align-pairs", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check_withheld()
+check_withheld("align")
 weights = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.3, 0.4, 0.3]], device=device)
 pairs = align(weights, 3, 3)
 assert isinstance(pairs, set), f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
@@ -484,7 +494,7 @@ for predicted, sure, possible, expected in (
 # grammar. It sees pairs of sentences, never an alignment. *european*, *economic* and *area* never occur together in
 # them. There are no points here, but if a part above is wrong you may see it.
 
-# %% nbgrader={"grade": false, "grade_id": "sentences", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "sentences", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import random as chance
 
 NOUNS = ["area zone f", "market marché m", "law loi f", "council conseil m", "union union f", "treaty traité m",
@@ -528,7 +538,7 @@ source_ids = {w: i for i, w in enumerate(["<pad>", *sorted({w for e, _, _ in tra
 target_ids = {w: i for i, w in enumerate(["<pad>", "<bos>", "<eos>", *sorted({w for _, f, _ in training for w in f})])}
 print(" ".join(example[0]), "\n" + " ".join(example[1]))
 
-# %% nbgrader={"grade": false, "grade_id": "translator", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "translator", "locked": true, "schema_version": 3, "solution": false, "task": false}
 class Translator(torch.nn.Module):
     """A bidirectional GRU reads, a GRU cell writes, and your functions connect them."""
 
@@ -610,7 +620,7 @@ shuffled = [w[:, torch.randperm(w.shape[1])] for w in trained]
 for name, tables in (("trained", trained), ("untrained", untrained), ("trained, source order shuffled", shuffled)):
     print(f"alignment error rate, {name}: {mean_error_rate(tables, held_out):.2f}")
 
-# %% nbgrader={"grade": false, "grade_id": "picture", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "picture", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import matplotlib.pyplot as plt
 
 english, french, gold = example
@@ -694,17 +704,26 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
 # translation can be found by hand.
 
 # %% nbgrader={"grade": true, "grade_id": "beam-search-finds", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check_withheld()
+check_withheld("beam_search")
 #                 <bos> <eos>  a     b     c    (column: next word; row: last word)
 table = torch.tensor([[0.0, 0.0, 0.6, 0.4, 0.0],
                       [0.0, 1.0, 0.0, 0.0, 0.0],
                       [0.0, 0.4, 0.3, 0.0, 0.3],
                       [0.0, 0.9, 0.0, 0.1, 0.0],
                       [0.0, 0.5, 0.5, 0.0, 0.0]], device=device).log()
-last_word = lambda state, tokens: (table[tokens], state)
+most = 1
+
+
+def last_word(state, tokens):
+    assert len(tokens) <= most, (f"step was given {len(tokens)} hypotheses with beam_size {most}. Keep the K best extensions of all "
+                                 "hypotheses together, not K of each.")
+    return table[tokens], state
+
+
 tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=1, max_length=6, alpha=0.0)
 assert (tokens, round(score, 3)) == ([2], round(math.log(0.24), 3)), (
     f"With beam_size 1 the search is greedy: a, then the end, log-probability {math.log(0.24):.3f}. Yours: {tokens}, {score:.3f}.")
+most = 2
 tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=2, max_length=6, alpha=0.0)
 assert tokens == [3], (
     f"With beam_size 2, b (0.4 x 0.9 = 0.36) beats a (0.6 x 0.4 = 0.24): expected [3], yours is {tokens}. "
@@ -767,7 +786,7 @@ assert tokens == [] and abs(score - math.log(0.3)) < 1e-4, (
 #
 # The whole thing: your attention inside, your search outside.
 
-# %% nbgrader={"grade": false, "grade_id": "translate", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "translate", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def translate(words, beam_size):
     states, mask, state = model.encode(batch([(words, [], None)])[0])
 
@@ -797,10 +816,12 @@ for beam_size in (1, 4):
 # 2. Is the model wrong, then? Say what the alignment error rate measures, and what it does not.
 # 3. A friend shows you a heat map as proof that his model has learned to align. What would you ask him to show beside it?
 #
-# **What earns points.** 1 point: names the words and where they look, from your own picture. 1 point: the reason, in terms of
-# what the decoder has to decide. 1 point: says that the rate compares with gold pairs, and does not measure how good the
-# translation is. 1 point: names a control (an untrained model, shuffled weights) and what it must look like. Answers
-# without a reason, or that repeat the text of the notebook, earn nothing.
+# **How it is marked.** Each line earns one of the {points:explain} points:
+#
+# * It names the words and where they look, from your own picture.
+# * It gives the reason: what the decoder has to decide at that word, and where it can find out.
+# * It says that the rate compares with gold pairs, and that it does not measure how good the translation is.
+# * It names a control (an untrained model, shuffled weights) and says what must be different there.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION

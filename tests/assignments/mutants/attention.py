@@ -1,0 +1,742 @@
+"""Wrong answers to the attention assignment that people give, and right answers that people write differently.
+
+A change is either a pair (text in the reference, text to put there) or the whole cell. "visible" means that the tests which the
+student has refuse it already; "hidden" that only the grader's do.
+"""
+
+from course_lib.grading.mutants import Mutant, RightAnswer
+
+SOFTMAX_LINE = 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)'
+STEP = ("decoder-step-prediction", "decoder-step-padding")
+
+
+def softmax_mutant(
+    name: str, mistake: str, line: str, cell: str, words: str, caught: str, also: tuple[str, ...] = ()
+) -> Mutant:
+    return Mutant(name, mistake, cell, words, caught, {"masked-softmax": (SOFTMAX_LINE, line)}, also)
+
+
+MASKED_SOFTMAX = [
+    softmax_mutant(
+        "softmax_over_the_wrong_axis",
+        "takes the softmax over the dimension before the last",
+        'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-2)',
+        "masked-softmax-rows",
+        "Did you take the softmax over the wrong dimension",
+        "visible",
+        ("masked-softmax-edges", *STEP),
+    ),
+    softmax_mutant(
+        "mask_after_softmax",
+        "sets masked weights to 0 after the softmax, so that rows no longer sum to 1",
+        "torch.softmax(scores, dim=-1) * mask",
+        "masked-softmax-rows",
+        "or mask after the softmax?",
+        "visible",
+        ("masked-softmax-edges", *STEP),
+    ),
+    softmax_mutant(
+        "mask_after_softmax_renormalised",
+        "masks after the softmax and divides by what is left, which may be 0",
+        "(w := torch.softmax(scores, dim=-1) * mask) / w.sum(dim=-1, keepdim=True)",
+        "masked-softmax-edges",
+        "contains nan",
+        "hidden",
+    ),
+    softmax_mutant(
+        "padding_attended",
+        "checks the mask and then forgets it",
+        "torch.softmax(scores, dim=-1)",
+        "masked-softmax-rows",
+        "Masked positions must get weight 0",
+        "visible",
+        ("masked-softmax-edges", *STEP),
+    ),
+    softmax_mutant(
+        "mask_upside_down",
+        "takes True for padding",
+        'torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)',
+        "masked-softmax-rows",
+        "True in the mask means: may attend",
+        "visible",
+        ("masked-softmax-edges", *STEP),
+    ),
+    softmax_mutant(
+        "minus_1e9_for_masked",
+        "fills in -1e9, which scores may undercut and float16 cannot hold",
+        "torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1)",
+        "masked-softmax-edges",
+        "-1e9 is not; -inf is",
+        "hidden",
+    ),
+    softmax_mutant(
+        "minus_1e4_for_masked",
+        "fills in -1e4, the number that people choose so that float16 can hold it",
+        "torch.softmax(scores.masked_fill(~mask, -1e4), dim=-1)",
+        "masked-softmax-edges",
+        "-1e9 is not; -inf is",
+        "hidden",
+    ),
+    softmax_mutant(
+        "exponentials_overflow",
+        "takes exponentials without subtracting the largest score",
+        "(w := scores.exp() * mask) / w.sum(dim=-1, keepdim=True)",
+        "masked-softmax-edges",
+        "contains nan",
+        "hidden",
+    ),
+    softmax_mutant(
+        "softmax_in_float32_only",
+        "computes and returns float32, whatever comes in",
+        'torch.softmax(scores.float().masked_fill(~mask, float("-inf")), dim=-1)',
+        "masked-softmax-edges",
+        "must keep the input's dtype torch.float64",
+        "hidden",
+        ("decoder-step-prediction",),
+    ),
+    softmax_mutant(
+        "scores_changed_in_place",
+        "fills the mask into the caller's scores",
+        'torch.softmax(scores.masked_fill_(~mask, float("-inf")), dim=-1)',
+        "masked-softmax-edges",
+        "must leave its input as it was",
+        "visible",
+    ),
+    softmax_mutant(
+        "hard_argmax",
+        "gives all weight to the best position, which a test on saturated scores would pass",
+        'torch.nn.functional.one_hot(scores.masked_fill(~mask, float("-inf")).argmax(-1), scores.shape[-1]).to(scores)',
+        "masked-softmax-rows",
+        "The table of weights is wrong",
+        "visible",
+        ("masked-softmax-edges", "decoder-step-prediction"),
+    ),
+    softmax_mutant(
+        "sizes_of_the_example",
+        "shapes the mask for the sizes of the visible test",
+        'torch.softmax(scores.masked_fill(~mask.reshape(scores.shape[0], -1), float("-inf")), dim=-1)',
+        "masked-softmax-rows",
+        "must match the size",
+        "hidden",
+    ),
+    Mutant(
+        "nan_when_all_is_masked",
+        "does not refuse a row that may attend to nothing",
+        "masked-softmax-edges",
+        "must raise ValueError",
+        "visible",
+        {"masked-softmax": ("if not mask.any(dim=-1).all():", "if False:")},
+    ),
+]
+
+ADDITIVE = [
+    Mutant(
+        "additive_without_tanh",
+        "leaves out tanh, so that the network is linear",
+        "additive-scores-values",
+        "Is tanh inside, around the sum",
+        "visible",
+        {"additive-scores": ("torch.tanh(", "(")},
+    ),
+    Mutant(
+        "tanh_around_everything",
+        "takes tanh after v instead of before",
+        "additive-scores-values",
+        "and v outside?",
+        "visible",
+        {
+            "additive-scores": """def additive_scores(query, key, W, U, v):
+    return torch.tanh(((query @ W.T).unsqueeze(2) + (key @ U.T).unsqueeze(1)) @ v)"""
+        },
+    ),
+    Mutant(
+        "product_instead_of_sum",
+        "multiplies the two projections",
+        "additive-scores-values",
+        "The example's table of scores is wrong",
+        "visible",
+        {"additive-scores": (".unsqueeze(2) + (", ".unsqueeze(2) * (")},
+    ),
+    Mutant(
+        "keys_before_queries",
+        "returns the table with keys as rows",
+        "additive-scores-values",
+        "must have shape (1, 1, 2); yours has (1, 2, 1)",
+        "visible",
+        {"additive-scores": ("return hidden @ v", "return (hidden @ v).transpose(1, 2)")},
+    ),
+    Mutant(
+        "weights_swapped",
+        "multiplies queries by U and keys by W",
+        "additive-scores-values",
+        "shapes cannot be multiplied",
+        "hidden",
+        {"additive-scores": ("(query @ W.T).unsqueeze(2) + (key @ U.T)", "(query @ U.T).unsqueeze(2) + (key @ W.T)")},
+    ),
+]
+
+SCALE = "math.sqrt(query.shape[-1])"
+DOT = [
+    Mutant(
+        "no_scaling",
+        "forgets the square root of D",
+        "dot-scores-values",
+        "Did you forget to divide by the square root of D?",
+        "visible",
+        {"dot-scores": (f" / {SCALE}", "")},
+    ),
+    Mutant(
+        "scaled_by_d",
+        "divides by D instead of its square root",
+        "dot-scores-values",
+        "not by D",
+        "visible",
+        {"dot-scores": (SCALE, "query.shape[-1]")},
+    ),
+    Mutant(
+        "scaled_by_d_model",
+        "divides by the square root of the size of all heads together",
+        "dot-scores-values",
+        "not of all heads together",
+        "hidden",
+        {"dot-scores": (SCALE, "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))")},
+    ),
+    Mutant(
+        "scaled_by_number_of_keys",
+        "divides by the square root of S",
+        "dot-scores-values",
+        "the size of one query",
+        "visible",
+        {"dot-scores": (SCALE, "math.sqrt(key.shape[-2])")},
+    ),
+    Mutant(
+        "scale_of_the_example",
+        "divides by 2, which is right for D = 4 only",
+        "dot-scores-values",
+        "D is the size of one query, 9",
+        "hidden",
+        {"dot-scores": (SCALE, "2")},
+    ),
+    Mutant(
+        "scores_in_float32_only",
+        "computes and returns float32, whatever comes in",
+        "dot-scores-values",
+        "must keep the input's dtype torch.float64",
+        "hidden",
+        {"dot-scores": ("return query @ key", "return query.float() @ key.float()")},
+    ),
+    Mutant(
+        "variance_of_weights",
+        "measures the variance of the weights instead of the scores",
+        "dot-statistics-values",
+        "variance: not yet",
+        "visible",
+        {"dot-statistics": ("scores.var()", "log_weights.exp().var()")},
+    ),
+    Mutant(
+        "entropy_in_bits",
+        "takes the logarithm to base 2",
+        "dot-statistics-values",
+        "Use the natural logarithm",
+        "visible",
+        {"dot-statistics": ("entropy.mean().item()", "entropy.mean().item() / math.log(2)")},
+    ),
+    Mutant(
+        "entropy_of_zero_is_nan",
+        "multiplies a weight of 0 by its logarithm",
+        "dot-statistics-values",
+        "0 times log 0 is nan",
+        "visible",
+        {"dot-statistics": ("(log_weights.exp() * log_weights)", "(log_weights.exp() * log_weights.exp().log())")},
+    ),
+]
+
+STEP_MUTANTS = [
+    Mutant(
+        "context_from_decoder_state",
+        "mixes decoder states instead of encoder states",
+        "decoder-step-prediction",
+        "The context is [0, 3], the mean of the two encoder states",
+        "visible",
+        {
+            "decoder-step": (
+                "(weights.unsqueeze(1) @ encoder_states).squeeze(1)",
+                "weights.sum(-1, keepdim=True) * state",
+            )
+        },
+    ),
+    Mutant(
+        "state_before_context",
+        "puts the decoder state in front of the context",
+        "decoder-step-prediction",
+        "Put it in front of the decoder state",
+        "visible",
+        {"decoder-step": ("torch.cat([context, state]", "torch.cat([state, context]")},
+    ),
+    Mutant(
+        "prediction_without_tanh",
+        "leaves out tanh between the two matrices",
+        "decoder-step-prediction",
+        "take tanh",
+        "visible",
+        {"decoder-step": ("combined = torch.tanh(", "combined = (")},
+    ),
+    Mutant(
+        "logits_for_log_probabilities",
+        "returns scores of words instead of log-probabilities",
+        "decoder-step-prediction",
+        "Take log_softmax at the end",
+        "visible",
+        {"decoder-step": ("torch.log_softmax(combined @ W_output.T, dim=-1)", "combined @ W_output.T")},
+    ),
+    Mutant(
+        "score_function_ignored",
+        "scores by its own dot product, whatever it is given",
+        "decoder-step-prediction",
+        "For another score function, the weights",
+        "hidden",
+        {
+            "decoder-step": (
+                "score(state.unsqueeze(1), encoder_states)",
+                "dot_scores(state.unsqueeze(1), encoder_states)",
+            )
+        },
+    ),
+    Mutant(
+        "gradient_cut",
+        "detaches the context, so that nothing upstream learns",
+        "decoder-step-prediction",
+        "No gradient reaches the encoder states",
+        "hidden",
+        {"decoder-step": ("torch.cat([context, state]", "torch.cat([context.detach(), state]")},
+    ),
+    Mutant(
+        "mask_not_passed_on",
+        "calls masked_softmax without the mask",
+        "decoder-step-padding",
+        "when only the padding did",
+        "visible",
+        {"decoder-step": (".squeeze(1), mask)", ".squeeze(1))")},
+        ("decoder-step-prediction",),
+    ),
+    Mutant(
+        "ready_made_attention",
+        "lets torch do the attending",
+        "decoder-step-prediction",
+        "which this assignment withholds",
+        "visible",
+        {
+            "decoder-step": (
+                "context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)",
+                "context = torch.nn.functional.scaled_dot_product_attention(state.unsqueeze(1), encoder_states, "
+                "encoder_states, mask.unsqueeze(1)).squeeze(1)",
+            )
+        },
+    ),
+]
+
+ALIGN = "{(source, target) for target, source in enumerate(best.tolist())}"
+RATE = "1 - (len(predicted & sure) + len(predicted & possible)) / (len(predicted) + len(sure))"
+ALIGNMENT = [
+    Mutant(
+        "alignment_transposed",
+        "puts the target index first",
+        "align-pairs",
+        "the source index comes first",
+        "visible",
+        {"align": (ALIGN, "set(enumerate(best.tolist()))")},
+    ),
+    Mutant(
+        "best_target_for_each_source",
+        "looks for the largest weight of each column",
+        "align-pairs",
+        "Each row is one target word",
+        "visible",
+        {
+            "align": (
+                "best = weights[:target_length, :source_length].argmax(dim=-1)\n    return " + ALIGN,
+                "best = weights[:target_length, :source_length].argmax(dim=0)\n    return set(enumerate(best.tolist()))",
+            )
+        },
+    ),
+    Mutant(
+        "weights_above_one_half",
+        "keeps only pairs with a weight above one half",
+        "align-pairs",
+        "look for its largest weight",
+        "visible",
+        {
+            "align": (
+                ALIGN,
+                "{(s, t) for t, s in enumerate(best.tolist()) if weights[t, s] > 0.5}",
+            )
+        },
+    ),
+    Mutant(
+        "padding_aligned",
+        "aligns words with padding",
+        "align-pairs",
+        "Rows and columns beyond the lengths are padding",
+        "hidden",
+        {"align": ("weights[:target_length, :source_length].argmax", "weights.argmax")},
+    ),
+    Mutant(
+        "possible_pairs_forgotten",
+        "counts sure pairs twice instead of sure and possible ones",
+        "align-error-rate",
+        "Count with sure once and with possible once",
+        "visible",
+        {"align": ("len(predicted & possible)", "len(predicted & sure)")},
+    ),
+    Mutant(
+        "precision_for_error_rate",
+        "takes one minus precision",
+        "align-error-rate",
+        "divide by the sizes of predicted and sure",
+        "visible",
+        {"align": (RATE, "1 - len(predicted & possible) / len(predicted)")},
+    ),
+    Mutant(
+        "sure_and_possible_swapped",
+        "divides by the number of possible pairs",
+        "align-error-rate",
+        "divide by the sizes of predicted and sure",
+        "visible",
+        {"align": ("(len(predicted) + len(sure))", "(len(predicted) + len(possible))")},
+    ),
+    Mutant(
+        "rate_of_agreement",
+        "returns how much is right instead of how much is wrong",
+        "align-error-rate",
+        "Expected 1 - (1 + 2) / (3 + 2) = 0.4",
+        "visible",
+        {"align": (RATE, "1 - (" + RATE + ")")},
+    ),
+    Mutant(
+        "nothing_to_align",
+        "divides by 0 when both alignments are empty",
+        "align-error-rate",
+        "division by zero",
+        "hidden",
+        {"align": ("if not predicted and not sure:", "if False:")},
+    ),
+]
+
+BEAM = ("beam-search-finds", "beam-search-length")
+SEARCH = [
+    Mutant(
+        "greedy_for_beam",
+        "always follows the best next word",
+        "beam-search-finds",
+        "Do you keep the two best beginnings",
+        "visible",
+        {"beam-search": ("live, finished = [([], 0.0)], []", "live, finished, beam_size = [([], 0.0)], [], 1")},
+        ("beam-search-length",),
+    ),
+    Mutant(
+        "beam_begins_with_copies",
+        "begins with K equal hypotheses, which stay equal",
+        "beam-search-finds",
+        "expected [3]",
+        "visible",
+        {
+            "beam-search": (
+                "live, finished = [([], 0.0)], []\n    tokens = torch.tensor([bos], device=state.device)",
+                "live, finished = [([], 0.0)] * beam_size, []\n    state = state.expand(beam_size, *state.shape[1:])\n"
+                "    tokens = torch.tensor([bos] * beam_size, device=state.device)",
+            )
+        },
+        ("beam-search-length",),
+    ),
+    Mutant(
+        "top_k_of_each_hypothesis",
+        "keeps K extensions of each hypothesis, so that the beam grows",
+        "beam-search-finds",
+        "Keep the K best extensions of all hypotheses together, not K of each",
+        "visible",
+        {
+            "beam-search": (
+                "elif len(extended) < beam_size:",
+                "elif sum(p == parent for p, _, _ in extended) < beam_size:",
+            )
+        },
+    ),
+    Mutant(
+        "beam_forgets_length",
+        "compares log-probabilities without the length penalty",
+        "beam-search-length",
+        "Is the length of each hypothesis, with eos, in its score?",
+        "visible",
+        {"beam-search": ("((5 + length) / 6) ** alpha", "1.0")},
+        ("beam-search-finds",),
+    ),
+    Mutant(
+        "length_without_eos",
+        "does not count <eos> in the length",
+        "beam-search-length",
+        "The score of a b is",
+        "visible",
+        {"beam-search": ("total / penalty(length)))", "total / penalty(length - 1)))")},
+        ("beam-search-finds",),
+    ),
+    Mutant(
+        "average_log_probability",
+        "divides by the number of tokens whatever alpha is",
+        "beam-search-length",
+        "With alpha 0 the empty sentence wins",
+        "visible",
+        {"beam-search": ("((5 + length) / 6) ** alpha", "length")},
+        ("beam-search-finds",),
+    ),
+    Mutant(
+        "stops_at_the_first_end",
+        "returns as soon as one hypothesis ends",
+        "beam-search-length",
+        "With alpha 1, a b wins",
+        "visible",
+        {"beam-search": ("        if not live:\n", "        if finished or not live:\n")},
+        ("beam-search-finds",),
+    ),
+    Mutant(
+        "beam_ignores_finished",
+        "returns a live hypothesis though others have finished",
+        "beam-search-finds",
+        "With beam_size 1 the search is greedy",
+        "visible",
+        {"beam-search": ("max(finished or [", "max([")},
+        ("beam-search-length",),
+    ),
+    Mutant(
+        "last_finished_wins",
+        "forgets earlier finished hypotheses when later ones finish",
+        "beam-search-length",
+        "With alpha 0 the empty sentence wins",
+        "visible",
+        {
+            "beam-search": (
+                "finished.append((live[parent][0], total / penalty(length)))",
+                "finished = [(live[parent][0], total / penalty(length))]",
+            )
+        },
+        ("beam-search-finds",),
+    ),
+    Mutant(
+        "state_of_another_hypothesis",
+        "keeps states where they are while hypotheses change places",
+        "beam-search-finds",
+        "carry on with the state of the one that it extends?",
+        "hidden",
+        {"beam-search": ("[parent for parent, _, _ in extended]", "[i % len(state) for i in range(len(extended))]")},
+    ),
+    Mutant(
+        "only_the_last_word_counts",
+        "forgets to add up log-probabilities",
+        "beam-search-finds",
+        "With beam_size 1 the search is greedy",
+        "visible",
+        {"beam-search": ("totals = log_probs + torch.tensor", "totals = log_probs + 0 * torch.tensor")},
+        ("beam-search-length",),
+    ),
+    Mutant(
+        "end_among_the_words",
+        "returns <eos> as a word of the translation",
+        "beam-search-finds",
+        "With beam_size 1 the search is greedy",
+        "visible",
+        {"beam-search": ("finished.append((live[parent][0], total", "finished.append((live[parent][0] + [eos], total")},
+        ("beam-search-length",),
+    ),
+    Mutant(
+        "nothing_finished",
+        "has no answer when max_length cuts everything off",
+        "beam-search-length",
+        "empty",
+        "hidden",
+        {"beam-search": ("max(finished or [(t, total / penalty(len(t))) for t, total in live],", "max(finished,")},
+    ),
+]
+
+MUTANTS = [*MASKED_SOFTMAX, *ADDITIVE, *DOT, *STEP_MUTANTS, *ALIGNMENT, *SEARCH]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "einsum_everywhere",
+        "every product is an einsum",
+        {
+            "additive-scores": """def additive_scores(query, key, W, U, v):
+    left, right = torch.einsum("btd,hd->bth", query, W), torch.einsum("bsd,hd->bsh", key, U)
+    return torch.einsum("btsh,h->bts", torch.tanh(left[:, :, None] + right[:, None]), v)""",
+            "dot-scores": """def dot_scores(query, key):
+    return torch.einsum("...td,...sd->...ts", query, key) * key.shape[-1] ** -0.5""",
+            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+    weights = masked_softmax(score(state[:, None], encoder_states), mask[:, None])
+    context = torch.einsum("bts,bsd->btd", weights, encoder_states)[:, 0]
+    combined = torch.einsum("bd,hd->bh", torch.cat((context, state), 1), W_combine).tanh()
+    return torch.einsum("bh,vh->bv", combined, W_output).log_softmax(1), weights[:, 0]""",
+        },
+    ),
+    RightAnswer(
+        "loops_everywhere",
+        "one number at a time, in Python loops",
+        {
+            "masked-softmax": """def masked_softmax(scores, mask=None):
+    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
+    rows = []
+    for row, allowed in zip(scores.reshape(-1, scores.shape[-1]), mask.reshape(-1, scores.shape[-1])):
+        if not any(allowed.tolist()):
+            raise ValueError("nothing to attend to")
+        biggest = max(x for x, ok in zip(row, allowed) if ok)
+        parts = [(x - biggest).exp() if ok else torch.zeros_like(x) for x, ok in zip(row, allowed)]
+        rows.append(torch.stack(parts) / sum(parts))
+    return torch.stack(rows).reshape(scores.shape)""",
+            "additive-scores": """def additive_scores(query, key, W, U, v):
+    return torch.stack([torch.stack([torch.stack([torch.dot(v, torch.tanh(torch.mv(W, q) + torch.mv(U, k)))
+                                                  for k in keys]) for q in queries]) for queries, keys in zip(query, key)])""",
+            "align": """def align(weights, source_length, target_length):
+    pairs = set()
+    for target in range(target_length):
+        row = [float(weights[target][source]) for source in range(source_length)]
+        pairs.add((row.index(max(row)), target))
+    return pairs
+
+def alignment_error_rate(predicted, sure, possible):
+    hits = sum((pair in sure) + (pair in possible) for pair in predicted)
+    size = len(predicted) + len(sure)
+    return 1.0 - hits / size if size else 0.0""",
+        },
+    ),
+    RightAnswer(
+        "where_instead_of_masked_fill",
+        "torch.where, exponentials of differences, and a sum",
+        {
+            "masked-softmax": """def masked_softmax(scores, mask=None):
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    mask = torch.broadcast_to(mask, scores.shape)
+    if (mask.sum(-1) == 0).any():
+        raise ValueError("softmax over an empty set")
+    open_scores = torch.where(mask, scores, torch.tensor(-math.inf, dtype=scores.dtype, device=scores.device))
+    exponentials = torch.exp(open_scores - open_scores.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True)"""
+        },
+    ),
+    RightAnswer(
+        "log_space",
+        "weights as exponentials of log-softmax, entropy from them",
+        {
+            "masked-softmax": (
+                SOFTMAX_LINE,
+                'torch.log_softmax(scores.masked_fill(~mask, float("-inf")), dim=-1).exp()',
+            ),
+            "dot-statistics": """def score_statistics(scores):
+    weights = scores.softmax(-1)
+    return float(((scores - scores.mean()) ** 2).mean()), float(torch.special.entr(weights).sum(-1).mean())""",
+        },
+    ),
+    RightAnswer(
+        "smallest_number_of_the_type",
+        "fills in the smallest number that the type can hold, instead of -inf",
+        {
+            "masked-softmax": (
+                SOFTMAX_LINE,
+                "torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)",
+            )
+        },
+    ),
+    RightAnswer(
+        "float64_inside",
+        "computes in float64 and gives back the type that came in",
+        {
+            "masked-softmax": (
+                SOFTMAX_LINE,
+                'scores.double().masked_fill(~mask, float("-inf")).softmax(-1).to(scores.dtype)',
+            ),
+            "dot-scores": """def dot_scores(query, key):
+    return (query.double() @ key.double().mT / query.shape[-1] ** 0.5).to(query.dtype)""",
+        },
+    ),
+    RightAnswer(
+        "batched_matrix_products",
+        "bmm, baddbmm and linear; the scale inside the product",
+        {
+            "dot-scores": """def dot_scores(query, key):
+    lead, (T, D), S = query.shape[:-2], query.shape[-2:], key.shape[-2]
+    flat = torch.baddbmm(query.new_zeros(()), query.reshape(-1, T, D), key.reshape(-1, S, D).transpose(1, 2),
+                         beta=0, alpha=1 / math.sqrt(D))
+    return flat.reshape(*lead, T, S)""",
+            "decoder-step": """def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
+    scores = score(state.view(len(state), 1, -1), encoder_states)
+    weights = masked_softmax(scores[:, 0], mask)
+    context = torch.bmm(weights.unsqueeze(1), encoder_states)[:, 0]
+    D = state.shape[1]
+    hidden = torch.nn.functional.linear(context, W_combine[:, :D]) + torch.nn.functional.linear(state, W_combine[:, D:])
+    logits = torch.nn.functional.linear(hidden.tanh(), W_output)
+    return logits - logits.logsumexp(-1, keepdim=True), weights""",
+        },
+    ),
+    RightAnswer(
+        "beam_in_a_heap",
+        "hypotheses as records with their own state, the best taken from a heap",
+        {
+            "beam-search": """import heapq
+
+def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+    beam, done = [(0.0, (), state)], []
+    for _ in range(max_length):
+        if not beam:
+            break
+        rows, states = step(torch.cat([s for _, _, s in beam]),
+                            torch.tensor([t[-1] if t else bos for _, t, _ in beam], device=state.device))
+        candidates = [(total + float(p), tokens, i, word)
+                      for i, (total, tokens, _) in enumerate(beam) for word, p in enumerate(rows[i])]
+        best = heapq.nlargest(beam_size, candidates, key=lambda c: c[0])
+        done += [(total / ((5 + len(tokens) + 1) / 6) ** alpha, tokens) for total, tokens, _, word in best if word == eos]
+        others = heapq.nlargest(beam_size, (c for c in candidates if c[3] != eos), key=lambda c: c[0])
+        beam = [(total, (*tokens, word), states[i : i + 1]) for total, tokens, i, word in others]
+    if not done:
+        done = [(total / ((5 + len(tokens)) / 6) ** alpha, tokens) for total, tokens, _ in beam]
+    score, tokens = max(done)
+    return list(tokens), score"""
+        },
+    ),
+    RightAnswer(
+        "beam_in_tensors",
+        "the beam as tensors of fixed size, extended by topk",
+        {
+            "beam-search": """def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
+    sequences = torch.full((1, 1), bos, device=state.device)
+    totals = torch.zeros(1, device=state.device)
+    best_score, best_tokens = -math.inf, None
+    for length in range(1, max_length + 1):
+        log_probs, state = step(state, sequences[:, -1])
+        V = log_probs.shape[1]
+        table = (totals[:, None] + log_probs).flatten()
+        top = table.topk(min(beam_size, table.numel()))
+        for total, place in zip(top.values, top.indices):
+            score = total.item() / ((5 + length) / 6) ** alpha
+            if place % V == eos and score > best_score:
+                best_score, best_tokens = score, sequences[place // V, 1:].tolist()
+        table.view(-1, V)[:, eos] = -math.inf
+        totals, places = table.topk(min(beam_size, table.numel() - len(sequences)))
+        keep = totals > -math.inf
+        totals, places = totals[keep], places[keep]
+        if not len(places):
+            break
+        sequences = torch.cat([sequences[places // V], (places % V)[:, None]], dim=1)
+        state = state[places // V]
+    if best_tokens is None:
+        best_score, best_tokens = (totals[0] / ((5 + max_length) / 6) ** alpha).item(), sequences[0, 1:].tolist()
+    return best_tokens, best_score"""
+        },
+    ),
+    RightAnswer(
+        "beam_that_stops_early",
+        "stops when no live hypothesis can still win",
+        {
+            "beam-search": (
+                "        if not live:\n",
+                "        if not live or (finished and live[0][1] / penalty(max_length) <= max(s for _, s in finished)):\n",
+            )
+        },
+    ),
+]
