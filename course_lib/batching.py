@@ -17,10 +17,14 @@ from torch import Tensor
 
 @runtime_checkable
 class Rows(Protocol):
-    """Anything with a length and integer indexing: a list, a ``datasets.Dataset``, a ``torch.utils.data.Dataset``.
+    """Anything with a length and integer indexing: a list, a `datasets.Dataset`, a `torch.utils.data.Dataset`.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> rows: Rows = ["a", "b"]
     >>> len(rows), rows[1]
     (2, 'b')
@@ -42,26 +46,42 @@ def batches(
 ) -> Iterator[Any]:
     """Yield every row of a data set once, in shuffled batches of rows that have similar lengths.
 
-    The rows are shuffled, cut into pools of ``pool * batch_size``, sorted by length within each pool and cut into
+    The rows are shuffled, cut into pools of `pool * batch_size`, sorted by length within each pool and cut into
     batches, which are shuffled again. The last batch may be smaller.
 
-    Args:
-        dataset: the rows.
-        batch_size: rows in a batch.
-        seed: with ``epoch`` it determines the order completely.
-        epoch: 0 for the first pass through the data; each epoch has another order.
-        collate: makes a batch of a list of rows, e.g. pads them into tensors.
-        length: the length of a row; None to ignore lengths.
-        pool: batches that are sorted together: 1 is fully random, larger values leave less padding.
+    Parameters
+    ----------
+    dataset
+        The rows.
+    batch_size
+        Rows in a batch.
+    seed
+        With `epoch` it determines the order completely.
+    epoch
+        0 for the first pass through the data; each epoch has another order.
+    collate
+        Makes a batch of a list of rows, e.g. pads them into tensors.
+    length
+        The length of a row; None to ignore lengths.
+    pool
+        Batches that are sorted together: 1 is fully random, larger values leave less padding.
 
-    Returns:
-        An iterator over what ``collate`` returns.
+    Returns
+    -------
+    Iterator[Any]
+        An iterator over what `collate` returns.
 
-    Raises:
-        ValueError: the data set is empty, or a size is below 1.
+    Raises
+    ------
+    ValueError
+        The data set is empty, or a size is below 1.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> words = ["a", "is", "course", "of", "I", "attend"]
     >>> sorted(sorted(batch) for batch in batches(words, batch_size=2, seed=0, epoch=0, length=len))
     [['I', 'a'], ['attend', 'course'], ['is', 'of']]
@@ -97,17 +117,27 @@ def set_seed(seed: int) -> torch.Generator:
 
     Call it before you build a model, so that its first weights are the same in every run.
 
-    Args:
-        seed: a whole number from 0 to 2^32 - 1, the range of NumPy's global seed.
+    Parameters
+    ----------
+    seed
+        A whole number from 0 to 2^32 - 1, the range of NumPy's global seed.
 
-    Returns:
+    Returns
+    -------
+    torch.Generator
         A CPU generator for explicit draws, independent of what else draws.
 
-    Raises:
-        ValueError: the seed is out of range.
+    Raises
+    ------
+    ValueError
+        The seed is out of range.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> generator = set_seed(3)
     >>> first = torch.rand(1), torch.rand(1, generator=generator)
     >>> generator = set_seed(3)
@@ -125,15 +155,24 @@ def set_seed(seed: int) -> torch.Generator:
 def to_device(batch: Any, where: torch.device) -> Any:
     """Move the tensors of a nested batch to a device and leave everything else as it is.
 
-    Args:
-        batch: tensors in tuples, lists and dicts, nested as you like.
-        where: the device.
+    Parameters
+    ----------
+    batch
+        Tensors in tuples, lists and dicts, nested as you like.
+    where
+        The device.
 
-    Returns:
+    Returns
+    -------
+    Any
         The same structure; tensors that are there already are not copied.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> to_device({"ids": torch.tensor([1, 2]), "text": "two"}, torch.device("cpu"))
     {'ids': tensor([1, 2]), 'text': 'two'}
     """
@@ -151,19 +190,31 @@ def to_device(batch: Any, where: torch.device) -> Any:
 def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Iterator[tuple[int, int, Any]]:
     """Chain epochs without end, and begin anywhere: this is how a resumed run finds its place in the data.
 
-    Args:
-        epochs: epoch -> the iterable of its batches, the same each time it is called.
-        epoch: the epoch to begin with.
-        skip: how many of its batches were already used.
+    Parameters
+    ----------
+    epochs
+        Epoch -> the iterable of its batches, the same each time it is called.
+    epoch
+        The epoch to begin with.
+    skip
+        How many of its batches were already used.
 
-    Returns:
+    Returns
+    -------
+    Iterator[tuple[int, int, Any]]
         An iterator over (epoch, number of batches used of it, this one included, the batch).
 
-    Raises:
-        ValueError: an epoch has no batches, or fewer than were used before.
+    Raises
+    ------
+    ValueError
+        An epoch has no batches, or fewer than were used before.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> from itertools import islice
     >>> list(islice(stream(lambda epoch: "abc", epoch=0, skip=2), 3))
     [(0, 3, 'c'), (1, 1, 'a'), (1, 2, 'b')]

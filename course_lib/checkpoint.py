@@ -32,8 +32,12 @@ FORMAT = "course_lib-1"
 class CheckpointError(RuntimeError):
     """A checkpoint that cannot be written, read or applied; the message says which file and what to do.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> issubclass(CheckpointError, RuntimeError)
     True
     """
@@ -42,16 +46,26 @@ class CheckpointError(RuntimeError):
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any] | None = None) -> None:
     """Write named tensors and JSON facts to one safetensors file, atomically.
 
-    Args:
-        path: the file to write; an earlier file of that name is replaced only when the new one is complete.
-        tensors: name -> tensor of any shape, type and device.
-        facts: whatever JSON can hold, stored in the header.
+    Parameters
+    ----------
+    path
+        The file to write; an earlier file of that name is replaced only when the new one is complete.
+    tensors
+        Name -> tensor of any shape, type and device.
+    facts
+        Whatever JSON can hold, stored in the header.
 
-    Raises:
-        CheckpointError: the disk is full or the path not writable; the earlier file is left as it was.
+    Raises
+    ------
+    CheckpointError
+        The disk is full or the path not writable; the earlier file is left as it was.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "two.safetensors"
     >>> save_tensors(path, {"a": torch.arange(3)}, {"step": 7})
@@ -68,19 +82,29 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], facts: Mapping
 
 
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what :func:`save_tensors` wrote, and check that no byte of it has changed.
+    """Read what `save_tensors` wrote, and check that no byte of it has changed.
 
-    Args:
-        path: the file to read.
+    Parameters
+    ----------
+    path
+        The file to read.
 
-    Returns:
+    Returns
+    -------
+    tuple[dict[str, Tensor], dict[str, Any]]
         The tensors, on the CPU, by name; and the facts.
 
-    Raises:
-        CheckpointError: the file is missing, truncated, damaged or of another format. It is never changed.
+    Raises
+    ------
+    CheckpointError
+        The file is missing, truncated, damaged or of another format. It is never changed.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> load_tensors("model.safetensors")
     Traceback (most recent call last):
         ...
@@ -110,16 +134,26 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def save_weights(model: nn.Module, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
     """Save a model's weights (and JSON facts such as its configuration) to a safetensors file, atomically.
 
-    Args:
-        model: the model; parameters and buffers are saved.
-        path: the file to write.
-        facts: JSON facts to keep with them.
+    Parameters
+    ----------
+    model
+        The model; parameters and buffers are saved.
+    path
+        The file to write.
+    facts
+        JSON facts to keep with them.
 
-    Raises:
-        CheckpointError: the file cannot be written.
+    Raises
+    ------
+    CheckpointError
+        The file cannot be written.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "linear.safetensors"
     >>> model, twin = nn.Linear(3, 2), nn.Linear(3, 2)
@@ -133,23 +167,32 @@ def save_weights(model: nn.Module, path: str | Path, facts: Mapping[str, Any] | 
 
 
 def load_weights(model: nn.Module, path: str | Path) -> dict[str, Any]:
-    """Load weights that :func:`save_weights` saved into a model of the same shape.
+    """Load weights that `save_weights` saved into a model of the same shape.
 
-    Args:
-        model: the model to fill, on whatever device it is.
-        path: the file to read.
+    Parameters
+    ----------
+    model
+        The model to fill, on whatever device it is.
+    path
+        The file to read.
 
-    Returns:
+    Returns
+    -------
+    dict[str, Any]
         The facts that were saved with the weights.
 
-    Raises:
-        CheckpointError: the file cannot be read, or a weight is missing, unexpected or of another shape. The model is
-            then unchanged.
+    Raises
+    ------
+    CheckpointError
+        The file cannot be read, or a weight is missing, unexpected or of another shape. The model is
+        then unchanged.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
-    See :func:`save_weights` for an example.
-
+    Examples
+    --------
     >>> load_weights(nn.Linear(3, 2), "nowhere.safetensors")
     Traceback (most recent call last):
         ...
@@ -162,18 +205,28 @@ def load_weights(model: nn.Module, path: str | Path) -> dict[str, Any]:
 
 
 def check_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: str | Path) -> None:
-    """Raise in words unless ``tensors`` are exactly the weights that ``model`` has.
+    """Raise in words unless `tensors` are exactly the weights that `model` has.
 
-    Args:
-        model: the model to be filled.
-        tensors: name -> tensor.
-        path: the file they came from, for the message.
+    Parameters
+    ----------
+    model
+        The model to be filled.
+    tensors
+        Name -> tensor.
+    path
+        The file they came from, for the message.
 
-    Raises:
-        CheckpointError: a weight is missing, unexpected or of another shape.
+    Raises
+    ------
+    CheckpointError
+        A weight is missing, unexpected or of another shape.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> check_weights(nn.Linear(3, 2), {"weight": torch.zeros(2, 3)}, "m.safetensors")
     Traceback (most recent call last):
         ...

@@ -7,7 +7,8 @@ is the model's affair, as long as it is built of tensors whose first dimension i
 Letters of shapes: B sentences, K hypotheses in the beam, V words in the vocabulary, T tokens emitted so far.
 
 What this module does not do: constrain, penalise repetition or sample by nucleus. A step function that sets
-log-probabilities to minus infinity does the first.
+log-probabilities to minus infinity does the first. The file is longer than 400 lines because half of it is docstrings;
+the three searches are a page and a half.
 """
 
 import dataclasses
@@ -31,14 +32,23 @@ Step: TypeAlias = Callable[[State, Int[Tensor, "B"]], tuple[Float[Tensor, "B V"]
 class Hypothesis:
     """One decoded sequence.
 
-    Attributes:
-        tokens: what was emitted, without <bos> and <eos>.
-        log_prob: the model's log-probability of all tokens emitted, <eos> included when it was, in nats.
-        finished: whether <eos> was emitted before ``max_length`` ran out.
-        score: what the search ranked by: ``log_prob``, divided by the length penalty in beam search.
+    Parameters
+    ----------
+    tokens
+        What was emitted, without <bos> and <eos>.
+    log_prob
+        The model's log-probability of all tokens emitted, <eos> included when it was, in nats.
+    finished
+        Whether <eos> was emitted before `max_length` ran out.
+    score
+        What the search ranked by: `log_prob`, divided by the length penalty in beam search.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> Hypothesis(tokens=[4, 7], log_prob=-1.5, finished=True, score=-1.5).tokens
     [4, 7]
     """
@@ -52,22 +62,37 @@ class Hypothesis:
 def greedy(step: Step, state: State, batch_size: int, bos: int, eos: int, max_length: int) -> list[Hypothesis]:
     """Emit the most probable token at every step, until <eos>.
 
-    Args:
-        step: (state, tokens of shape [B]) -> (log-probabilities [B, V], state).
-        state: the state before the first token, B rows in every tensor.
-        batch_size: B, the number of sentences decoded side by side.
-        bos: the token that begins every sentence.
-        eos: the token that ends it.
-        max_length: how many tokens a sentence may emit, <eos> included.
+    Parameters
+    ----------
+    step
+        (state, tokens of shape [B]) -> (log-probabilities [B, V], state).
+    state
+        The state before the first token, B rows in every tensor.
+    batch_size
+        B, the number of sentences decoded side by side.
+    bos
+        The token that begins every sentence.
+    eos
+        The token that ends it.
+    max_length
+        How many tokens a sentence may emit, <eos> included.
 
-    Returns:
-        One hypothesis per sentence; ``finished`` is False where ``max_length`` cut it off.
+    Returns
+    -------
+    list[Hypothesis]
+        One hypothesis per sentence; `finished` is False where `max_length` cut it off.
 
-    Raises:
-        ValueError: an argument is out of range, or the step function returns no log-probabilities.
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or the step function returns no log-probabilities.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()  # row: last, column: next
     >>> greedy(lambda state, last: (table[last], state), None, 1, bos=0, eos=1, max_length=5)
     [Hypothesis(tokens=[2], log_prob=-0.71..., finished=True, score=-0.71...)]
@@ -88,28 +113,46 @@ def sample(
 ) -> list[Hypothesis]:
     """Draw every token from the model's distribution, sharpened by a temperature and cut to the top k.
 
-    Token w is drawn with probability proportional to p(w)^(1/temperature) among the ``top_k`` most probable
+    Token w is drawn with probability proportional to p(w)^(1/temperature) among the `top_k` most probable
     (Fan et al. 2018, section 5.1, for top-k).
 
-    Args:
-        step: (state, tokens of shape [B]) -> (log-probabilities [B, V], state).
-        state: the state before the first token, B rows in every tensor.
-        batch_size: B, the number of sentences decoded side by side.
-        bos: the token that begins every sentence.
-        eos: the token that ends it.
-        max_length: how many tokens a sentence may emit, <eos> included.
-        temperature: above 1 flattens the distribution, below 1 sharpens it.
-        top_k: draw among this many of the most probable tokens; None for all.
-        generator: the source of randomness, on the device of the log-probabilities; None for torch's default.
+    Parameters
+    ----------
+    step
+        (state, tokens of shape [B]) -> (log-probabilities [B, V], state).
+    state
+        The state before the first token, B rows in every tensor.
+    batch_size
+        B, the number of sentences decoded side by side.
+    bos
+        The token that begins every sentence.
+    eos
+        The token that ends it.
+    max_length
+        How many tokens a sentence may emit, <eos> included.
+    temperature
+        Above 1 flattens the distribution, below 1 sharpens it.
+    top_k
+        Draw among this many of the most probable tokens; None for all.
+    generator
+        The source of randomness, on the device of the log-probabilities; None for torch's default.
 
-    Returns:
-        One hypothesis per sentence. ``log_prob`` is the model's own, before temperature and top-k.
+    Returns
+    -------
+    list[Hypothesis]
+        One hypothesis per sentence. `log_prob` is the model's own, before temperature and top-k.
 
-    Raises:
-        ValueError: an argument is out of range, or the step function returns no log-probabilities.
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or the step function returns no log-probabilities.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
     >>> generator = torch.Generator().manual_seed(1)
     >>> step = lambda state, last: (table[last], state)
@@ -137,15 +180,24 @@ def sample(
 def length_penalty_of(length: int, alpha: float) -> float:
     """Wu et al. 2016, equation 14: lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha.
 
-    Args:
-        length: |Y|, the number of tokens emitted, <eos> included.
-        alpha: 0 leaves log-probabilities as they are; larger values favour longer sentences.
+    Parameters
+    ----------
+    length
+        |Y|, the number of tokens emitted, <eos> included.
+    alpha
+        0 leaves log-probabilities as they are; larger values favour longer sentences.
 
-    Returns:
+    Returns
+    -------
+    float
         What a log-probability is divided by.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> length_penalty_of(1, 0.6), length_penalty_of(7, 1.0), length_penalty_of(30, 0.0)
     (1.0, 2.0, 1.0)
     """
@@ -164,34 +216,52 @@ def beam_search(
     length_penalty: float = 0.6,
     n_best: int = 1,
 ) -> list[list[Hypothesis]]:
-    """Keep the ``beam_size`` best unfinished hypotheses of every sentence and rank the finished ones by length.
+    """Keep the `beam_size` best unfinished hypotheses of every sentence and rank the finished ones by length.
 
-    At each step every live hypothesis is extended by every word. An extension by <eos> among the ``beam_size`` best is
+    At each step every live hypothesis is extended by every word. An extension by <eos> among the `beam_size` best is
     finished: it is set aside with its score log P / lp(Y) (Wu et al. 2016, equation 14) and never extended. The
-    ``beam_size`` best other extensions live on. A sentence is done when no live hypothesis could still beat the worst
+    `beam_size` best other extensions live on. A sentence is done when no live hypothesis could still beat the worst
     finished one that would be returned: log P never grows, so the most that a live one can reach is its log P divided
     by the penalty of the greatest length.
 
-    Args:
-        step: (state, tokens of shape [B * K]) -> (log-probabilities [B * K, V], state).
-        state: the state before the first token, B rows in every tensor; the search repeats them K times.
-        batch_size: B, the number of sentences decoded side by side.
-        bos: the token that begins every sentence.
-        eos: the token that ends it.
-        max_length: how many tokens a sentence may emit, <eos> included.
-        beam_size: K, how many live hypotheses are kept for each sentence.
-        length_penalty: alpha of equation 14; 0 ranks by log-probability alone.
-        n_best: how many hypotheses to return for each sentence, at most ``beam_size``.
+    Parameters
+    ----------
+    step
+        (state, tokens of shape [B * K]) -> (log-probabilities [B * K, V], state).
+    state
+        The state before the first token, B rows in every tensor; the search repeats them K times.
+    batch_size
+        B, the number of sentences decoded side by side.
+    bos
+        The token that begins every sentence.
+    eos
+        The token that ends it.
+    max_length
+        How many tokens a sentence may emit, <eos> included.
+    beam_size
+        K, how many live hypotheses are kept for each sentence.
+    length_penalty
+        Alpha of equation 14; 0 ranks by log-probability alone.
+    n_best
+        How many hypotheses to return for each sentence, at most `beam_size`.
 
-    Returns:
-        For each sentence up to ``n_best`` finished hypotheses, best score first. Where none finished within
-        ``max_length``, the best unfinished ones, with ``finished=False``.
+    Returns
+    -------
+    list[list[Hypothesis]]
+        For each sentence up to `n_best` finished hypotheses, best score first. Where none finished within
+        `max_length`, the best unfinished ones, with `finished=False`.
 
-    Raises:
-        ValueError: an argument is out of range, or the step function returns no log-probabilities.
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or the step function returns no log-probabilities.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
     >>> best = beam_search(lambda state, last: (table[last], state), None, 1, bos=0, eos=1, max_length=5, beam_size=2)
     >>> best[0][0].tokens, round(best[0][0].log_prob, 4)
@@ -277,18 +347,29 @@ def beam_search(
 def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
     """Pick rows of every tensor in a nested state, as a beam does when hypotheses are dropped and copied.
 
-    Args:
-        state: nested tuples, lists, dicts and dataclasses of tensors with the batch first; None stays None.
-        index: the rows to take; a row may be taken several times.
+    Parameters
+    ----------
+    state
+        Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None stays None.
+    index
+        The rows to take; a row may be taken several times.
 
-    Returns:
+    Returns
+    -------
+    State
         A state of the same structure with N rows.
 
-    Raises:
-        TypeError: the state holds something else.
+    Raises
+    ------
+    TypeError
+        The state holds something else.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> state = {"hidden": torch.tensor([[10.0], [20.0]]), "cache": [torch.tensor([1, 2]), None]}
     >>> reorder_state(state, torch.tensor([1, 1, 0]))
     {'hidden': tensor([[20.], [20.], [10.]]), 'cache': [tensor([2, 2, 1]), None]}

@@ -19,17 +19,27 @@ from torch import Tensor, nn
 def join(where: torch.device) -> tuple[int, int]:
     """Join the other processes that torchrun started, if it did.
 
-    Args:
-        where: the device this process trains on: it decides the backend (nccl on cuda, gloo on the CPU).
+    Parameters
+    ----------
+    where
+        The device this process trains on: it decides the backend (nccl on cuda, gloo on the CPU).
 
-    Returns:
+    Returns
+    -------
+    tuple[int, int]
         (rank, number of processes): (0, 1) without torchrun.
 
-    Raises:
-        ValueError: the device has no backend for several processes.
+    Raises
+    ------
+    ValueError
+        The device has no backend for several processes.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> join(torch.device("cpu"))
     (0, 1)
     """
@@ -49,14 +59,22 @@ def join(where: torch.device) -> tuple[int, int]:
 def add_up(tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all processes, in place.
 
-    Args:
-        tensor: of the same shape in every process.
+    Parameters
+    ----------
+    tensor
+        Of the same shape in every process.
 
-    Returns:
+    Returns
+    -------
+    Tensor
         The tensor itself.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> add_up(torch.tensor([2.0]))  # one process: nothing to add
     tensor([2.])
     """
@@ -70,11 +88,17 @@ def add_up_gradients(model: nn.Module) -> None:
 
     A parameter that no process used keeps no gradient, so that the optimizer leaves it alone, as with one process.
 
-    Args:
-        model: the same model in every process.
+    Parameters
+    ----------
+    model
+        The same model in every process.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> add_up_gradients(nn.Linear(2, 1))  # one process: nothing to add
     """
     if not (dist.is_available() and dist.is_initialized()):
@@ -100,11 +124,17 @@ def add_up_gradients(model: nn.Module) -> None:
 def copy_from_first(*tensors: Tensor) -> None:
     """Overwrite tensors by those of process 0, in place.
 
-    Args:
-        tensors: of the same shapes in every process.
+    Parameters
+    ----------
+    tensors
+        Of the same shapes in every process.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> copy_from_first(torch.zeros(2))  # one process: nothing to copy
     """
     if dist.is_available() and dist.is_initialized():

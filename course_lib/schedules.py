@@ -25,25 +25,39 @@ SCHEDULES = {"constant": _constant, "linear": _linear, "cosine": _cosine, "inver
 def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, steps: int) -> float:
     """The learning rate of one step: up to the peak in a straight line, then along the schedule.
 
-    ``constant`` stays at the peak; ``linear`` and ``cosine`` fall and would reach 0 one step after the last, so that no
-    step is wasted; ``inverse_sqrt`` falls as 1/sqrt(step). The last is equation 3 of Vaswani et al. 2017,
+    `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step after the last, so that no
+    step is wasted; `inverse_sqrt` falls as 1/sqrt(step). The last is equation 3 of Vaswani et al. 2017,
     d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is (d * warmup)^-0.5.
 
-    Args:
-        step: from 1 to ``steps``.
-        peak: the largest learning rate, reached at step ``warmup_steps``.
-        schedule: "constant", "linear", "cosine" or "inverse_sqrt".
-        warmup_steps: the length of the warm-up; 0 begins at the peak.
-        steps: the length of the run.
+    Parameters
+    ----------
+    step
+        From 1 to `steps`.
+    peak
+        The largest learning rate, reached at step `warmup_steps`.
+    schedule
+        "constant", "linear", "cosine" or "inverse_sqrt".
+    warmup_steps
+        The length of the warm-up; 0 begins at the peak.
+    steps
+        The length of the run.
 
-    Returns:
+    Returns
+    -------
+    float
         The learning rate.
 
-    Raises:
-        ValueError: there is no schedule of that name.
+    Raises
+    ------
+    ValueError
+        There is no schedule of that name.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> [learning_rate_at(step, 1.0, "linear", warmup_steps=2, steps=5) for step in range(1, 6)]
     [0.5, 1.0, 0.75, 0.5, 0.25]
     """

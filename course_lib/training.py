@@ -68,8 +68,12 @@ Evaluation: TypeAlias = Callable[[nn.Module], dict[str, float]]
 class TrainingError(RuntimeError):
     """Training cannot go on; the message says at which step, why, and what to try.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> issubclass(TrainingError, RuntimeError)
     True
     """
@@ -78,8 +82,12 @@ class TrainingError(RuntimeError):
 class TrainingInterrupted(KeyboardInterrupt):
     """Ctrl-C reached the loop, which ended its step and saved; the message says how to resume.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> issubclass(TrainingInterrupted, KeyboardInterrupt)
     True
     """
@@ -90,14 +98,22 @@ def device() -> torch.device:
 
     Under torchrun each process takes the cuda device of its local rank.
 
-    Returns:
+    Returns
+    -------
+    torch.device
         The device.
 
-    Raises:
-        ValueError: COURSE_DEVICE names no device, or one that this machine lacks.
+    Raises
+    ------
+    ValueError
+        COURSE_DEVICE names no device, or one that this machine lacks.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> device().type in ("cuda", "mps", "cpu")
     True
     """
@@ -125,15 +141,24 @@ def device() -> torch.device:
 def adamw(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the gains of layer norm.
 
-    Args:
-        model: the model whose trainable parameters it moves.
-        config: for the learning rate and the weight decay.
+    Parameters
+    ----------
+    model
+        The model whose trainable parameters it moves.
+    config
+        For the learning rate and the weight decay.
 
-    Returns:
+    Returns
+    -------
+    torch.optim.Optimizer
         The optimizer.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> [group["weight_decay"] for group in adamw(nn.Linear(3, 2), TrainingConfig(steps=1)).param_groups]
     [0.01, 0.0]
     """
@@ -153,28 +178,46 @@ def train(
     evaluate: Evaluation | None = None,
     make_optimizer: Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer] = adamw,
 ) -> History:
-    """Train a model in place; resume if ``config.checkpoint`` exists; share the work under torchrun.
+    """Train a model in place; resume if `config.checkpoint` exists; share the work under torchrun.
 
-    Args:
-        model: moved to :func:`device` and left there, in training mode.
-        batches: epoch -> its batches, nested tuples, lists or dicts of tensors; the same at each call.
-        loss_fn: (model, batch on the device) -> (sum of losses, number of terms). Random draws from torch's default
-            generators are reproducible in it; draws from other generators are its own affair.
-        config: the settings.
-        evaluate: model -> figures by name; called in eval mode without gradients. Every process calls it.
-        make_optimizer: (model, config) -> optimizer.
+    Parameters
+    ----------
+    model
+        Moved to `device` and left there, in training mode.
+    batches
+        Epoch -> its batches, nested tuples, lists or dicts of tensors; the same at each call.
+    loss_fn
+        (model, batch on the device) -> (sum of losses, number of terms). Random draws from torch's default
+        generators are reproducible in it; draws from other generators are its own affair.
+    config
+        The settings.
+    evaluate
+        Model -> figures by name; called in eval mode without gradients. Every process calls it.
+    make_optimizer
+        (model, config) -> optimizer.
 
-    Returns:
+    Returns
+    -------
+    History
         The history of the whole run, what a resumed run did before included.
 
-    Raises:
-        ValueError: the arguments do not fit together.
-        TrainingError: the loss or the gradient is not finite. The weights are those before that step.
-        CheckpointError: the checkpoint cannot be read or written, or belongs to another run or model.
-        TrainingInterrupted: Ctrl-C; the step was ended and the checkpoint saved.
+    Raises
+    ------
+    ValueError
+        The arguments do not fit together.
+    TrainingError
+        The loss or the gradient is not finite. The weights are those before that step.
+    CheckpointError
+        The checkpoint cannot be read or written, or belongs to another run or model.
+    TrainingInterrupted
+        Ctrl-C; the step was ended and the checkpoint saved.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> _ = set_seed(0)
     >>> model, x = nn.Linear(1, 1), torch.tensor([[0.0], [1.0], [2.0]])
     >>> squared_error = lambda model, x: ((model(x) - (3 * x + 1)).square().sum(), len(x))

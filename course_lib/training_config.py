@@ -1,4 +1,4 @@
-"""What a training run is told (:class:`TrainingConfig`) and what it tells (:class:`History`)."""
+"""What a training run is told (`TrainingConfig`) and what it tells (`History`)."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,31 +11,55 @@ from course_lib.schedules import SCHEDULES
 class TrainingConfig:
     """Everything about a run but the model, the data and the loss.
 
-    Attributes:
-        steps: updates of the weights.
-        learning_rate: the peak of the schedule.
-        schedule: "constant", "linear", "cosine" or "inverse_sqrt" (see :func:`learning_rate_at`).
-        warmup_steps: steps of linear warm-up before it.
-        weight_decay: AdamW's, applied to matrices only.
-        clip_norm: the largest norm of the gradient (Pascanu et al. 2013); None to leave it.
-        accumulate: batches in a step, over all processes together.
-        bf16: compute in bfloat16 where it is safe (autocast); the weights stay in float32.
-        seed: of everything random inside the loop.
-        evaluate_every: steps between evaluations; the last step is always evaluated. None for the last only.
-        patience: stop after this many evaluations without a better ``metric``, and go back to the best weights. None
-            trains to the end and keeps the last weights.
-        metric: the figure that ``patience`` watches.
-        maximize: whether a larger ``metric`` is better.
-        checkpoint: the file to save to; None saves nothing.
-        checkpoint_every: steps between saves; None saves at the end and on Ctrl-C only.
-        resume: continue from the checkpoint if it exists; False begins anew and will replace it.
-        progress: show a progress bar; None shows it on a terminal only.
+    Parameters
+    ----------
+    steps
+        Updates of the weights.
+    learning_rate
+        The peak of the schedule.
+    schedule
+        "constant", "linear", "cosine" or "inverse_sqrt" (see `learning_rate_at`).
+    warmup_steps
+        Steps of linear warm-up before it.
+    weight_decay
+        AdamW's, applied to matrices only.
+    clip_norm
+        The largest norm of the gradient (Pascanu et al. 2013); None to leave it.
+    accumulate
+        Batches in a step, over all processes together.
+    bf16
+        Compute in bfloat16 where it is safe (autocast); the weights stay in float32.
+    seed
+        Of everything random inside the loop.
+    evaluate_every
+        Steps between evaluations; the last step is always evaluated. None for the last only.
+    patience
+        Stop after this many evaluations without a better `metric`, and go back to the best weights. None
+        trains to the end and keeps the last weights.
+    metric
+        The figure that `patience` watches.
+    maximize
+        Whether a larger `metric` is better.
+    checkpoint
+        The file to save to; None saves nothing.
+    checkpoint_every
+        Steps between saves; None saves at the end and on Ctrl-C only.
+    resume
+        Continue from the checkpoint if it exists; False begins anew and will replace it.
+    progress
+        Show a progress bar; None shows it on a terminal only.
 
-    Raises:
-        ValueError: a setting is out of range.
+    Raises
+    ------
+    ValueError
+        A setting is out of range.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> TrainingConfig(steps=100, schedule="cosine", warmup_steps=10).learning_rate
     0.001
     >>> TrainingConfig(steps=0)
@@ -87,22 +111,37 @@ class TrainingConfig:
 
 @dataclass
 class History:
-    """What happened, step by step; JSON can hold all of it (``dataclasses.asdict``).
+    """What happened, step by step; JSON can hold all of it (`dataclasses.asdict`).
 
-    Attributes:
-        steps: 1, 2, ... up to the last step made.
-        losses: the mean loss of each step, before its update, in the unit of ``loss_fn`` (nats for cross-entropy).
-        learning_rates: of each step.
-        gradient_norms: the norm of each step's gradient before clipping.
-        tokens: terms of the loss counted up to each step.
-        seconds: seconds spent in steps up to each step, without evaluation and saving.
-        metric_steps: the steps after which the model was evaluated.
-        metrics: figure by figure, one value for each of ``metric_steps``.
-        best_step: the step whose weights were kept, if ``patience`` watched a metric.
-        stopped_early: whether patience ran out.
+    Parameters
+    ----------
+    steps
+        1, 2, ... up to the last step made.
+    losses
+        The mean loss of each step, before its update, in the unit of `loss_fn` (nats for cross-entropy).
+    learning_rates
+        Of each step.
+    gradient_norms
+        The norm of each step's gradient before clipping.
+    tokens
+        Terms of the loss counted up to each step.
+    seconds
+        Seconds spent in steps up to each step, without evaluation and saving.
+    metric_steps
+        The steps after which the model was evaluated.
+    metrics
+        Figure by figure, one value for each of `metric_steps`.
+    best_step
+        The step whose weights were kept, if `patience` watched a metric.
+    stopped_early
+        Whether patience ran out.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> import dataclasses, json
     >>> history = History(steps=[1], losses=[2.5], metric_steps=[1], metrics={"bleu": [31.0]})
     >>> History(**json.loads(json.dumps(dataclasses.asdict(history)))) == history

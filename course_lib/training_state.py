@@ -23,17 +23,29 @@ class TrainingState:
 
     There is no generator in it: the loop seeds every batch from (seed, step, batch).
 
-    Attributes:
-        model: the model in training.
-        optimizer: its optimizer.
-        config: the settings of the run.
-        history: what happened so far.
-        epoch: the epoch of the batch used last.
-        used: how many batches of that epoch were used.
-        best: the best weights by name, while ``patience`` watches a metric; else empty.
+    Parameters
+    ----------
+    model
+        The model in training.
+    optimizer
+        Its optimizer.
+    config
+        The settings of the run.
+    history
+        What happened so far.
+    epoch
+        The epoch of the batch used last.
+    used
+        How many batches of that epoch were used.
+    best
+        The best weights by name, while `patience` watches a metric; else empty.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> model = nn.Linear(2, 1)
     >>> state = TrainingState(model, torch.optim.AdamW(model.parameters()), TrainingConfig(steps=5))
     >>> state.step
@@ -64,11 +76,14 @@ class TrainingState:
             self.model.load_state_dict(self.best)
 
     def save(self) -> None:
-        """Write the run to ``config.checkpoint``.
+        """Write the run to `config.checkpoint`.
 
-        Raises:
-            CheckpointError: the file cannot be written; the earlier one is intact.
-            TypeError: the optimizer keeps something else than tensors.
+        Raises
+        ------
+        CheckpointError
+            The file cannot be written; the earlier one is intact.
+        TypeError
+            The optimizer keeps something else than tensors.
         """
         assert self.config.checkpoint is not None
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
@@ -87,10 +102,12 @@ class TrainingState:
         save_tensors(self.config.checkpoint, tensors, facts)
 
     def load(self) -> None:
-        """Continue from ``config.checkpoint``: check all of it first, then change the model.
+        """Continue from `config.checkpoint`: check all of it first, then change the model.
 
-        Raises:
-            CheckpointError: the file is damaged, no training run, or of another model or other settings.
+        Raises
+        ------
+        CheckpointError
+            The file is damaged, no training run, or of another model or other settings.
         """
         path = self.config.checkpoint
         assert path is not None
@@ -133,14 +150,22 @@ class TrainingState:
 def settings_of(config: TrainingConfig) -> dict[str, Any]:
     """The settings that decide a run's numbers; a schedule that does not look at the end may be prolonged.
 
-    Args:
-        config: the settings of a run.
+    Parameters
+    ----------
+    config
+        The settings of a run.
 
-    Returns:
+    Returns
+    -------
+    dict[str, Any]
         Those that must not change when it is resumed.
 
+    Notes
+    -----
     Chapter: seq2seq-attention
 
+    Examples
+    --------
     >>> "steps" in settings_of(TrainingConfig(steps=5)), "steps" in settings_of(TrainingConfig(5, schedule="linear"))
     (False, True)
     """
