@@ -83,3 +83,58 @@ def test_every_name_of_a_concept_links_to_the_chapter_that_teaches_it(path):
 )
 def test_an_example_is_seen_where_it_may_stand(source, expected):
     assert shows_an_example(ast.parse(source).body[0]) is expected
+
+
+def documented_parameters(text):
+    """Return the names in the numpydoc section Parameters, several on a line perhaps; None without such a section."""
+    section = re.search(r"^Parameters\n-+\n((?:(?:\S| {4}).*\n?|\n(?! *\S+\n *-+\n))*)", text + "\n", re.MULTILINE)
+    if section is None:
+        return None
+    heads = [line.split(":")[0] for line in section[1].splitlines() if line and not line.startswith(" ")]
+    return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+
+
+def parameters(node):
+    """Return the names that a caller of a function passes."""
+    arguments = node.args
+    names = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+    return [argument.arg for argument in names if argument and argument.arg not in {"self", "cls"}]
+
+
+def functions_with_parameters(path):
+    return {
+        name: node
+        for name, node in public_definitions(path).items()
+        if isinstance(node, ast.FunctionDef) and parameters(node)
+    }
+
+
+@pytest.mark.parametrize("path", READ_BY_STUDENTS, ids=module_name)
+def test_every_parameter_of_a_function_is_described_in_its_order(path):
+    differing = {
+        name: (parameters(node), documented_parameters(docstring(node)))
+        for name, node in functions_with_parameters(path).items()
+        if parameters(node) != documented_parameters(docstring(node))
+    }
+    assert differing == {}, "numpydoc: a section Parameters with each name of the signature, in the same order"
+
+
+def test_the_names_of_parameters_are_read_off_a_docstring():
+    text = """One.
+
+Parameters
+----------
+query, key : Tensor
+    Both.
+mask
+    It.
+
+    More of it.
+
+Returns
+-------
+Tensor
+    Sum.
+"""
+    assert documented_parameters(text) == ["query", "key", "mask"]
+    assert documented_parameters("One.") is None
