@@ -8,9 +8,11 @@ from weakref import WeakKeyDictionary
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
-__all__ = ["INK", "MODELS", "SIZE", "Style", "alt_text", "describe", "new_figure", "style_of"]
+__all__ = ["INK", "MODELS", "SIZE", "Style", "alt_text", "contrast_ratio", "describe", "new_figure", "style_of"]
 
 SIZE = (6.0, 4.0)
 INK = "#767676"  # the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
@@ -75,6 +77,37 @@ def style_of(label: str) -> Style:
             "or add a row to course_lib.figure_style.MODELS"
         )
     return MODELS[name]
+
+
+def contrast_ratio(first: ColorType, second: ColorType) -> float:
+    """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio).
+
+    Parameters
+    ----------
+    first, second
+        Colours as matplotlib writes them.
+
+    Returns
+    -------
+    float
+        From 1 (the same) to 21 (black and white); text wants 4.5, the lines of a figure 3.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> round(contrast_ratio("white", "black"))
+    21
+    """
+    light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: ColorType) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def alt_text(figure: Figure) -> str:

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, from_numpy
 
-from course_lib.figure_style import INK, alt_text, describe, new_figure, style_of
+from course_lib.figure_style import INK, alt_text, contrast_ratio, describe, new_figure, style_of
 from course_lib.metrics import alignment_from_weights, mean_interval
 
 __all__ = [
@@ -298,8 +298,8 @@ def _draw_heat(
     bar.outline.set_edgecolor(INK)
     if digits:
         for t, s in np.ndindex(*values.shape):
-            red, green, blue, _ = colormaps[HEAT](values[t, s])
-            bright = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5
+            cell = colormaps[HEAT](values[t, s])
+            ink = max(("black", "white"), key=lambda colour: contrast_ratio(colour, cell))
             axes.text(
                 s,
                 t,
@@ -307,7 +307,7 @@ def _draw_heat(
                 ha="center",
                 va="center",
                 fontsize=8,
-                color="black" if bright else "white",
+                color=ink,
             )
 
 

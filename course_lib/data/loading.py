@@ -7,7 +7,9 @@ import re
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from datasets import Dataset, DatasetDict, Features, load_dataset
+from pyarrow import ArrowInvalid
 
 from course_lib.data.catalogue import DATASETS, DataSet, Hub, make_embedded
 
@@ -104,7 +106,7 @@ def find(name: str) -> DataSet:
     if name in DATASETS:
         return DATASETS[name]
     close = difflib.get_close_matches(str(name), DATASETS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     raise ValueError(f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}")
 
 
@@ -160,8 +162,16 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
                 f"{file} does not exist; a source folder{why} holds {entry.name}/<split>.parquet. "
                 f"{entry.name} comes from {' or '.join(entry.sources)}. {entry.get_it}"
             )
-        splits[split] = _checked(entry, Dataset.from_parquet(str(file)), str(file))
+        splits[split] = _checked(entry, _read(file), str(file))
     return DatasetDict(splits)
+
+
+def _read(file: Path) -> Dataset:
+    try:
+        # Not Dataset.from_parquet, which leaves a second copy of the data in a cache folder.
+        return Dataset(pq.read_table(file))
+    except (ArrowInvalid, OSError) as error:
+        raise ValueError(f"{file} cannot be read as parquet: {error}. Write or download it again") from error
 
 
 def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
@@ -179,6 +189,9 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
     for column, feature in wanted.items():
         if _kind(chosen.features[column]) != _kind(feature):
             raise ValueError(f"{where}: column {column!r} holds {chosen.features[column]}; expected {feature}")
+        missing = chosen.data.column(column).null_count
+        if missing:
+            raise ValueError(f"{where}: column {column!r} has no value in {missing:,} of {len(chosen):,} rows")
     return chosen.cast(wanted)
 
 
