@@ -7,22 +7,21 @@ is the model's affair, as long as it is built of tensors whose first dimension i
 Letters of shapes: B sentences, K hypotheses in the beam, V words in the vocabulary, T tokens emitted so far.
 
 What this module does not do: constrain, penalise repetition or sample by nucleus. A step function that sets
-log-probabilities to minus infinity does the first. The file is longer than 400 lines because half of it is docstrings;
-the three searches are a page and a half.
+log-probabilities to minus infinity does the first.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-State: TypeAlias = Any
-"""Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None is allowed anywhere."""
+from course_lib.decoding_state import State, check_state, checked_log_probs, device_of, reorder_state
+
+__all__ = ["Hypothesis", "State", "Step", "beam_search", "greedy", "length_penalty_of", "reorder_state", "sample"]
 
 Step: TypeAlias = Callable[[State, Int[Tensor, "B"]], tuple[Float[Tensor, "B V"], State]]
 """(state, the last tokens) -> (log-probabilities of the next token, the new state)."""
@@ -275,8 +274,8 @@ def beam_search(
     if not (math.isfinite(length_penalty) and length_penalty >= 0):
         raise ValueError(f"length_penalty is {length_penalty}; choose 0 (none) or more, e.g. 0.6")
 
-    where = _device_of(state)
-    _check_state(state, batch_size)
+    where = device_of(state)
+    check_state(state, batch_size)
     first_row = torch.arange(batch_size, device=where).unsqueeze(-1)  # [B, 1]
     state = reorder_state(state, first_row.expand(-1, beam_size).reshape(-1))
     last = torch.full((batch_size * beam_size,), bos, dtype=torch.long, device=where)
@@ -292,7 +291,7 @@ def beam_search(
     for length in range(1, max_length + 1):
         log_probs, state = step(state, last)
         alive = live.isfinite()
-        log_probs = _checked(log_probs, batch_size * beam_size, eos, alive.reshape(-1))
+        log_probs = checked_log_probs(log_probs, batch_size * beam_size, eos, alive.reshape(-1))
         vocabulary = log_probs.shape[-1]
         if length == 1:  # work in the step function's own precision: float64 stays float64
             live, done_scores, done_log_probs = (x.to(log_probs.dtype) for x in (live, done_scores, done_log_probs))
@@ -344,39 +343,6 @@ def beam_search(
     return results
 
 
-def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
-    """Pick rows of every tensor in a nested state, as a beam does when hypotheses are dropped and copied.
-
-    Parameters
-    ----------
-    state
-        Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None stays None.
-    index
-        The rows to take; a row may be taken several times.
-
-    Returns
-    -------
-    State
-        A state of the same structure with N rows.
-
-    Raises
-    ------
-    TypeError
-        The state holds something else.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> state = {"hidden": torch.tensor([[10.0], [20.0]]), "cache": [torch.tensor([1, 2]), None]}
-    >>> reorder_state(state, torch.tensor([1, 1, 0]))
-    {'hidden': tensor([[20.], [20.], [10.]]), 'cache': [tensor([2, 2, 1]), None]}
-    """
-    return _map_state(lambda tensor: tensor.index_select(0, index.to(tensor.device)), state)
-
-
 @torch.no_grad()
 def _one_by_one(
     step: Step,
@@ -389,15 +355,15 @@ def _one_by_one(
 ) -> list[Hypothesis]:
     """Greedy and sampled decoding: they differ only in how the next token is chosen."""
     _check_arguments(batch_size, max_length)
-    _check_state(state, batch_size)
-    where = _device_of(state)
+    check_state(state, batch_size)
+    where = device_of(state)
     last = torch.full((batch_size,), bos, dtype=torch.long, device=where)
     alive = torch.ones(batch_size, dtype=torch.bool, device=where)
     emitted: list[Tensor] = []
     total: Tensor | None = None
     for _ in range(max_length):
         log_probs, state = step(state, last)
-        log_probs = _checked(log_probs, batch_size, eos, alive)
+        log_probs = checked_log_probs(log_probs, batch_size, eos, alive)
         # A finished row may hold anything (the model has moved past the end): give it a harmless distribution.
         log_probs = log_probs.masked_fill(~alive.unsqueeze(-1), 0.0)
         last = choose(log_probs).masked_fill(~alive, eos)
@@ -423,74 +389,8 @@ def _like(index: Int[Tensor, "B N"], tokens: Int[Tensor, "B M T"]) -> Int[Tensor
     return index.unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
 
 
-def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
-    if state is None:
-        return None
-    if isinstance(state, Tensor):
-        return function(state)
-    if isinstance(state, dict):
-        return {key: _map_state(function, value) for key, value in state.items()}
-    if isinstance(state, tuple) and hasattr(state, "_fields"):  # a named tuple takes its fields one by one
-        return type(state)(*(_map_state(function, value) for value in state))
-    if isinstance(state, tuple | list):
-        return type(state)(_map_state(function, value) for value in state)
-    if dataclasses.is_dataclass(state) and not isinstance(state, type):
-        fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-        return dataclasses.replace(state, **{name: _map_state(function, value) for name, value in fields.items()})
-    raise TypeError(
-        f"the state holds a {type(state).__name__}; build it of tensors, tuples, lists, dicts, dataclasses and None"
-    )
-
-
-def _tensors(state: State) -> list[Tensor]:
-    found: list[Tensor] = []
-    _map_state(lambda tensor: found.append(tensor), state)
-    return found
-
-
-def _device_of(state: State) -> torch.device:
-    tensors = _tensors(state)
-    return tensors[0].device if tensors else torch.device("cpu")
-
-
 def _check_arguments(batch_size: int, max_length: int) -> None:
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; decode at least one sentence")
     if max_length < 1:
         raise ValueError(f"max_length is {max_length}; a sentence needs room for at least one token")
-
-
-def _check_state(state: State, batch_size: int) -> None:
-    for tensor in _tensors(state):
-        if tensor.dim() == 0 or tensor.shape[0] != batch_size:
-            raise ValueError(
-                f"a tensor of the state has shape {tuple(tensor.shape)}, but batch_size is {batch_size}; "
-                "put the batch first in every tensor (a GRU's hidden state comes as [layers, batch, hidden])"
-            )
-
-
-def _checked(log_probs: Tensor, rows: int, eos: int, alive: Tensor) -> Float[Tensor, "B V"]:
-    """The step function's answer in float32 or better, after the mistakes that would otherwise pass unseen."""
-    if log_probs.dim() != 2 or log_probs.shape[0] != rows:
-        raise ValueError(
-            f"the step function returned log-probabilities of shape {tuple(log_probs.shape)}; expected ({rows}, V)"
-        )
-    if not 0 <= eos < log_probs.shape[1] or log_probs.shape[1] < 2:
-        raise ValueError(
-            f"eos is {eos}, but the step function scores {log_probs.shape[1]} words; "
-            "the vocabulary needs <eos> and at least one other word"
-        )
-    if log_probs.dtype in (torch.float16, torch.bfloat16):
-        log_probs = log_probs.float()
-    total = log_probs.logsumexp(dim=-1).masked_fill(~alive, 0.0)  # 0 for a distribution
-    invalid, impossible, too_much = torch.stack([total.isnan(), total == -math.inf, total > 0.1]).any(dim=1).tolist()
-    if invalid:
-        raise ValueError("the step function returned NaN; check the model's weights and masks before decoding")
-    if impossible:
-        raise ValueError("the step function gives every next word the log-probability -inf; allow at least one")
-    if too_much:
-        raise ValueError(
-            "the step function returned scores whose exponentials sum to more than 1; "
-            "apply log_softmax(dim=-1) to logits first"
-        )
-    return log_probs

@@ -245,26 +245,24 @@ def train(
 
     data = stream(batches, state.epoch, state.used)
     with _interrupts() as interrupted, _progress(config, state.step, rank) as show:
-        stop, ended = False, _ended(state)
-        while not (ended or stop):
+        stop = False
+        while not (state.ended or stop):
             stop = _step(state, data, loss_fn, where, rank, processes, interrupted)
             last = state.step == config.steps
             if evaluate is not None and (last or (config.evaluate_every and state.step % config.evaluate_every == 0)):
                 _evaluate(state, evaluate, where)
-            ended = _ended(state)
             due = config.checkpoint_every is not None and state.step % config.checkpoint_every == 0
-            if config.checkpoint is not None and rank == 0 and (ended or due or stop):
+            if config.checkpoint is not None and rank == 0 and (state.ended or due or stop):
                 state.save()
             show(state.history)
-    if ended:
+    if state.ended:
         state.restore_best()
     if stop or interrupted.is_set():  # the wish to stop is for the whole program, also when the run ended just then
-        raise TrainingInterrupted(_how_to_resume(state, ended, rank))
+        words = state.how_to_resume()
+        if rank == 0:
+            print(words, file=sys.stderr)
+        raise TrainingInterrupted(words)
     return state.history
-
-
-def _ended(state: TrainingState) -> bool:
-    return state.step >= state.config.steps or state.history.stopped_early
 
 
 def _step(
@@ -324,33 +322,17 @@ def _step(
 
 
 def _evaluate(state: TrainingState, evaluate: Evaluation, where: torch.device) -> None:
-    """Record the model's figures, keep its weights if they are the best so far, and see whether patience ran out."""
-    model, config, history = state.model, state.config, state.history
+    """Ask for the model's figures and record them."""
+    model, config = state.model, state.config
     model.eval()
     torch.manual_seed(_seed(config.seed, state.step, config.accumulate))  # not that of any batch
     with torch.no_grad(), torch.autocast(where.type, torch.bfloat16, enabled=config.bf16):
         figures = evaluate(model)
     model.train()
-    if history.metric_steps and figures.keys() != history.metrics.keys():
-        raise ValueError(f"evaluate returned {sorted(figures)}, but {sorted(history.metrics)} before; keep the names")
-    if config.patience is not None and config.metric not in figures:
-        raise ValueError(
-            f"patience watches {config.metric!r}, but evaluate returned {sorted(figures)}; choose of these"
-        )
     # Process 0 decides for all: devices may round differently, and all must stop at the same step.
     agreed = torch.tensor([float(value) for value in figures.values()], dtype=_precise(where), device=where)
     copy_from_first(agreed)
-    history.metric_steps.append(state.step)
-    for name, value in zip(figures, agreed.tolist(), strict=True):
-        history.metrics.setdefault(name, []).append(value)
-    if config.patience is None:
-        return
-    sign = 1 if config.maximize else -1
-    values = [-math.inf if math.isnan(value) else sign * value for value in history.metrics[config.metric]]
-    best = values.index(max(values))  # the first of equals
-    if best == len(values) - 1:
-        state.keep_best()
-    history.stopped_early = len(values) - 1 - best >= config.patience
+    state.record(dict(zip(figures, agreed.tolist(), strict=True)))
 
 
 def _precise(where: torch.device) -> torch.dtype:
@@ -369,20 +351,6 @@ def _checked(returned: Any) -> tuple[Tensor, int | float | Tensor]:
     if not (isinstance(loss, Tensor) and loss.dim() == 0 and loss.requires_grad):
         raise ValueError("the first thing loss_fn returns must be a scalar tensor with a gradient, e.g. losses.sum()")
     return loss, count.detach() if isinstance(count, Tensor) else count
-
-
-def _how_to_resume(state: TrainingState, ended: bool, rank: int) -> str:
-    config = state.config
-    words = f"stopped after step {state.step} of {config.steps}; "
-    if config.checkpoint is None:
-        words += "nothing was saved: set TrainingConfig(checkpoint=...) to be able to resume"
-    elif ended:
-        words += f"the run had just ended and is saved to {config.checkpoint}"
-    else:
-        words += f"saved to {config.checkpoint}. Run the same command again to resume"
-    if rank == 0:
-        print(words, file=sys.stderr)
-    return words
 
 
 @contextmanager

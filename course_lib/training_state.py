@@ -1,6 +1,7 @@
 """A run in progress: all that must survive for it to go on as if it had never stopped."""
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,15 +66,57 @@ class TrainingState:
         """The number of steps made."""
         return len(self.history.steps)
 
-    def keep_best(self) -> None:
-        """Remember the present weights as the best."""
-        self.history.best_step = self.step
-        self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+    @property
+    def ended(self) -> bool:
+        """Whether all steps are made, or patience ran out."""
+        return self.step >= self.config.steps or self.history.stopped_early
+
+    def record(self, figures: dict[str, float]) -> None:
+        """Record an evaluation, keep the weights if they are the best so far, and see whether patience ran out.
+
+        Parameters
+        ----------
+        figures
+            What `evaluate` returned: the same names each time.
+
+        Raises
+        ------
+        ValueError
+            The names changed, or the metric that `patience` watches is not among them.
+        """
+        config, history = self.config, self.history
+        if history.metric_steps and figures.keys() != history.metrics.keys():
+            raise ValueError(
+                f"evaluate returned {sorted(figures)}, but before {sorted(history.metrics)}; keep the names"
+            )
+        if config.patience is not None and config.metric not in figures:
+            raise ValueError(f"patience watches {config.metric!r}, but evaluate returned {sorted(figures)}; name one")
+        history.metric_steps.append(self.step)
+        for name, value in figures.items():
+            history.metrics.setdefault(name, []).append(value)
+        if config.patience is None:
+            return
+        sign = 1 if config.maximize else -1
+        values = [-math.inf if math.isnan(value) else sign * value for value in history.metrics[config.metric]]
+        best = values.index(max(values))  # the first of equals
+        if best == len(values) - 1:
+            history.best_step = self.step
+            self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        history.stopped_early = len(values) - 1 - best >= config.patience
 
     def restore_best(self) -> None:
         """Go back to the best weights, if any were kept."""
         if self.best:
             self.model.load_state_dict(self.best)
+
+    def how_to_resume(self) -> str:
+        """Tell in words where an interrupted run stands."""
+        words = f"stopped after step {self.step} of {self.config.steps}; "
+        if self.config.checkpoint is None:
+            return words + "nothing was saved: set TrainingConfig(checkpoint=...) to be able to resume"
+        if self.ended:
+            return words + f"the run had just ended and is saved to {self.config.checkpoint}"
+        return words + f"saved to {self.config.checkpoint}. Run the same command again to resume"
 
     def save(self) -> None:
         """Write the run to `config.checkpoint`.

@@ -13,6 +13,7 @@ LIBRARY = ROOT / "course_lib"
 CONCEPTS = (
     "attention",
     "seq2seq",
+    "decoding_state",
     "decoding",
     "transformer",
     "wordpiece",
