@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,15 @@ def write_generated_pages(root: Path) -> None:
     """Write every generated page afresh under `book/_generated`."""
     generated = root / "book" / "_generated"
     write_api_pages(generated / "api")
+    _write_data_cards(generated / "data")
+
+
+def _write_data_cards(folder: Path) -> None:
+    """Let the loaders describe their data sets, and touch only the cards that changed."""
+    from course_lib.data.cards import write_cards
+
+    with tempfile.TemporaryDirectory() as fresh:
+        _replace(folder, {card.name: card.read_text(encoding="utf-8") for card in write_cards(Path(fresh))})
 
 
 def write_api_pages(folder: Path) -> list[str]:

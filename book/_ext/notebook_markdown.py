@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from library_code import WITHOUT_DOCSTRING, without_docstring
 from myst_nb.core.variables import format_plain_text
 from pybtex.database import BibliographyData
 from quiz_data import letter, parse_question
@@ -162,7 +163,9 @@ def _literalinclude(directive: Directive, page: Page) -> str:
     options = dict(directive.options)
     language = options.pop("language", "python")
     _, path = page.env.relfn2path(directive.argument, page.docname)
+    bare = options.pop(WITHOUT_DOCSTRING, None) is not None
     text, _ = LiteralIncludeReader(path, options, page.env.config).read()
+    text = without_docstring(text) if bare else text
     return f"From `{Path(directive.argument).name}`:\n\n```{language}\n{text.strip()}\n```"
 
 

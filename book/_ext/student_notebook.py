@@ -23,7 +23,7 @@ from sphinx.environment import BuildEnvironment
 NOTEBOOKS = "notebooks"
 ASSIGNMENTS = "exercises"
 PUBLISHED_BRANCH = "gh-pages"
-GLUE_IMPORT = re.compile(r"^from myst_nb import glue\n?", re.MULTILINE)
+GLUE_IMPORT = re.compile(r"^from myst_nb import glue\n*", re.MULTILINE)
 GLUE = '''def glue(name, value, display=True):
     """On the website this puts a value into the text; here it shows it."""
     from IPython.display import display as show
@@ -83,7 +83,7 @@ def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
     cells = [nbformat.v4.new_code_cell(_set_up(repository))]
     for cell in source.cells:
         if cell.cell_type == "code":
-            cells.append(nbformat.v4.new_code_cell(GLUE_IMPORT.sub(lambda _: GLUE + "\n\n", cell.source).strip()))
+            cells.append(nbformat.v4.new_code_cell(GLUE_IMPORT.sub("", cell.source).strip()))
         else:
             try:
                 cells.append(nbformat.v4.new_markdown_cell(convert(cell.source, page)))
@@ -109,7 +109,10 @@ import sys
 if "google.colab" in sys.modules:
     !git clone --quiet --depth 1 {repository} course
     %pip install --quiet ./course
-    %cd course/book"""
+    %cd course/book
+
+
+{GLUE}"""
 
 
 def _glued_values(path: Path) -> dict[str, dict[str, Any]]:
