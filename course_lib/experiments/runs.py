@@ -1,0 +1,66 @@
+"""Several runs of an experiment side by side, one process each, so that a chapter can show three seeds in minutes.
+
+Each process computes with its share of the cores. A run's figures do not depend on how many run beside it, but for the
+order in which torch adds up numbers when a process has several threads.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import torch
+
+from course_lib.experiments.seq2seq import Corpus, Recipe, Trained, train_and_score
+
+_corpus: Corpus
+
+
+def train_all(
+    recipe: Recipe, corpus: Corpus, attentions: Sequence[str | None], seeds: Sequence[int], processes: int = 2
+) -> list[Trained]:
+    """Train and score one model for each kind of attention and each seed.
+
+    Parameters
+    ----------
+    recipe, corpus
+        What is trained on what.
+    attentions
+        As in `course_lib.seq2seq.Seq2SeqConfig`; None is the model without.
+    seeds
+        One run of each kind for each.
+    processes
+        How many run at once; 1 runs them here, one after the other.
+
+    Returns
+    -------
+    list of Trained
+        Kind by kind, and seed by seed within a kind.
+
+    Raises
+    ------
+    ValueError
+        If `processes` is below 1.
+    """
+    if processes < 1:
+        raise ValueError(f"processes is {processes}; choose at least 1")
+    runs = [(attention, seed) for attention in attentions for seed in seeds]
+    if processes == 1:
+        return [train_and_score(recipe, corpus, attention, seed) for attention, seed in runs]
+    threads = max(1, (os.cpu_count() or 1) // processes)
+    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (corpus, threads)) as pool:
+        futures = [pool.submit(_run, recipe, attention, seed) for attention, seed in runs]
+        return [future.result() for future in futures]
+
+
+def _begin(corpus: Corpus, threads: int) -> None:
+    global _corpus
+    torch.set_num_threads(threads)
+    _corpus = corpus
+
+
+def _run(recipe: Recipe, attention: str | None, seed: int) -> Trained:
+    trained = train_and_score(recipe, _corpus, attention, seed)
+    trained.model.to("cpu")
+    return trained
