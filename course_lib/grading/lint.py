@@ -1,8 +1,8 @@
 """What must be true of an assignment before it is released, and of a release before it is handed out.
 
 Each function returns the faults it finds as lines in words, so that ``course release`` can show all of them at once.
-nbgrader 0.9.6 lets most of them through, and the students meet them: a graded cell that tests nothing gives full marks to
-everybody, and so does partial credit that is no plain Python float.
+nbgrader 0.9.6 lets most of them through, and the students meet them: a graded cell that tests nothing gives full marks
+to everybody, and so does partial credit that is no plain Python float.
 """
 
 import ast
@@ -135,8 +135,8 @@ def _is_float(statement: ast.stmt | None) -> bool:
 def partial_credit_faults(source: str, name: str, functions: dict[str, ast.FunctionDef] | None = None) -> list[str]:
     """Find a test cell whose last value nbgrader would take for partial credit, but that is no plain Python float.
 
-    nbgrader reads the *text* of the last value. ``2.0`` gives two points; ``tensor(2.)``, ``np.float64(2.0)``, ``False`` and
-    anything else that is no number give all of them.
+    nbgrader reads the *text* of the last value. ``2.0`` gives two points; ``tensor(2.)``, ``np.float64(2.0)`` and
+    ``False``, as anything else that is no number, give all of them.
 
     Args:
         source: the cell.
@@ -164,8 +164,8 @@ def partial_credit_faults(source: str, name: str, functions: dict[str, ast.Funct
         if called and isinstance(called.returns, ast.Name) and called.returns.id == "float":
             return []
     return [
-        f"{name} ends in the value `{ast.unparse(value)}`: nbgrader takes a cell's last value for partial credit, and all that "
-        "is not printed as a plain number gives full marks. End in float(...), or in no value."
+        f"{name} ends in the value `{ast.unparse(value)}`: nbgrader takes a cell's last value for partial credit, and "
+        "all that is not printed as a plain number gives full marks. End in float(...), or in no value."
     ]
 
 

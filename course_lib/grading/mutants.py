@@ -1,15 +1,17 @@
 """Grade the graders: run an assignment's tests on answers that are known to be wrong, and known to be right.
 
-``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that people make, with the cell that must refuse
-it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference. :func:`run_cases` runs every
-one on the solution notebook and marks it as nbgrader does. Cells run in an IPython shell in a forked process, one process a
-case, because starting a kernel for each would take minutes; ``tests/assignments`` also sends some through nbgrader itself.
+``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that people make, with the cell that
+must refuse it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference.
+:func:`run_cases` runs every one on the solution notebook and marks it as nbgrader does. Cells run in an IPython shell
+in a forked process, one process a case, because starting a kernel for each would take minutes; ``tests/assignments``
+also sends some through nbgrader itself.
 
 Cells with the tag ``demonstration`` are left out: they are slow, carry no points, and no graded cell needs them.
 """
 
 import contextlib
 import hashlib
+import importlib
 import importlib.util
 import io
 import json
@@ -43,9 +45,9 @@ Changes = Mapping[str, "str | tuple[str, str]"]
 class Mutant:
     """A wrong answer: what the mistake is, which cell must refuse it, and what the cell must say.
 
-    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells whether the student's own, visible tests
-    refuse it ("visible") or only the ones that the grader adds ("hidden"). Every graded cell that is neither ``cell`` nor
-    named in ``also_fails`` must give full marks.
+    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells whether the student's own, visible
+    tests refuse it ("visible") or only the ones that the grader adds ("hidden"). Every graded cell that is neither
+    ``cell`` nor named in ``also_fails`` must give full marks.
     """
 
     name: str
@@ -183,16 +185,19 @@ def _child(pipe: Any, notebook: NotebookNode, changes: Changes) -> None:
 
 def _run_all(name: str, root: Path) -> dict[str, Any]:
     """Run every case in a process of its own, two at a time. Call it in a fresh process: it forks."""
-    import IPython.core.interactiveshell
-    import torch  # noqa: F401  (imported once here, so that no case spends time on it)
+    for module in ("IPython.core.interactiveshell", "torch"):  # once, before the fork: no case spends time on it
+        importlib.import_module(module)
 
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
-    cases: dict[str, Changes] = {"reference": {}, **{case.name: case.changes for case in (*mutants, *right)}}
+    cases: dict[str, Changes] = {"reference": {}}
+    cases.update({mutant.name: mutant.changes for mutant in mutants})
+    cases.update({answer.name: answer.changes for answer in right})
     if len(cases) != 1 + len(mutants) + len(right):
         raise AssignmentError("two cases have the same name; tests and the instructor's page call them by it")
     context = multiprocessing.get_context("fork")
-    waiting, running, outcomes = list(cases), [], {}
+    waiting, outcomes = list(cases), {}
+    running: list[tuple[str, Any, Any]] = []
     while waiting or running:
         while waiting and len(running) < PROCESSES:
             case = waiting.pop(0)
@@ -218,7 +223,7 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
 
 
 def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
-    """Run all mutants and right answers of an assignment, or read the results if nothing that they depend on has changed.
+    """Run all mutants and right answers of an assignment, unless nothing has changed since they ran last.
 
     Args:
         name: the assignment.

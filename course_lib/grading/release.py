@@ -1,7 +1,7 @@
 """Release an assignment: solutions/<name>/<name>.py -> exercises/<name>/<name>.ipynb.
 
-The source is linted, jupytext reads it, nbgrader's own ``generate_assignment`` takes out solutions and hidden tests, and
-what comes out is searched for anything that should have stayed in. Only then does it replace the release that is there.
+The source is linted, jupytext reads it, nbgrader's own ``generate_assignment`` takes out solutions and hidden tests,
+and what comes out is searched for anything that should have stayed in. Only then does it replace the old release.
 """
 
 import shutil
@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import capture_log
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -76,10 +77,11 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
         config.CourseDirectory.root = str(root.resolve())
         config.CourseDirectory.release_directory = scratch
         config.CourseDirectory.assignment_id = name
+        config.GenerateAssignment.force = True
         if not database:
             config.SaveCells.enabled = False
             config.GenerateAssignment.no_database = True
-        result = NbGraderAPI(CourseDirectory(config=config), config=config).generate_assignment(name, force=True)
+        result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
         if not result["success"]:
             raise AssignmentError(f"nbgrader could not generate {name}:\n{result.get('log') or result.get('error')}")
         staged = Path(scratch) / name

@@ -1,9 +1,9 @@
 """From an assignment's source to the notebook that nbgrader reads.
 
-``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes ``solutions/<name>/<name>.ipynb`` (a build product).
-The steps are pure functions of the text, so the same source gives the same bytes on every machine:
-points in prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, and cells
-get ids that depend on nothing but their place. Releasing, that is taking solutions out, is :mod:`course_lib.grading.release`.
+``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes ``solutions/<name>/<name>.ipynb`` (a build
+product). The steps are pure functions of the text, so the same source gives the same bytes on every machine: points in
+prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, and cells get ids
+that depend on nothing but their place. Taking solutions out is the business of :mod:`course_lib.grading.release`.
 """
 
 import importlib
@@ -40,7 +40,7 @@ def points_of(notebook: NotebookNode, part: str) -> float:
 
     >>> cell = nbformat.v4.new_code_cell(metadata={"nbgrader": {"grade": True, "grade_id": "beam-best", "points": 3}})
     >>> points_of(nbformat.v4.new_notebook(cells=[cell]), "beam")
-    3
+    3.0
     """
     points = [
         cell.metadata.nbgrader.points
@@ -50,7 +50,7 @@ def points_of(notebook: NotebookNode, part: str) -> float:
     ]
     if not points:
         raise AssignmentError(f"{{points:{part}}}: no graded cell has a grade_id that starts with {part}-")
-    return sum(points)
+    return float(sum(points))
 
 
 def parse_source(path: Path) -> NotebookNode:

@@ -54,7 +54,7 @@ def withheld_uses(source: str, withheld: list[str]) -> list[str]:
                     refuse(node.lineno, "imports", name, match)
         elif isinstance(node, ast.Attribute) and node.attr in last_names:
             match = last_names[node.attr]
-            # `model.attention` is the student's own; `course_lib.attention` and `F.scaled_dot_product_attention` are not.
+            # `model.attention` is the student's own; `course_lib.attention`, `nn.MultiheadAttention` are not.
             if match.startswith("torch.") or ast.unparse(node.value).startswith("course_lib"):
                 refuse(node.lineno, "uses", ast.unparse(node), match)
         elif isinstance(node, ast.Call) and node.args:

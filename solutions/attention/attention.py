@@ -737,7 +737,7 @@ for _ in range(6):
     V, longest = 4, 4
     table2 = (2 * torch.randn(V, V, V, generator=random, dtype=torch.float64)).log_softmax(-1).to(device)
 
-    def two_words(state, tokens):  # the state is the word before the last: a search that mixes states up reads wrong rows
+    def two_words(state, tokens, table2=table2):  # the state is the word before the last: mixed up, it reads wrong rows
         return table2[state[:, 0], tokens], tokens.unsqueeze(1)
 
     best = None

@@ -1,7 +1,8 @@
 """Wrong answers to the attention assignment that people give, and right answers that people write differently.
 
-A change is either a pair (text in the reference, text to put there) or the whole cell. "visible" means that the tests which the
-student has refuse it already; "hidden" that only the grader's do.
+A change is either a pair (text in the reference, text to put there) or the whole cell. "visible" means that the tests
+that the student has refuse it already; "hidden" that only the grader's do. Longer than 400 lines because it is a
+catalogue: look an entry up, do not read it through.
 """
 
 from course_lib.grading.mutants import Mutant, RightAnswer

@@ -1,0 +1,73 @@
+"""The graders graded: every known mistake is refused by the cell that it is about, in words, and right answers are not.
+
+The cases run once for all tests of this file, in processes of their own (``course_lib.grading.mutants``).
+"""
+
+from pathlib import Path
+
+import pytest
+
+from course_lib.grading.mutants import Mark, Mutant, Outcome, RightAnswer, load_cases, run_cases
+
+ROOT = Path(__file__).resolve().parents[2]
+ASSIGNMENTS = ["attention"]
+CASES = {name: load_cases(name, ROOT) for name in ASSIGNMENTS}
+MUTANTS = [pytest.param(name, mutant, id=mutant.name) for name in ASSIGNMENTS for mutant in CASES[name][0]]
+RIGHT = [pytest.param(name, answer, id=answer.name) for name in ASSIGNMENTS for answer in CASES[name][1]]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, dict[str, Outcome]]:
+    return {name: run_cases(name, ROOT) for name in ASSIGNMENTS}
+
+
+def failed(marks: dict[str, Mark]) -> set[str]:
+    return {cell for cell, mark in marks.items() if mark.points < mark.max_points}
+
+
+@pytest.mark.parametrize(("name", "mutant"), MUTANTS)
+def test_this_mistake_is_refused_by_its_own_cell_and_no_other(
+    outcomes: dict[str, dict[str, Outcome]], name: str, mutant: Mutant
+) -> None:
+    assert failed(outcomes[name][mutant.name].grader) == {mutant.cell, *mutant.also_fails}
+
+
+@pytest.mark.parametrize(("name", "mutant"), MUTANTS)
+def test_this_mistake_is_explained_to_the_student_if_a_visible_test_can_see_it(
+    outcomes: dict[str, dict[str, Outcome]], name: str, mutant: Mutant
+) -> None:
+    outcome = outcomes[name][mutant.name]
+    assert (mutant.cell in failed(outcome.student)) == (mutant.caught == "visible")
+    said = outcome.student if mutant.caught == "visible" else outcome.grader
+    assert mutant.words in said[mutant.cell].words
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_this_right_answer_written_differently_gets_full_marks(
+    outcomes: dict[str, dict[str, Outcome]], name: str, answer: RightAnswer
+) -> None:
+    outcome = outcomes[name][answer.name]
+    complaints = {cell: mark.words for marks in (outcome.student, outcome.grader) for cell, mark in marks.items()}
+    assert failed(outcome.grader) | failed(outcome.student) == set(), complaints
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_the_reference_gets_full_marks(outcomes: dict[str, dict[str, Outcome]], name: str) -> None:
+    reference = outcomes[name]["reference"]
+    assert reference.grader
+    assert failed(reference.grader) | failed(reference.student) == set()
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_every_graded_cell_refuses_at_least_one_mistake(outcomes: dict[str, dict[str, Outcome]], name: str) -> None:
+    aimed_at = {mutant.cell for mutant in CASES[name][0]}
+    assert aimed_at == set(outcomes[name]["reference"].grader)
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name: str) -> None:
+    """A student can find out about a cell before handing in: some mistake in each cell is caught by a visible test."""
+    mutants = CASES[name][0]
+    assert {mutant.cell for mutant in mutants if mutant.caught == "visible"} == {mutant.cell for mutant in mutants}

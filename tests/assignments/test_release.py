@@ -1,0 +1,231 @@
+"""What students get: generated, the same bytes each time, no solution and no hidden test in it, points that add up."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from course_lib.grading.lint import leaks, regions, secret_lines
+from course_lib.grading.release import build_source, release
+from course_lib.grading.source import AssignmentError, read_source
+
+ROOT = Path(__file__).resolve().parents[2]
+ASSIGNMENTS = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/*.py"))
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A copy of what a release needs, so that the real exercises and gradebook stay as they are."""
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
+    for name in ASSIGNMENTS:
+        (tmp_path / "solutions" / name).mkdir(parents=True)
+        shutil.copy(ROOT / "solutions" / name / f"{name}.py", tmp_path / "solutions" / name)
+    return tmp_path
+
+
+@pytest.fixture(scope="module", params=ASSIGNMENTS)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def source(name: str) -> NotebookNode:
+    return read_source(ROOT / "solutions" / name / f"{name}.py")
+
+
+@pytest.fixture(scope="module")
+def released(name: str) -> NotebookNode:
+    return nbformat.read(ROOT / "exercises" / name / f"{name}.ipynb", as_version=4)
+
+
+def change_source(course: Path, name: str, old: str, new: str) -> None:
+    path = course / "solutions" / name / f"{name}.py"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_there_is_an_assignment() -> None:
+    assert "attention" in ASSIGNMENTS
+
+
+def test_the_committed_release_is_the_one_that_the_source_gives(name: str, course: Path) -> None:
+    committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
+    assert release(name, course, database=False).read_bytes() == committed, "run: course release"
+
+
+def test_releasing_twice_from_two_places_gives_the_same_bytes(name: str, course: Path, tmp_path_factory) -> None:
+    elsewhere = tmp_path_factory.mktemp("another place")
+    shutil.copytree(course, elsewhere / "course")
+    first = release(name, course, database=False).read_bytes()
+    assert release(name, course, database=False).read_bytes() == first
+    assert release(name, elsewhere / "course", database=False).read_bytes() == first
+
+
+def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(name: str, course: Path) -> None:
+    build_source(name, course)
+    nbgrader = Path(sys.executable).with_name("nbgrader")
+    subprocess.run([nbgrader, "generate_assignment", name], cwd=course, check=True, capture_output=True)
+    committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
+    assert (course / "exercises" / name / f"{name}.ipynb").read_bytes() == committed
+    assert (course / "gradebook.db").stat().st_size > 0
+
+
+def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source: NotebookNode) -> None:
+    """Counted here afresh, not by the function that guards the release."""
+    secret = []
+    for cell in source.cells:
+        for begin, end in (("### BEGIN SOLUTION", "### END SOLUTION"), ("### BEGIN HIDDEN", "### END HIDDEN")):
+            for block in re.findall(f"{begin}.*?\n(.*?){end}", cell.source, re.DOTALL):
+                secret += [line.strip() for line in block.splitlines() if len(line.strip()) > 20]
+    assert len(secret) > 80
+    text = {path: path.read_text(encoding="utf-8") for path in (ROOT / "exercises" / name).rglob("*") if path.is_file()}
+    handed_out = json.dumps(list(text.values()), ensure_ascii=False)
+    found = [line for line in secret if json.dumps(json.dumps(line, ensure_ascii=False))[2:-2] in handed_out]
+    said_openly = {
+        line.strip()
+        for cell in source.cells
+        for line in regions("\n".join(regions(cell.source, "BEGIN HIDDEN", "END HIDDEN")[1]), "BEGIN S", "END S")[1]
+    }
+    assert [line for line in found if line not in said_openly] == []
+    for marker in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS"):
+        assert marker not in handed_out
+
+
+def test_exercises_hold_the_notebooks_and_nothing_beside_them() -> None:
+    files = {
+        path.relative_to(ROOT / "exercises").as_posix() for path in (ROOT / "exercises").rglob("*") if path.is_file()
+    }
+    assert files == {f"{name}/{name}.ipynb" for name in ASSIGNMENTS}
+
+
+def test_the_search_for_leaks_finds_each_secret_line_in_source_metadata_and_other_files(
+    name: str, source: NotebookNode, released: NotebookNode, tmp_path: Path
+) -> None:
+    secret = secret_lines(source)
+    assert leaks(source, ROOT / "exercises" / name, name) == []
+    with_metadata = nbformat.from_dict(json.loads(json.dumps(released)))
+    with_metadata.cells[3].metadata["note"] = secret[0]
+    nbformat.write(with_metadata, tmp_path / f"{name}.ipynb")
+    (tmp_path / "notes.txt").write_text(secret[-1], encoding="utf-8")
+    found = "\n".join(leaks(source, tmp_path, name))
+    assert repr(secret[0]) in found
+    assert repr(secret[-1]) in found
+    assert "notes.txt lies beside the notebook" in found
+
+
+def test_points_in_the_text_are_points_of_the_cells(name: str, released: NotebookNode) -> None:
+    """Each heading with points speaks for the graded cells up to the next one; the introduction states the total."""
+    stated: list[tuple[str, float]] = []
+    found: list[float] = []
+    for cell in released.cells:
+        heading = re.match(r"## (.*) \((\d+) points\)", cell.source) if cell.cell_type == "markdown" else None
+        if heading:
+            stated.append((heading[1], float(heading[2])))
+            found.append(0.0)
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            found[-1] += cell.metadata.nbgrader.points
+    assert [points for _, points in stated] == found
+    assert len(stated) >= 5
+    total = re.search(r"There are (\d+) points", released.cells[0].source)
+    assert total is not None
+    assert float(total[1]) == sum(found)
+
+
+def test_the_rubric_has_a_line_for_every_point(name: str, released: NotebookNode) -> None:
+    by_hand = [
+        i
+        for i, cell in enumerate(released.cells)
+        if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "markdown"
+    ]
+    assert by_hand
+    for index in by_hand:
+        rubric = [line for line in released.cells[index - 1].source.splitlines() if line.startswith("* ")]
+        assert len(rubric) == released.cells[index].metadata.nbgrader.points
+
+
+def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(released: NotebookNode) -> None:
+    withheld = released.metadata.course.withholds
+    assert "course_lib.attention" in withheld
+    for module in withheld:
+        assert f"`{module}`" in released.cells[0].source
+
+
+def test_a_release_has_no_outputs_no_execution_counts_and_no_path(released: NotebookNode) -> None:
+    for cell in released.cells:
+        if cell.cell_type == "code":
+            assert (cell.outputs, cell.execution_count) == ([], None)
+    assert str(ROOT) not in json.dumps(released)
+
+
+FAULTS = {
+    "a grade_id twice": ('"grade_id": "align-pairs"', '"grade_id": "dot-scores"', "'dot-scores' is used by 2 cells"),
+    "typed points": ("({points:dot} points)", "(7 points)", "'7 points' is typed in the text"),
+    "points of another part": ("({points:dot} points)", "({points:beam-search} points)", "its cells have"),
+    "an unknown part": ("({points:dot} points)", "({points:dots} points)", "no graded cell has a grade_id"),
+    "no marker": (
+        "    ### BEGIN SOLUTION\n    return query",
+        "    return query",
+        "0 BEGIN SOLUTION and 1 END SOLUTION",
+    ),
+    "a solution outside": (
+        '"dot-scores", "locked": false, "schema_version": 3, "solution": true',
+        '"dot-scores", "locked": true, "schema_version": 3, "solution": false',
+        "holds a solution but is no solution cell",
+    ),
+    "an open test cell": (
+        '"dot-scores-values", "locked": true',
+        '"dot-scores-values", "locked": false',
+        "dot-scores-values is not locked",
+    ),
+    "no points": (
+        '"align-pairs", "locked": true, "points": 3',
+        '"align-pairs", "locked": true, "points": 0',
+        "align-pairs is graded but has no points",
+    ),
+    "a tensor for partial credit": ("\nfloat(points)\n", "\ntorch.tensor(points)\n", "End in float(...)"),
+    "a bool for partial credit": ("\nfloat(points)\n", "\npoints > 2\n", "End in float(...)"),
+    "a bare name for partial credit": ("\nfloat(points)\n", "\npoints\n", "End in float(...)"),
+    "nothing withheld": ("    withholds:", "    withheld:", "names nothing that it withholds"),
+    "an unknown placeholder": ("withheld.withheld_uses}", "withheld.no_such_thing}", "no_such_thing"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_source_with_this_fault_is_refused_in_words_and_the_old_release_stays(
+    course: Path, old: str, new: str, words: str
+) -> None:
+    shutil.copytree(ROOT / "exercises", course / "exercises")
+    before = (course / "exercises" / "attention" / "attention.ipynb").read_bytes()
+    change_source(course, "attention", old, new)
+    with pytest.raises(AssignmentError) as refusal:
+        release("attention", course, database=False)
+    assert words in str(refusal.value)
+    assert (course / "exercises" / "attention" / "attention.ipynb").read_bytes() == before
+
+
+def test_a_graded_cell_that_tests_nothing_is_refused(course: Path) -> None:
+    path = course / "solutions" / "attention" / "attention.py"
+    text = path.read_text(encoding="utf-8")
+    start = text.index("\n", text.index('"grade_id": "align-pairs"'))
+    path.write_text(text[:start] + "\nalign\n" + text[text.index("\n# %%", start) :], encoding="utf-8")
+    with pytest.raises(AssignmentError, match="align-pairs tests nothing"):
+        release("attention", course, database=False)
+
+
+def test_a_file_beside_the_source_does_not_reach_the_students(course: Path) -> None:
+    (course / "solutions" / "attention" / "model_answer.txt").write_text("return query @ key.transpose(-2, -1)")
+    with pytest.raises(AssignmentError, match=r"model_answer\.txt lies beside the notebook"):
+        release("attention", course, database=False)
+    assert not (course / "exercises").exists()
+
+
+def test_an_unknown_assignment_is_named(course: Path) -> None:
+    with pytest.raises(AssignmentError, match=r"solutions/atention/atention\.py does not exist"):
+        release("atention", course, database=False)
