@@ -163,7 +163,7 @@ def run_notebook(notebook: NotebookNode) -> dict[str, Mark]:
         elif result.result is not None:
             cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": repr(result.result)})]
         points, max_points = determine_grade(cell)
-        marks[cell.metadata.nbgrader.grade_id] = Mark(points, max_points, words if points != max_points else "")
+        marks[cell.metadata.nbgrader.grade_id] = Mark(float(points), float(max_points), words if points != max_points else "")
     return marks
 
 
