@@ -284,7 +284,7 @@ def _step(
         state.epoch, state.used, batch = next(data)
         if index % processes != rank:
             continue
-        torch.manual_seed(_seed(config.seed, step, index))
+        _reseed(where, config.seed, step, index)
         with torch.autocast(where.type, torch.bfloat16, enabled=config.bf16):
             loss, count = _checked(loss_fn(model, to_device(batch, where)))
         loss.backward()
@@ -325,7 +325,7 @@ def _evaluate(state: TrainingState, evaluate: Evaluation, where: torch.device) -
     """Ask for the model's figures and record them."""
     model, config = state.model, state.config
     model.eval()
-    torch.manual_seed(_seed(config.seed, state.step, config.accumulate))  # not that of any batch
+    _reseed(where, config.seed, state.step, config.accumulate)  # not that of any batch
     with torch.no_grad(), torch.autocast(where.type, torch.bfloat16, enabled=config.bf16):
         figures = evaluate(model)
     model.train()
@@ -339,9 +339,15 @@ def _precise(where: torch.device) -> torch.dtype:
     return torch.float32 if where.type == "mps" else torch.float64  # mps has no float64
 
 
-def _seed(*parts: int) -> int:
-    """Mix whole numbers into one seed, so that neighbouring steps do not get neighbouring streams."""
-    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0])
+def _reseed(where: torch.device, *parts: int) -> None:
+    """Seed what draws on the CPU and on one device, with numbers mixed so that neighbouring steps are unrelated."""
+    seed = int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0])
+    # Not torch.manual_seed: it reaches for every kind of device, present or not, which costs more than a small step.
+    torch.default_generator.manual_seed(seed)
+    if where.type == "cuda":
+        torch.cuda.manual_seed(seed)
+    elif where.type == "mps":
+        torch.mps.manual_seed(seed)
 
 
 def _checked(returned: Any) -> tuple[Tensor, int | float | Tensor]:
