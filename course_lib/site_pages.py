@@ -25,6 +25,15 @@ def write_generated_pages(root: Path) -> None:
     generated = root / "book" / "_generated"
     write_api_pages(generated / "api")
     _write_data_cards(generated / "data")
+    _write_mutants_pages(generated / "mutants", root)
+
+
+def _write_mutants_pages(folder: Path, root: Path) -> None:
+    """Run every assignment's known wrong and right answers, unless none has changed, and write what caught them."""
+    from course_lib.grading.mutants_page import mutants_page
+    from course_lib.grading.release import assignments
+
+    _replace(folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)})
 
 
 def _write_data_cards(folder: Path) -> None:

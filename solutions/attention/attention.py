@@ -71,16 +71,17 @@ def check_withheld(name):
 def check_close(got, expected, what, hint="", tolerance=1e-5):
     """Compare a result with what is expected: type, shape, number type, device, then values."""
     assert isinstance(got, torch.Tensor), f"{what} must be a tensor; yours is a {type(got).__name__}."
+    hint = f" {hint}" if hint else ""
     assert got.shape == expected.shape, (
-        f"{what} must have shape {tuple(expected.shape)}; yours has {tuple(got.shape)}. {hint}")
+        f"{what} must have shape {list(expected.shape)}; yours has {list(got.shape)}.{hint}")
     assert got.dtype == expected.dtype, f"{what} must keep the input's dtype {expected.dtype}; yours is {got.dtype}."
     assert got.device == expected.device, f"{what} must stay on {expected.device}; yours is on {got.device}."
-    assert not got.isnan().any(), f"{what} contains nan. {hint}"
+    assert not got.isnan().any(), f"{what} contains nan, which is no number.{hint}"
     wrong = ~torch.isclose(got.double(), expected.double(), rtol=tolerance, atol=tolerance)
     if wrong.any():
         where = tuple(wrong.nonzero()[0].tolist())
         raise AssertionError(f"{what} is wrong at {list(where)}: expected {expected[where].item():.4f}, "
-                             f"yours is {got[where].item():.4f}. {hint}")
+                             f"yours is {got[where].item():.4f}.{hint}")
 
 
 # %% [markdown]
@@ -128,7 +129,8 @@ for row, total in enumerate(weights.sum(-1).tolist()):
         f"The weights of each row must sum to 1; row {row} sums to {total:.2f}. Did you take the softmax over the wrong "
         "dimension, or mask after the softmax?")
 assert (weights[~mask] == 0).all(), (
-    f"Masked positions must get weight 0; yours get {weights[~mask].tolist()}. True in the mask means: may attend.")
+    f"Masked positions must get weight 0; yours get {[round(w, 4) for w in weights[~mask].tolist()]}. "
+    "True in the mask means: may attend.")
 check_close(weights, torch.tensor([[0.5, 0.5, 0.0], [0.1192, 0.0, 0.8808]], device=device), "The table of weights", tolerance=1e-3)
 ### BEGIN HIDDEN TESTS
 random = torch.Generator().manual_seed(1)
@@ -155,7 +157,7 @@ assert scores.tolist() == [[1.0, 2.0]], (
 ### BEGIN HIDDEN TESTS
 mask = torch.tensor([[True, True, False]], device=device)
 for dtype, huge in ((torch.float64, 3e9), (torch.float32, 3e9), (torch.bfloat16, 3e9), (torch.float16, 3e4)):
-    for value, hint in ((-huge, "Is the number that you fill in smaller than every score? -1e9 is not; -inf is."),
+    for value, hint in ((-huge, "Mask before the softmax, and fill in -inf: -1e9 is not smaller than every score."),
                         (huge, "exp of a large score is inf: subtract the largest score first, or use torch.softmax.")):
         scores = torch.tensor([[value, value, 0.0]], dtype=dtype, device=device)
         check_close(masked_softmax(scores, mask), torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),

@@ -67,7 +67,7 @@ MASKED_SOFTMAX = [
         "fills in -1e9, which scores may undercut and float16 cannot hold",
         "torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1)",
         "masked-softmax-edges",
-        "-1e9 is not; -inf is",
+        "-1e9 is not smaller than every score",
         "hidden",
     ),
     softmax_mutant(
@@ -75,7 +75,7 @@ MASKED_SOFTMAX = [
         "fills in -1e4, the number that people choose so that float16 can hold it",
         "torch.softmax(scores.masked_fill(~mask, -1e4), dim=-1)",
         "masked-softmax-edges",
-        "-1e9 is not; -inf is",
+        "-1e9 is not smaller than every score",
         "hidden",
     ),
     softmax_mutant(
@@ -162,7 +162,7 @@ ADDITIVE = [
         "keys_before_queries",
         "returns the table with keys as rows",
         "additive-scores-values",
-        "must have shape (1, 1, 2); yours has (1, 2, 1)",
+        "must have shape [1, 1, 2]; yours has [1, 2, 1]",
         "visible",
         {"additive-scores": ("return hidden @ v", "return (hidden @ v).transpose(1, 2)")},
     ),
