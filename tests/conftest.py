@@ -2,4 +2,7 @@
 
 from jaxtyping import install_import_hook
 
+# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus.
+import course_lib.data  # noqa: F401
+
 install_import_hook("course_lib", "beartype.beartype")
