@@ -70,17 +70,14 @@ c.Execute.shutdown_kernel = "immediate"
 c.IgnorePattern.enabled = True
 c.IgnorePattern.pattern = r"(?s).*"
 
-# Stock: a cell copied by hand has its nbgrader metadata emptied, which the metadata check then takes for an "old
-# version" and stops the whole class. The last copy keeps the metadata and is graded; the check adds nothing here,
-# because OverwriteCells has by then put back what the release said.
-c.CheckCellMetadata.enabled = False
-
 # Stock: a test that the student deleted is not graded. A first submission lacks the marks of the cell, a second one
 # keeps its old ones. Put the cell back, so that it runs and is graded.
 c.OverwriteCells.add_missing_cells = True
 
-# Stock: a submission that cannot be graded to its end keeps the marks of the one before it; and a deleted test whose
-# answer cell is deleted too stops the grading of that student. The two steps of ours stand among nbgrader's own.
+# Stock: a copied cell stops the grading of the whole class; a submission that cannot be graded to its end keeps the
+# marks of the one before it; a student who deletes a test with its answer is not graded. Our two steps stand among
+# nbgrader's own, in the place of CheckCellMetadata, which has nothing left to find here. (`CheckCellMetadata.enabled =
+# False` would mend the first of the three, but also switch the check off at release, where it finds cells of one name.)
 c.Autograde.sanitize_preprocessors = [
     ForgetOldMarks,
     ClearOutput,

@@ -110,7 +110,10 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
     except KernelProblem as error:
         raise CannotCheck(str(error)) from error
     marks = _marks(notebook, released, runs)
-    problems += [problem for run in runs for problem in _run_problems(notebook, run, time_limit)]
+    # A part that is not started is said once, not again for each cell that needs it.
+    not_started = {problem.cell for problem in problems if problem.kind == "not-started"}
+    told = [run for run in runs if run.error == "NotImplementedError" and run.place.partition(",")[0] in not_started]
+    problems += [problem for run in runs if run not in told for problem in _run_problems(notebook, run, time_limit)]
     finished = {cell_name(notebook, run.index) for run in runs if run.state == "done"}
     for mark in marks:
         if mark.earned is not None and mark.earned < mark.points and mark.cell in finished:
@@ -156,7 +159,8 @@ def find_released(path: Path, submitted: NotebookNode) -> Path:
     """
     names = {name for cell in submitted.cells if (name := grade_id(cell))}
     places = [Path.cwd(), *path.resolve().parents, REPOSITORY]
-    best, most = None, 0
+    best: Path | None = None
+    most = 0
     for candidate in (file for place in places for file in sorted((place / "exercises").glob("*/*.ipynb"))):
         shared = len(names & {name for cell in read_notebook(candidate).cells if (name := grade_id(cell))})
         if shared > most:
@@ -176,7 +180,7 @@ def _marks(notebook: NotebookNode, released: NotebookNode, runs: list[CellRun]) 
     marks, part = [], ""
     for expected in released.cells:
         if expected.cell_type == "markdown" and (heading := re.search(r"^##? +(.+)$", expected.source, re.MULTILINE)):
-            part = heading[1]
+            part = re.sub(r" *\([\d.]+ points\)$", "", heading[1])
         if (name := grade_id(expected)) is None or not expected.metadata.nbgrader.get("grade"):
             continue
         points = float(expected.metadata.nbgrader.points)
@@ -201,7 +205,7 @@ def _earned(cell: NotebookNode, run: CellRun, points: float) -> tuple[float, str
 def _run_problems(notebook: NotebookNode, run: CellRun, time_limit: int) -> list[Problem]:
     """Say in words what became of a cell; nothing if it ran through."""
     cell, name = notebook.cells[run.index], cell_name(notebook, run.index)
-    what = f"The {describe(cell)}" if grade_id(cell) else f"The {name}"
+    what = f"The {describe(cell)}" if grade_id(cell) else name.capitalize()
     problems = []
     if run.flooded:
         problems.append(Problem("flooding", name, f"{what} prints more than a million characters. Print less."))

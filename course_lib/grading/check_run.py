@@ -76,13 +76,17 @@ def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
     """
     notebook = copy.deepcopy(submitted)
     notebook.metadata.kernelspec = released.metadata.get("kernelspec", {"name": "python3", "display_name": "Python 3"})
+    names = {grade_id(cell) for cell in released.cells}
+    for cell in notebook.cells:
+        if grade_id(cell) not in names:
+            cell.metadata.pop("nbgrader", None)
     before = -1  # index of the released cell before this one
     for expected in released.cells:
         if (name := grade_id(expected)) is None:
             continue
         places = [index for index, cell in enumerate(notebook.cells) if grade_id(cell) == name]
         for index in places[:-1]:
-            notebook.cells[index].metadata.pop("nbgrader")
+            del notebook.cells[index].metadata["nbgrader"]
         if places:
             before = places[-1]
             cell = notebook.cells[before]

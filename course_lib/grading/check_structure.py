@@ -42,7 +42,8 @@ def grade_id(cell: NotebookNode) -> str | None:
     'beam'
     """
     metadata = cell.metadata.get("nbgrader")
-    return metadata.get("grade_id") if isinstance(metadata, dict) else None
+    name = metadata.get("grade_id") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def cell_name(notebook: NotebookNode, index: int) -> str:

@@ -33,11 +33,16 @@ class ForgetOldMarks(NbGraderPreprocessor):
 
 
 class RestoreReleasedCells(NbGraderPreprocessor):
-    """Put back the nbgrader metadata of every released cell, and the deleted cells that carry no marks.
+    """Put back the nbgrader metadata of every released cell, and every deleted cell that is not a test.
 
-    `OverwriteCells.add_missing_cells` puts back a deleted test, after the answer cell before it. Where the student
-    deleted that too (or its metadata), it raises KeyError, and the whole submission goes ungraded. It needs one of
-    these two kinds of cell before each test, so an assignment must not put a read-only cell without marks there.
+    Of a copied cell `DeduplicateIds` leaves the last its metadata and empties that of the others. Stock nbgrader then
+    stumbles twice: `OverwriteCells.add_missing_cells` raises KeyError, and `CheckCellMetadata` takes the empty metadata
+    for an old version and stops the whole class. Here such cells, and cells that the release does not know, become
+    ordinary cells.
+
+    `OverwriteCells.add_missing_cells` puts back a deleted test, after the answer or test before it. Where the student
+    deleted that too (or its metadata), it raises KeyError, and the whole submission goes ungraded. It raises the same
+    where a read-only cell without marks stands right before a test, so no assignment may have one there.
     """
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
@@ -50,6 +55,8 @@ class RestoreReleasedCells(NbGraderPreprocessor):
         for cell in nb.cells:
             if (grade_id := _grade_id(cell)) in roles:
                 cell.metadata.nbgrader = NotebookNode(roles[grade_id])
+            else:
+                cell.metadata.pop("nbgrader", None)
         self._restore_missing(nb, roles, sources)
         return nb, resources
 
@@ -61,11 +68,14 @@ class RestoreReleasedCells(NbGraderPreprocessor):
             ]
             if here:
                 before = here[-1]
-            elif not role["grade"]:
+            elif role["solution"] or not role["grade"]:
                 self.log.warning("Cell %s is missing from the submission; it is put back as it was released", grade_id)
                 new_cell = new_code_cell if role["cell_type"] == "code" else new_markdown_cell
                 before += 1
-                nb.cells.insert(before, new_cell(sources[grade_id], metadata={"nbgrader": dict(role)}))
+                restored = new_cell(sources[grade_id], metadata={"nbgrader": dict(role)})
+                if (nb.nbformat, nb.nbformat_minor) < (4, 5):
+                    del restored["id"]  # Colab writes nbformat 4.0, in which a cell has none
+                nb.cells.insert(before, restored)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

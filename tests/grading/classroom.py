@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,15 +23,19 @@ class Classroom:
     root: Path
 
     @classmethod
-    def create(cls, root: Path, config_lines_removed: tuple[str, ...] = ()) -> Classroom:
-        """Set up the folder; lines of the configuration that start with one of `config_lines_removed` are left out."""
+    def create(cls, root: Path, settings_removed: tuple[str, ...] = ()) -> Classroom:
+        """Set up the folder. Assignments to `settings_removed`, such as "c.Execute.timeout", are left out."""
         root.mkdir(parents=True)
-        lines = (REPOSITORY / "nbgrader_config.py").read_text().splitlines(keepends=True)
-        for start in config_lines_removed:
-            kept = [line for line in lines if not line.startswith(start)]
-            assert len(kept) == len(lines) - 1, f"{start!r} starts {len(lines) - len(kept)} lines of the configuration"
-            lines = kept
-        (root / "nbgrader_config.py").write_text("".join(lines))
+        module = ast.parse((REPOSITORY / "nbgrader_config.py").read_text())
+        for setting in settings_removed:
+            kept = [
+                line
+                for line in module.body
+                if not (isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == setting)
+            ]
+            assert len(kept) == len(module.body) - 1, f"the configuration does not assign {setting} once"
+            module.body = kept
+        (root / "nbgrader_config.py").write_text(ast.unparse(module))
         return cls(root)
 
     def add_source(self, assignment: str, notebook: NotebookNode) -> None:
@@ -49,7 +53,7 @@ class Classroom:
         `options` are added for the test alone, such as a shorter time limit.
         """
         program, *arguments = command.split()
-        assert program == "nbgrader", command
+        module = {"nbgrader": "nbgrader", "course": "course_lib.cli"}[program]
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER_", "IPYTHON"))
         }
@@ -61,7 +65,7 @@ class Classroom:
             "OMP_NUM_THREADS": "1",
         }
         finished = subprocess.run(
-            [sys.executable, "-m", "nbgrader", *arguments, *options],
+            [sys.executable, "-m", module, *arguments, *options],
             cwd=self.root,
             env=environment,
             capture_output=True,
@@ -87,10 +91,6 @@ class Classroom:
         with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
             found = gradebook.find_assignment(assignment)
             return {cell.name: cell.max_score for notebook in found.notebooks for cell in notebook.grade_cells}
-
-    def copy_to(self, root: Path) -> Classroom:
-        shutil.copytree(self.root, root)
-        return Classroom(root)
 
 
 def write_notebook(notebook: NotebookNode, path: Path) -> None:
