@@ -67,7 +67,12 @@ def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
 
 def _tensors(state: State) -> list[Tensor]:
     found: list[Tensor] = []
-    _map_state(lambda tensor: found.append(tensor), state)
+
+    def keep(tensor: Tensor) -> Tensor:  # and hand it back: a dataclass may insist on tensors
+        found.append(tensor)
+        return tensor
+
+    _map_state(keep, state)
     return found
 
 
