@@ -57,6 +57,9 @@ def cut(data: tuple[Tensor, Tensor], size: int) -> list[tuple[Tensor, Tensor]]:
     return list(zip(*(tensor.split(size) for tensor in data), strict=True))
 
 
+BATCHES = cut(sentences(9), 4)
+
+
 def weights(model: nn.Module) -> list[Tensor]:
     return [tensor.clone() for tensor in model.state_dict().values()]
 
@@ -238,6 +241,25 @@ def test_numbers_that_are_not_finite_stop_the_run_before_they_reach_the_weights(
     assert all(torch.equal(a, b) for a, b in zip(weights(model), before, strict=True))
 
 
+def test_what_is_random_in_a_step_differs_by_seed_step_and_batch_and_by_nothing_else():
+    def draws(seed: int, accumulate: int) -> list[float]:
+        drawn = []
+
+        def loss_fn(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            drawn.append(torch.rand(1).item())
+            return tagging_loss(model, batch)
+
+        torch.rand(len(drawn) + seed)  # the past plays no part
+        train(Tagger(), lambda epoch: BATCHES, loss_fn, TrainingConfig(steps=5, accumulate=accumulate, seed=seed))
+        return drawn
+
+    first = draws(seed=8, accumulate=2)
+    assert len(set(first)) == 10
+    assert draws(seed=8, accumulate=2) == first
+    assert draws(seed=8, accumulate=1) == first[::2]
+    assert not set(draws(seed=9, accumulate=2)) & set(first)
+
+
 def test_ctrl_c_ends_the_step_saves_and_says_how_to_resume(tmp_path, capsys):
     straight, interrupted = Tagger(dropout=0.3), Tagger(dropout=0.3)
     interrupted.load_state_dict(straight.state_dict())
@@ -311,9 +333,6 @@ def test_the_history_survives_json():
 def test_settings_out_of_range_are_refused_in_words(setting, words):
     with pytest.raises(ValueError, match=words):
         TrainingConfig(**({"steps": 10} | setting))
-
-
-BATCHES = cut(sentences(9), 4)
 
 
 @pytest.mark.parametrize(

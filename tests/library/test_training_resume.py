@@ -126,13 +126,29 @@ def test_ten_steps_equal_four_and_a_crash_and_six_more_bit_for_bit(tmp_path, pat
         assert torch.equal(other_tensors[name], tensor), name
 
 
-def test_a_run_that_has_ended_is_not_trained_again(tmp_path):
-    config = TrainingConfig(steps=5, checkpoint=tmp_path / "run.st", patience=2, evaluate_every=1)
-    first = train(Regressor(), epochs, squared_error, config, distance)
+def test_the_best_weights_of_the_first_half_are_gone_back_to_in_the_second(tmp_path):
+    figures = iter([5.0, 2.0, 3.0, 4.0])  # the second is the best, and patience runs out at the fourth
+    seen = []
+
+    def evaluate(model: nn.Module) -> dict[str, float]:
+        seen.append(model.embedding.weight.detach().clone())
+        return {"loss": next(figures)}
+
+    config = TrainingConfig(
+        steps=9, learning_rate=0.1, checkpoint=tmp_path / "run.st", checkpoint_every=3, patience=2, evaluate_every=1
+    )
+    with pytest.raises(Stopped):
+        train(Regressor(), epochs, stopping_in(3, 1), config, evaluate)  # after step 3, before step 4 is made
+    assert load_tensors(tmp_path / "run.st")[1]["history"]["metrics"] == {"loss": [5.0, 2.0, 3.0]}
     model = Regressor()
-    assert train(model, lambda epoch: pytest.fail("it asked for data"), squared_error, config, distance) == first
-    best = {name: tensor for name, tensor in load_tensors(tmp_path / "run.st")[0].items() if name.startswith("best.")}
-    assert torch.equal(model.embedding.weight, best["best.embedding.weight"])
+    history = train(model, epochs, squared_error, config, evaluate)
+    assert (history.stopped_early, history.best_step, history.steps) == (True, 2, [1, 2, 3, 4])
+    assert torch.equal(model.embedding.weight, seen[1])
+    assert not torch.equal(model.embedding.weight, seen[3])
+
+    again = Regressor()  # a run that has ended is not trained again
+    assert train(again, lambda epoch: pytest.fail("it asked for data"), squared_error, config, evaluate) == history
+    assert torch.equal(again.embedding.weight, seen[1])
 
 
 def test_a_constant_schedule_may_be_prolonged_and_one_that_ends_may_not(tmp_path):
