@@ -9,6 +9,7 @@ from course_lib.experiments import records, seq2seq
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
+ATTENTIONS = ("dot", "bilinear", "additive", "none")
 
 
 class ExperimentError(RuntimeError):
@@ -49,6 +50,9 @@ def record_experiment(
         raise ExperimentError(f"there is no experiment {name!r}; there is: seq2seq")
     if data not in seq2seq.RECIPES:
         raise ExperimentError(f"seq2seq has no recipe for {data!r}; it has: {', '.join(seq2seq.RECIPES)}")
+    unknown = sorted(set(attentions) - set(ATTENTIONS))
+    if unknown:
+        raise ExperimentError(f"attention is {unknown[0]!r}; choose among {', '.join(ATTENTIONS)}")
     recipe = seq2seq.RECIPES[data]
     command = ["course", "experiment", name, "--data", data]
     label = f"{name}-{data}"

@@ -280,7 +280,7 @@ def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]
     }
 
 
-def quality_by_length(texts: Sequence[str], corpus: Corpus, edges: Sequence[int]) -> list[dict[str, float]]:
+def quality_by_length(texts: Sequence[str], corpus: Corpus, edges: Sequence[int]) -> list[dict[str, int | float]]:
     """Score the test translations apart for each group of source lengths.
 
     Parameters
@@ -299,7 +299,8 @@ def quality_by_length(texts: Sequence[str], corpus: Corpus, edges: Sequence[int]
     """
     lengths = [len(sentence.split()) for sentence in corpus.text["test"]["en"]]
     references = corpus.text["test"]["fr"]
-    rows, lower = [], 0
+    rows: list[dict[str, int | float]] = []
+    lower = 0
     for upper in edges:
         places = [place for place, length in enumerate(lengths) if lower < length <= upper]
         if places:
@@ -319,7 +320,7 @@ class Trained:
     history: History
     texts: list[str]
     scores: dict[str, float]
-    by_length: list[dict[str, float]]
+    by_length: list[dict[str, int | float]]
     seconds: float
 
     def summary(self) -> dict:
