@@ -189,7 +189,7 @@ class Interval(NamedTuple):
     half_width: float
 
 
-def mean_interval(values: Sequence[float]) -> Interval:
+def mean_interval(values: Sequence[float | int]) -> Interval:
     """Return the mean over seeds and the half width of its 95% Student t interval.
 
     Three seeds say little: the t distribution with 2 degrees of freedom makes the interval 2.2 times as wide as the

@@ -30,8 +30,10 @@ __all__ = [
     "score_by_length",
 ]
 
+Number = float | int
+Limits = tuple[Number, Number]
 Weights = Float[Tensor, "T S"] | Float[np.ndarray, "T S"]
-Runs = Float[Tensor, "N X"] | Float[np.ndarray, "N X"] | Sequence[Sequence[float]]
+Runs = Float[Tensor, "N X"] | Float[np.ndarray, "N X"] | Sequence[Sequence[Number]]
 
 HEAT = "cividis"  # even steps of lightness, the same with every kind of colour vision, readable in greyscale
 DIGITS_UP_TO = 12  # words on a side: up to here each cell has room for its number
@@ -115,7 +117,7 @@ def alignment_map(
     --------
     >>> figure = alignment_map(np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"], gold=[(1, 0)])
     >>> alt_text(figure).split(". ")[1]
-    '1 of 1 target words attends most to a word that gold links it to'
+    '1 of 1 target words attend most to a word that gold links them to'
     """
     values = _checked_weights(weights, source_words, target_words)
     rows, columns = values.shape
@@ -133,19 +135,19 @@ def alignment_map(
                 Rectangle((s - 0.45, t - 0.45), 0.9, 0.9, fill=False, edgecolor=colour, linewidth=thin * width)
             )
     right = sum(link in links for link in _links(values))
-    hits = f"{right} of {rows} target words attends most to a word that gold links it to"
+    hits = f"{right} of {rows} target words attend most to a word that gold links them to"
     text = _describe_heat("Heat map of attention weights with gold links outlined", values, source_words, target_words)
     first, rest = text.split(". ", 1)
     return describe(figure, f"{first}. {hits}. {rest}")
 
 
 def learning_curves(
-    x: Sequence[float],
+    x: Sequence[Number] | np.ndarray,
     curves: Mapping[str, Runs],
     xlabel: str,
     ylabel: str,
     title: str = "",
-    limits: tuple[float, float] | None = None,
+    limits: Limits | None = None,
 ) -> Figure:
     """Draw the mean over seeds of each model, in a band: its 95% Student t interval.
 
@@ -196,7 +198,7 @@ def score_by_length(
     ylabel: str,
     title: str = "",
     xlabel: str = "length of the source sentence (words)",
-    limits: tuple[float, float] | None = None,
+    limits: Limits | None = None,
     shortest: int = 1,
 ) -> Figure:
     """Draw a score against sentence length: mean and 95% Student t interval over seeds (Bahdanau et al. 2015, fig. 2).
@@ -322,7 +324,7 @@ def _describe_heat(what: str, values: np.ndarray, source_words: Sequence[str], t
 
 
 def _draw_curves(
-    axes: Axes, x: np.ndarray, curves: Mapping[str, Runs], limits: tuple[float, float] | None, markers: bool
+    axes: Axes, x: np.ndarray, curves: Mapping[str, Runs], limits: Limits | None, markers: bool
 ) -> list[str]:
     """Draw each model's mean and band; return one sentence for each."""
     if not curves:
@@ -351,7 +353,9 @@ def _draw_curves(
             if limits is not None:
                 low, high = low.clip(*limits), high.clip(*limits)
             axes.fill_between(x, low, high, color=style.colour, alpha=0.35, linewidth=0)
-        sentences.append(f"{label}: from {mean[0]:.3g} at the left to {mean[-1]:.3g} at the right, mean of {seeds}.")
+        sentences.append(
+            f"{label}: from {mean[0]:.3g} at the left to {mean[-1]:.3g} at the right, mean of {seeds} seeds."
+        )
     if limits is not None:
         room = 0.03 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
