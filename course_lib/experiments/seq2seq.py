@@ -272,10 +272,10 @@ def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]
         split off, which is close to how the shared tasks on Multi30k scored. ``exact_match``: the share that equal
         their reference.
     """
-    lower = [[text.lower() for text in side] for side in (texts, references)]
+    lower_texts, lower_references = ([text.lower() for text in side] for side in (texts, references))
     return {
         "bleu": bleu(texts, references),
-        "bleu_lowercase": bleu(*lower, tokenize="intl"),
+        "bleu_lowercase": bleu(lower_texts, lower_references, tokenize="intl"),
         "exact_match": exact_match(texts, references),
     }
 
