@@ -28,11 +28,7 @@ class Classroom:
         root.mkdir(parents=True)
         module = ast.parse((REPOSITORY / "nbgrader_config.py").read_text())
         for setting in settings_removed:
-            kept = [
-                line
-                for line in module.body
-                if not (isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == setting)
-            ]
+            kept = [line for line in module.body if not ast.unparse(line).startswith(f"{setting} = ")]
             assert len(kept) == len(module.body) - 1, f"the configuration does not assign {setting} once"
             module.body = kept
         (root / "nbgrader_config.py").write_text(ast.unparse(module))

@@ -10,6 +10,7 @@ import copy
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 
 MARGIN_SOLUTION = """def margin(high, low):
     \"\"\"Distance from `low` up to `high`.\"\"\"
@@ -51,7 +52,7 @@ def solution_cell(grade_id: str, source: str) -> NotebookNode:
     )
 
 
-def test_cell(grade_id: str, source: str, points: float) -> NotebookNode:
+def tests_cell(grade_id: str, source: str, points: float) -> NotebookNode:
     metadata = nbgrader_metadata(grade_id, grade=True, solution=False, locked=True, points=points)
     return new_code_cell(source, id=grade_id, metadata=metadata)
 
@@ -67,9 +68,9 @@ def source_notebook(squares_tests: str = SQUARES_TESTS) -> NotebookNode:
         cells=[
             new_markdown_cell("# A small assignment", id="title"),
             solution_cell("margin", MARGIN_SOLUTION),
-            test_cell("margin-tests", MARGIN_TESTS, 3),
+            tests_cell("margin-tests", MARGIN_TESTS, 3),
             solution_cell("squares", SQUARES_SOLUTION),
-            test_cell("squares-tests", squares_tests, 4),
+            tests_cell("squares-tests", squares_tests, 4),
             written,
         ]
     )
@@ -84,3 +85,15 @@ def solve(released: NotebookNode) -> NotebookNode:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = source.source
     return solved
+
+
+def released_notebook() -> NotebookNode:
+    """The student's notebook, by nbgrader's own steps without its database.
+
+    The slow tests compare it with what the command writes.
+    """
+    notebook = source_notebook()
+    resources: dict = {}
+    for step in (LockCells, ClearSolutions, ClearOutput, ClearHiddenTests, ComputeChecksums):
+        notebook, resources = step().preprocess(notebook, resources)
+    return notebook

@@ -122,9 +122,7 @@ def test_stderr_tags_and_exit_hooks_need_their_settings(ours: Classroom, release
     assert not (ours.root / "left").exists()
 
 
-def test_deleted_tests_and_copied_cells_need_their_settings(
-    ours: Classroom, released: Classroom, tmp_path: Path
-) -> None:
+def test_deleted_tests_and_copied_cells_need_settings(ours: Classroom, released: Classroom, tmp_path: Path) -> None:
     settings = ("c.OverwriteCells.add_missing_cells", "c.Autograde.sanitize_preprocessors")
     stock = without(released, tmp_path / "stock", *settings)
     hand_in(stock, again=right)
@@ -135,7 +133,7 @@ def test_deleted_tests_and_copied_cells_need_their_settings(
     assert ours.scores(NAME, "deleted") == FULL | {"margin-tests": 0.0}
 
     hand_in(stock, copied=copied, right=right)
-    assert "Outdated schema version" in stock.run(AUTOGRADE, exit_code=1)
+    assert "use an old version" in stock.run(AUTOGRADE, exit_code=1)
     assert not (stock.root / "autograded" / "right").exists()  # the class stopped
     assert ours.scores(NAME, "copied") == ours.scores(NAME, "right") == FULL
 
@@ -176,7 +174,7 @@ def test_without_ignore_the_solutions_are_released(released: Classroom, tmp_path
 
 def test_without_force_a_fresh_clone_has_no_assignment_to_grade(released: Classroom, tmp_path: Path) -> None:
     for settings, exit_code in ((("c.GenerateAssignment.force",), 1), ((), 0)):
-        clone = without(released, tmp_path / str(exit_code), *settings)
+        clone = without(released, tmp_path / f"clone{exit_code}", *settings)
         (clone.root / "gradebook.db").unlink()  # a clone has exercises/, and no gradebook
         clone.run(f"nbgrader generate_assignment {NAME}")
         hand_in(clone, ada=right)
