@@ -3,7 +3,8 @@
 ``torchrun --nproc_per_node=2 script.py`` starts the same script twice. Each process sees the whole stream of batches
 and works on its share; sums of gradients, losses and counts are added up, so that the step equals that of one process.
 
-What this module does not do: share the statistics of batch norm, which the course's models do not use, or one batch.
+What this module does not do: share the statistics of batch norm, which the course's models do not use; cut one
+batch in pieces; or carry a checkpoint to another machine: with several, its folder must be shared.
 """
 
 from __future__ import annotations
