@@ -151,7 +151,7 @@ def partial_credit_faults(source: str, name: str, functions: dict[str, ast.Funct
     >>> partial_credit_faults("points = 2.0\\nfloat(points)", "align-pairs")
     []
     >>> partial_credit_faults("points = torch.tensor(2.0)\\npoints", "align-pairs")
-    ['align-pairs ends in the value `points`: ... End in float(...), or in no value.']
+    ["align-pairs ends in the value `points`: ... End in float(...), or in no value."]
     """
     body = _parse(source).body
     if not body or not isinstance(body[-1], ast.Expr) or _is_float(body[-1]):
@@ -215,7 +215,8 @@ def points_faults(released: NotebookNode) -> list[str]:
 def secret_lines(source: NotebookNode) -> list[str]:
     """List the lines that a release must not hold: those of solutions and hidden tests that stand nowhere else.
 
-    Lines of fewer than 12 characters (``else:``, ``return``) say nothing and are left out.
+    Lines that say nothing by themselves are left out: those of fewer than 12 characters (``else:``) and those that only
+    open a bracket.
     """
     secret: set[str] = set()
     public: set[str] = set()
@@ -226,7 +227,7 @@ def secret_lines(source: NotebookNode) -> list[str]:
             secret |= {line.strip() for line in inside}
             kept = regions("\n".join(kept), begin, end)[1]
         public |= {line.strip() for line in kept}
-    return sorted(line for line in secret - public if len(line) >= 12)
+    return sorted(line for line in secret - public if len(line) >= 12 and not line.endswith(("(", "[", "{")))
 
 
 def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
