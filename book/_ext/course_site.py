@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -96,6 +97,20 @@ def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
     return {"type": "link", "text": text, "tooltip": tooltip, "url": url, "icon": icon}
 
 
+def name_sidebar_toggles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Give the arrows that unfold the sidebar a name for screen readers; the theme gives them none."""
+    draw = context["generate_toctree_html"]
+
+    def draw_named(*args: Any, **kwargs: Any) -> Any:
+        drawn = draw(*args, **kwargs)
+        tree = BeautifulSoup(drawn, "html.parser") if isinstance(drawn, str) else drawn
+        for toggle in tree.select("li > details > summary"):
+            toggle["aria-label"] = f"Pages under {toggle.find_parent('li').find('a').get_text(strip=True)}"
+        return str(tree) if isinstance(drawn, str) else tree
+
+    context["generate_toctree_html"] = draw_named
+
+
 class AssignmentLinks(SphinxRole):
     """{assignment}`attention`: the student's notebook, to open on Colab or to download."""
 
@@ -125,5 +140,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", link_chapter, priority=400)
     # After the theme (501) has listed its own buttons.
     app.connect("html-page-context", add_buttons, priority=502)
+    app.connect("html-page-context", name_sidebar_toggles, priority=502)
     app.connect("build-finished", write_notebooks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
