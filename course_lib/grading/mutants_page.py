@@ -36,9 +36,10 @@ def mutants_page(name: str, root: Path = Path()) -> str:
     lines = [
         f"# What the tests of “{name}” catch",
         "",
-        f"{len(mutants)} wrong answers have met these tests, each with one mistake that people make. The tests refuse",
-        f"{total} of {len(mutants)}. The visible ones, which students run themselves, refuse {seen}; the others fall to",
-        "the tests that only the grader has. This page is written from a run of all of them while the book is built.",
+        f"{len(mutants)} wrong answers have met these tests, each with one mistake that people make. The tests",
+        f"refuse {total} of {len(mutants)}. The visible ones, which students run themselves, refuse {seen}; the others",
+        "fall to the tests that only the grader has. This page is written from a run of all of them while the",
+        "book is built.",
         "",
         "A mistake in one part can cost points in a later part that builds on it. The last column names the other cells",
         "that fail with it.",

@@ -50,9 +50,9 @@ import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
-# The next cell holds what the tests need. Run it and leave it as it is.
+# The next cell holds what the tests need. Run it and leave it as it is. Jupyter shows it folded.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% jupyter={"source_hidden": true} cellView="form" nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 WITHHELD = [
     "{withholds}",
 ]
@@ -70,18 +70,27 @@ def check_withheld(name):
 
 def check_close(got, expected, what, hint="", tolerance=1e-5):
     """Compare a result with what is expected: type, shape, number type, device, then values."""
-    assert isinstance(got, torch.Tensor), f"{what} must be a tensor; yours is a {type(got).__name__}."
+    assert isinstance(got, torch.Tensor), (
+        f"{what} must be a tensor; yours is a {type(got).__name__}."
+    )
     hint = f" {hint}" if hint else ""
     assert got.shape == expected.shape, (
-        f"{what} must have shape {list(expected.shape)}; yours has {list(got.shape)}.{hint}")
-    assert got.dtype == expected.dtype, f"{what} must keep the input's dtype {expected.dtype}; yours is {got.dtype}."
-    assert got.device == expected.device, f"{what} must stay on {expected.device}; yours is on {got.device}."
+        f"{what} must have shape {list(expected.shape)}; yours has {list(got.shape)}.{hint}"
+    )
+    assert got.dtype == expected.dtype, (
+        f"{what} must keep the input's dtype {expected.dtype}; yours is {got.dtype}."
+    )
+    assert got.device == expected.device, (
+        f"{what} must stay on {expected.device}; yours is on {got.device}."
+    )
     assert not got.isnan().any(), f"{what} contains nan, which is no number.{hint}"
     wrong = ~torch.isclose(got.double(), expected.double(), rtol=tolerance, atol=tolerance)
     if wrong.any():
         where = tuple(wrong.nonzero()[0].tolist())
-        raise AssertionError(f"{what} is wrong at {list(where)}: expected {expected[where].item():.4f}, "
-                             f"yours is {got[where].item():.4f}.{hint}")
+        raise AssertionError(
+            f"{what} is wrong at {list(where)}: expected {expected[where].item():.4f}, "
+            f"yours is {got[where].item():.4f}.{hint}"
+        )
 
 
 # %% [markdown]
@@ -96,6 +105,7 @@ def check_close(got, expected, what, hint="", tolerance=1e-5):
 # \qquad \alpha_{j} = 0 \text{ otherwise}$$
 #
 # If no position is allowed there is nothing to share out. Raise a `ValueError` that says so.
+
 
 # %% nbgrader={"grade": false, "grade_id": "masked-softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_softmax(scores, mask=None):
@@ -113,7 +123,9 @@ def masked_softmax(scores, mask=None):
         return torch.softmax(scores, dim=-1)
     mask = mask.expand_as(scores)
     if not mask.any(dim=-1).all():
-        raise ValueError("a row of the mask allows no position: softmax has nothing to share out")
+        raise ValueError(
+            "a row of the mask allows no position: softmax has nothing to share out"
+        )
     return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
     ### END SOLUTION
 
@@ -123,23 +135,35 @@ check_withheld("masked_softmax")
 scores = torch.tensor([[0.0, 0.0, 5.0], [1.0, 2.0, 3.0]], device=device)
 mask = torch.tensor([[True, True, False], [True, False, True]], device=device)
 weights = masked_softmax(scores, mask)
-assert weights.shape == scores.shape, f"The weights must have the shape of the scores, [2, 3]; yours is {list(weights.shape)}."
+assert weights.shape == scores.shape, (
+    f"The weights must have the shape of the scores, [2, 3]; yours is {list(weights.shape)}."
+)
 for row, total in enumerate(weights.sum(-1).tolist()):
     assert abs(total - 1) < 1e-5, (
-        f"The weights of each row must sum to 1; row {row} sums to {total:.2f}. Did you take the softmax over the wrong "
-        "dimension, or mask after the softmax?")
+        f"The weights of each row must sum to 1; row {row} sums to {total:.2f}. "
+        "Did you take the softmax over the wrong dimension, or mask after the softmax?"
+    )
 assert (weights[~mask] == 0).all(), (
     f"Masked positions must get weight 0; yours get {[round(w, 4) for w in weights[~mask].tolist()]}. "
-    "True in the mask means: may attend.")
-check_close(weights, torch.tensor([[0.5, 0.5, 0.0], [0.1192, 0.0, 0.8808]], device=device), "The table of weights", tolerance=1e-3)
+    "True in the mask means: may attend."
+)
+check_close(
+    weights,
+    torch.tensor([[0.5, 0.5, 0.0], [0.1192, 0.0, 0.8808]], device=device),
+    "The table of weights",
+    tolerance=1e-3,
+)
 ### BEGIN HIDDEN TESTS
 random = torch.Generator().manual_seed(1)
 scores = (3 * torch.randn(2, 3, 4, 5, generator=random)).to(device)
 mask = torch.rand(2, 1, 1, 5, generator=random).to(device) < 0.6
 mask[..., 2] = True
 exponentials = scores.double().exp() * mask
-check_close(masked_softmax(scores, mask), (exponentials / exponentials.sum(-1, keepdim=True)).float(),
-            "With a mask [2, 1, 1, 5] for scores [2, 3, 4, 5], the table of weights")
+check_close(
+    masked_softmax(scores, mask),
+    (exponentials / exponentials.sum(-1, keepdim=True)).float(),
+    "With a mask [2, 1, 1, 5] for scores [2, 3, 4, 5], the table of weights",
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "masked-softmax-edges", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
@@ -149,19 +173,39 @@ try:
 except ValueError:
     pass
 else:
-    raise AssertionError(f"A row that may attend to nothing must raise ValueError; yours returned {answer.tolist()}.")
+    raise AssertionError(
+        f"A row that may attend to nothing must raise ValueError; yours returned {answer.tolist()}."
+    )
 masked_softmax(scores, torch.tensor([[True, False]], device=device))
 assert scores.tolist() == [[1.0, 2.0]], (
     f"masked_softmax must leave its input as it was; yours changed the scores to {scores.tolist()}. "
-    "Functions whose name ends in _ work in place: use the one without.")
+    "Functions whose name ends in _ work in place: use the one without."
+)
 ### BEGIN HIDDEN TESTS
 mask = torch.tensor([[True, True, False]], device=device)
-for dtype, huge in ((torch.float64, 3e9), (torch.float32, 3e9), (torch.bfloat16, 3e9), (torch.float16, 3e4)):
-    for value, hint in ((-huge, "Mask before the softmax, and fill in -inf: -1e9 is not smaller than every score."),
-                        (huge, "exp of a large score is inf: subtract the largest score first, or use torch.softmax.")):
+for dtype, huge in (
+    (torch.float64, 3e9),
+    (torch.float32, 3e9),
+    (torch.bfloat16, 3e9),
+    (torch.float16, 3e4),
+):
+    for value, hint in (
+        (
+            -huge,
+            "Mask before the softmax, and fill in -inf: -1e9 is not smaller than every score.",
+        ),
+        (
+            huge,
+            "exp of a large score is inf: subtract the largest score first, or use torch.softmax.",
+        ),
+    ):
         scores = torch.tensor([[value, value, 0.0]], dtype=dtype, device=device)
-        check_close(masked_softmax(scores, mask), torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),
-                    f"With scores [{value:g}, {value:g}, 0] in {dtype} and the third masked, the table of weights", hint)
+        check_close(
+            masked_softmax(scores, mask),
+            torch.tensor([[0.5, 0.5, 0.0]], dtype=dtype, device=device),
+            f"With scores [{value:g}, {value:g}, 0] in {dtype} and the third masked, the table of weights",
+            hint,
+        )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -174,6 +218,7 @@ for dtype, huge in ((torch.float64, 3e9), (torch.float32, 3e9), (torch.bfloat16,
 # $$e_{ij} = v^\top \tanh(W s_i + U h_j)$$
 #
 # The query $s_i$ is a decoder state, the key $h_j$ an encoder state. They may differ in size.
+
 
 # %% nbgrader={"grade": false, "grade_id": "additive-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def additive_scores(query, key, W, U, v):
@@ -194,17 +239,39 @@ def additive_scores(query, key, W, U, v):
 # %% nbgrader={"grade": true, "grade_id": "additive-scores-values", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check_withheld("additive_scores")
 one = torch.ones(1, 1, device=device)
-scores = additive_scores(one[None], torch.tensor([[[0.0], [-1.0]]], device=device), one, one, 2 * one[0])
-check_close(scores, torch.tensor([[[2 * math.tanh(1), 0.0]]], device=device), "The example's table of scores",
-            "Is tanh inside, around the sum, and v outside?")
+scores = additive_scores(
+    one[None], torch.tensor([[[0.0], [-1.0]]], device=device), one, one, 2 * one[0]
+)
+check_close(
+    scores,
+    torch.tensor([[[2 * math.tanh(1), 0.0]]], device=device),
+    "The example's table of scores",
+    "Is tanh inside, around the sum, and v outside?",
+)
 ### BEGIN HIDDEN TESTS
 random = torch.Generator().manual_seed(2)
 B, T, S, Dq, Dk, H = 2, 3, 4, 5, 6, 7
-query, key, W, U, v = (torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
-                       for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,)))
-expected = torch.stack([torch.stack([torch.stack([v @ torch.tanh(W @ query[b, i] + U @ key[b, j])
-                                                  for j in range(S)]) for i in range(T)]) for b in range(B)])
-check_close(additive_scores(query, key, W, U, v), expected, "For sizes that all differ, the table of scores", tolerance=1e-9)
+query, key, W, U, v = (
+    torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
+    for shape in ((B, T, Dq), (B, S, Dk), (H, Dq), (H, Dk), (H,))
+)
+expected = torch.stack(
+    [
+        torch.stack(
+            [
+                torch.stack([v @ torch.tanh(W @ query[b, i] + U @ key[b, j]) for j in range(S)])
+                for i in range(T)
+            ]
+        )
+        for b in range(B)
+    ]
+)
+check_close(
+    additive_scores(query, key, W, U, v),
+    expected,
+    "For sizes that all differ, the table of scores",
+    tolerance=1e-9,
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -219,6 +286,7 @@ check_close(additive_scores(query, key, W, U, v), expected, "For sizes that all 
 #
 # The leading dimensions may be anything: [B, T, D] here, [B, N, T, D] with N heads side by side in chapter 2.
 # D is the size of *one* query.
+
 
 # %% nbgrader={"grade": false, "grade_id": "dot-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_scores(query, key):
@@ -238,24 +306,47 @@ def dot_scores(query, key):
 # %% nbgrader={"grade": true, "grade_id": "dot-scores-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check_withheld("dot_scores")
 query = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 0.0, 0.0]], device=device)
-key = torch.tensor([[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device)
+key = torch.tensor(
+    [[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device
+)
 scores = dot_scores(query, key)
-assert scores.shape == (2, 3), f"2 queries and 3 keys make a table of scores [2, 3]; yours is {list(scores.shape)}."
+assert scores.shape == (2, 3), (
+    f"2 queries and 3 keys make a table of scores [2, 3]; yours is {list(scores.shape)}."
+)
 factor = (scores[0, 0] / 2).item()
 assert abs(factor - 1) < 1e-5, {
     2.0: "Your scores are 2 times too large for D = 4. Did you forget to divide by the square root of D?",
     0.5: "Your scores are 2 times too small for D = 4. Divide by the square root of D, not by D.",
-}.get(round(factor, 4), f"Your scores are {factor:.3g} times what they should be for D = 4. Divide by the square root of "
-                        "D, the size of one query.")
-check_close(scores, torch.tensor([[2.0, 1.0, 2.0], [1.0, 0.0, 3.0]], device=device), "The table of scores")
+}.get(
+    round(factor, 4),
+    f"Your scores are {factor:.3g} times what they should be for D = 4. Divide by the square root of "
+    "D, the size of one query.",
+)
+check_close(
+    scores,
+    torch.tensor([[2.0, 1.0, 2.0], [1.0, 0.0, 3.0]], device=device),
+    "The table of scores",
+)
 ### BEGIN HIDDEN TESTS
 random = torch.Generator().manual_seed(3)
-for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 3e-2), (torch.float16, 4e-3)):
+for dtype, tolerance in (
+    (torch.float64, 1e-12),
+    (torch.float32, 1e-5),
+    (torch.bfloat16, 3e-2),
+    (torch.float16, 4e-3),
+):
     query = torch.randn(2, 6, 3, 9, generator=random).to(device, dtype)
     key = torch.randn(2, 6, 5, 9, generator=random).to(device, dtype)
-    expected = ((query.double().unsqueeze(-2) * key.double().unsqueeze(-3)).sum(-1) / 3).to(dtype)
-    check_close(dot_scores(query, key), expected, f"For 6 heads of size 9 in {dtype}, the table of scores",
-                "D is the size of one query, 9, not of all heads together and not the number of keys.", tolerance)
+    expected = ((query.double().unsqueeze(-2) * key.double().unsqueeze(-3)).sum(-1) / 3).to(
+        dtype
+    )
+    check_close(
+        dot_scores(query, key),
+        expected,
+        f"For 6 heads of size 9 in {dtype}, the table of scores",
+        "D is the size of one query, 9, not of all heads together and not the number of keys.",
+        tolerance,
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -265,9 +356,10 @@ for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.b
 # * The **entropy** of the weights, $-\sum_j \alpha_j \ln \alpha_j$ in nats, for each row, averaged over rows. It is
 #   $\ln S$ when all S positions get the same weight, and 0 when one position gets everything. A weight of 0 adds 0.
 
+
 # %% nbgrader={"grade": false, "grade_id": "dot-statistics", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def score_statistics(scores):
-    """Measure a table of scores: their variance, and the mean entropy of their softmax over the last dimension.
+    """Measure the variance of scores, and the mean entropy of their softmax over the last dimension.
 
     scores: [..., S]
     returns (variance, entropy): two Python floats, entropy in nats
@@ -288,22 +380,41 @@ def score_statistics(scores):
 random = torch.Generator().manual_seed(4)
 table = (2 * torch.randn(5, 40, 30, generator=random)).to(device)
 variance, entropy = score_statistics(table)
-hedged, decided = score_statistics(torch.zeros(2, 7, device=device))[1], score_statistics(200 * torch.eye(7, device=device))[1]
+hedged, decided = (
+    score_statistics(torch.zeros(2, 7, device=device))[1],
+    score_statistics(200 * torch.eye(7, device=device))[1],
+)
 ### BEGIN HIDDEN TESTS
 p = table.double().exp() / table.double().exp().sum(-1, keepdim=True)
 table_entropy = -(p * p.log()).sum(-1).mean().item()
-small_variance, small_entropy = score_statistics(torch.tensor([[0.0, 1.0, 3.0], [2.0, 2.0, 2.0]], device=device).double())
-entropy = entropy if abs(entropy - table_entropy) < 1e-3 and abs(small_entropy - 0.8114) < 1e-3 else 0.0
+small_variance, small_entropy = score_statistics(
+    torch.tensor([[0.0, 1.0, 3.0], [2.0, 2.0, 2.0]], device=device).double()
+)
+entropy = (
+    entropy
+    if abs(entropy - table_entropy) < 1e-3 and abs(small_entropy - 0.8114) < 1e-3
+    else 0.0
+)
 variance = variance if abs(small_variance - 1.0667) < 0.19 else 0.0
 ### END HIDDEN TESTS
 points = 0.0
 for earned, question, words in (
-    (abs(variance - 4.0) < 0.2, "variance", "Take the variance of all scores at once, before any softmax."),
-    (abs(hedged - math.log(7)) < 1e-3 and 1.5 < entropy < 2.5, "entropy",
-     "Seven equal scores have entropy ln 7 = 1.9459. Use the natural logarithm, sum over the last dimension, "
-     "average over rows."),
-    (abs(decided) < 1e-3, "entropy of a row that is decided",
-     f"It is 0; yours is {decided}. 0 times log 0 is nan: work with torch.log_softmax."),
+    (
+        abs(variance - 4.0) < 0.2,
+        "variance",
+        "Take the variance of all scores at once, before any softmax.",
+    ),
+    (
+        abs(hedged - math.log(7)) < 1e-3 and 1.5 < entropy < 2.5,
+        "entropy",
+        "Seven equal scores have entropy ln 7 = 1.9459. Use the natural logarithm, sum over the "
+        "last dimension, average over rows.",
+    ),
+    (
+        abs(decided) < 1e-3,
+        "entropy of a row that is decided",
+        f"It is 0; yours is {decided}. 0 times log 0 is nan: work with torch.log_softmax.",
+    ),
 ):
     print(f"{question}: {'yes' if earned else 'not yet. ' + words}")
     points += 1.0 if earned else 0.0
@@ -315,9 +426,15 @@ float(points)
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "measurement", "locked": true, "schema_version": 3, "solution": false, "task": false}
 generator = torch.Generator().manual_seed(5)
-print(f"{'D':>5} | {'without scale':^24} | {'with scale':^24}\n{'':5} | {'variance':>12} {'entropy':>11} | {'variance':>12} {'entropy':>11}")
+print(
+    f"{'D':>5} | {'without scale':^24} | {'with scale':^24}\n"
+    f"{'':5} | {'variance':>12} {'entropy':>11} | {'variance':>12} {'entropy':>11}"
+)
 for D in (4, 16, 64, 256, 1024):
-    query, key = torch.randn(8, 20, D, generator=generator).to(device), torch.randn(8, 20, D, generator=generator).to(device)
+    query, key = (
+        torch.randn(8, 20, D, generator=generator).to(device),
+        torch.randn(8, 20, D, generator=generator).to(device),
+    )
     scaled = dot_scores(query, key)
     rows = score_statistics(scaled * math.sqrt(D)) + score_statistics(scaled)
     print(f"{D:5} | {rows[0]:12.2f} {rows[1]:11.3f} | {rows[2]:12.2f} {rows[3]:11.3f}")
@@ -341,6 +458,7 @@ print(f"Entropy of 20 equal weights: {math.log(20):.3f}")
 # `score` is any function that takes queries [B, T, D] and keys [B, S, D] and returns scores [B, T, S], such as yours.
 # Turn its scores into weights with your `masked_softmax`.
 
+
 # %% nbgrader={"grade": false, "grade_id": "decoder-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
     """Attend to the source from one decoder state per sentence, and predict the next word.
@@ -352,7 +470,8 @@ def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
     returns (log_probs [B, V], weights [B, S])
     """
     ### BEGIN SOLUTION
-    weights = masked_softmax(score(state.unsqueeze(1), encoder_states).squeeze(1), mask)  # [B, S]
+    scores = score(state.unsqueeze(1), encoder_states).squeeze(1)  # [B, S]
+    weights = masked_softmax(scores, mask)  # [B, S]
     context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)  # [B, D]
     combined = torch.tanh(torch.cat([context, state], dim=-1) @ W_combine.T)  # [B, H]
     return torch.log_softmax(combined @ W_output.T, dim=-1), weights
@@ -363,52 +482,94 @@ def decoder_step(state, encoder_states, mask, score, W_combine, W_output):
 check_withheld("decoder_step")
 state = torch.tensor([[1.0, 0.0]], device=device)
 encoder_states = torch.tensor([[[0.0, 2.0], [0.0, 4.0]]], device=device)
-everything, nothing = torch.ones(1, 2, dtype=torch.bool, device=device), lambda query, key: 0 * query @ key.transpose(1, 2)
+everything, nothing = (
+    torch.ones(1, 2, dtype=torch.bool, device=device),
+    lambda query, key: 0 * query @ key.transpose(1, 2),
+)
 W_combine = torch.tensor([[0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], device=device)
-log_probs, weights = decoder_step(state, encoder_states, everything, nothing, W_combine, torch.eye(2, device=device))
-check_close(weights, torch.tensor([[0.5, 0.5]], device=device), "With all scores 0, the weights")
-hint = ("The context is [0, 3], the mean of the two encoder states. Put it in front of the decoder state [1, 0], multiply by "
-        "W_combine, take tanh, multiply by W_output, take log softmax.")
-assert (log_probs <= 0).all(), f"Log-probabilities are never above 0; yours are {log_probs.tolist()}. Take log_softmax at the end."
-check_close(log_probs, torch.tensor([[-0.6239, -0.7675]], device=device), "The table of log-probabilities", hint, 1e-3)
+log_probs, weights = decoder_step(
+    state, encoder_states, everything, nothing, W_combine, torch.eye(2, device=device)
+)
+check_close(
+    weights, torch.tensor([[0.5, 0.5]], device=device), "With all scores 0, the weights"
+)
+hint = (
+    "The context is [0, 3], the mean of the two encoder states. Put it in front of the decoder "
+    "state [1, 0], multiply by W_combine, take tanh, multiply by W_output, take log softmax."
+)
+assert (log_probs <= 0).all(), (
+    f"Log-probabilities are never above 0; yours are {log_probs.tolist()}. Take log_softmax at the end."
+)
+check_close(
+    log_probs,
+    torch.tensor([[-0.6239, -0.7675]], device=device),
+    "The table of log-probabilities",
+    hint,
+    1e-3,
+)
 ### BEGIN HIDDEN TESTS
 random = torch.Generator().manual_seed(6)
 B, S, D, H, V = 3, 4, 5, 6, 7
 state, encoder_states, W_combine, W_output = (
-    torch.randn(*shape, generator=random, dtype=torch.float64).to(device) for shape in ((B, D), (B, S, D), (H, 2 * D), (V, H)))
-mask = torch.tensor([[True] * 4, [True, True, False, False], [True, True, True, False]], device=device)
+    torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
+    for shape in ((B, D), (B, S, D), (H, 2 * D), (V, H))
+)
+mask = torch.tensor(
+    [[True] * 4, [True, True, False, False], [True, True, True, False]], device=device
+)
 distance = lambda query, key: -((query.unsqueeze(2) - key.unsqueeze(1)) ** 2).sum(-1) / 3
 exponentials = distance(state.unsqueeze(1), encoder_states).squeeze(1).exp() * mask
 expected_weights = exponentials / exponentials.sum(-1, keepdim=True)
 context = (expected_weights.unsqueeze(-1) * encoder_states).sum(1)
 scores = torch.tanh(context @ W_combine[:, :D].T + state @ W_combine[:, D:].T) @ W_output.T
 log_probs, weights = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)
-check_close(weights, expected_weights, "For another score function, the weights", tolerance=1e-9)
-check_close(log_probs, scores - scores.exp().sum(-1, keepdim=True).log(), "For sizes that all differ, the table of log-probabilities",
-            tolerance=1e-9)
+check_close(
+    weights, expected_weights, "For another score function, the weights", tolerance=1e-9
+)
+check_close(
+    log_probs,
+    scores - scores.exp().sum(-1, keepdim=True).log(),
+    "For sizes that all differ, the table of log-probabilities",
+    tolerance=1e-9,
+)
 encoder_states.requires_grad_()
 prediction = decoder_step(state, encoder_states, mask, distance, W_combine, W_output)[0][0, 0]
 if prediction.requires_grad:
     prediction.backward()
 assert encoder_states.grad is not None and (encoder_states.grad[0] != 0).all(), (
-    "No gradient reaches the encoder states, so the model cannot learn. Work with tensors all the way: no .detach(), .data, "
-    ".item(), .tolist() or torch.tensor() on the way from the states to the prediction.")
+    "No gradient reaches the encoder states, so the model cannot learn. Work with tensors all the "
+    "way: no .detach(), .data, .item(), .tolist() or torch.tensor() from the states to the prediction."
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "decoder-step-padding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 state = torch.tensor([[0.5, -1.0], [2.0, 1.0]], device=device)
-encoder_states = torch.tensor([[[1.0, 1.0], [0.0, 2.0], [9.0, 9.0]], [[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]]], device=device)
+encoder_states = torch.tensor(
+    [[[1.0, 1.0], [0.0, 2.0], [9.0, 9.0]], [[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]]], device=device
+)
 mask = torch.tensor([[True, True, False], [True, True, True]], device=device)
-W_combine, W_output = torch.tensor([[0.3, -0.2, 0.1, 0.4]], device=device), torch.tensor([[1.0], [-1.0], [0.5]], device=device)
+W_combine, W_output = (
+    torch.tensor([[0.3, -0.2, 0.1, 0.4]], device=device),
+    torch.tensor([[1.0], [-1.0], [0.5]], device=device),
+)
 product = lambda query, key: query @ key.transpose(1, 2)
 before = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0].clone()
 encoder_states[0, 2] = -7.0
 after = decoder_step(state, encoder_states, mask, product, W_combine, W_output)[0]
 assert torch.allclose(before, after, atol=1e-5), (
-    "The prediction changed when only the padding did. Give the mask to masked_softmax, so that padding gets weight 0.")
+    "The prediction changed when only the padding did. Give the mask to masked_softmax, so that "
+    "padding gets weight 0."
+)
 ### BEGIN HIDDEN TESTS
-alone = decoder_step(state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output)[0]
-check_close(after[:1], alone, "The prediction for a sentence in a padded batch", "It must be the one for the sentence alone.")
+alone = decoder_step(
+    state[:1], encoder_states[:1, :2], mask[:1, :2], product, W_combine, W_output
+)[0]
+check_close(
+    after[:1],
+    alone,
+    "The prediction for a sentence in a padded batch",
+    "It must be the one for the sentence alone.",
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -423,6 +584,7 @@ check_close(after[:1], alone, "The prediction for a sentence in a padded batch",
 # $$\mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
 # 0 is best, 1 is worst. A pair is (source index, target index), both from 0.
+
 
 # %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def align(weights, source_length, target_length):
@@ -440,8 +602,9 @@ def align(weights, source_length, target_length):
 
 
 def alignment_error_rate(predicted, sure, possible):
-    """Compare an alignment with gold (Och and Ney 2003). All three are sets of pairs; possible holds all of sure.
+    """Compare an alignment with gold (Och and Ney 2003).
 
+    All three are sets of pairs; possible holds all of sure.
     returns a Python float from 0 (best) to 1 (worst); 0.0 if predicted and sure are both empty
 
     Example: {(0, 0), (1, 2)}, {(0, 0)}, {(0, 0), (1, 1)} -> 1 - (1 + 1) / (2 + 1) = 0.3333
@@ -449,7 +612,8 @@ def alignment_error_rate(predicted, sure, possible):
     ### BEGIN SOLUTION
     if not predicted and not sure:
         return 0.0
-    return 1 - (len(predicted & sure) + len(predicted & possible)) / (len(predicted) + len(sure))
+    agreed = len(predicted & sure) + len(predicted & possible)
+    return 1 - agreed / (len(predicted) + len(sure))
     ### END SOLUTION
 
 
@@ -457,36 +621,60 @@ def alignment_error_rate(predicted, sure, possible):
 check_withheld("align")
 weights = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.3, 0.4, 0.3]], device=device)
 pairs = align(weights, 3, 3)
-assert isinstance(pairs, set), f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
-assert pairs != {(0, 1), (1, 0), (2, 1)}, "Your pairs are the wrong way round: the source index comes first."
+assert isinstance(pairs, set), (
+    f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
+)
+assert pairs != {(0, 1), (1, 0), (2, 1)}, (
+    "Your pairs are the wrong way round: the source index comes first."
+)
 assert pairs == {(1, 0), (0, 1), (1, 2)}, (
-    f"Expected {{(1, 0), (0, 1), (1, 2)}}, yours is {pairs}. Each row is one target word: look for its largest weight.")
+    f"Expected {{(1, 0), (0, 1), (1, 2)}}, yours is {pairs}. "
+    "Each row is one target word: look for its largest weight."
+)
 ### BEGIN HIDDEN TESTS
-assert all(type(index) is int for pair in pairs for index in pair), "The pairs must hold Python ints: use .item() or .tolist()."
-padded = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.1, 0.7]], device=device)
+assert all(type(index) is int for pair in pairs for index in pair), (
+    "The pairs must hold Python ints: use .item() or .tolist()."
+)
+padded = torch.tensor(
+    [[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.1, 0.7]], device=device
+)
 pairs = align(padded, 3, 2)
 assert pairs == {(2, 0), (0, 1)}, (
-    f"With 3 source words and 2 target words in a table [3, 4], expected {{(2, 0), (0, 1)}}, yours is {pairs}. "
-    "Rows and columns beyond the lengths are padding.")
+    "With 3 source words and 2 target words in a table [3, 4], "
+    f"expected {{(2, 0), (0, 1)}}, yours is {pairs}. "
+    "Rows and columns beyond the lengths are padding."
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "align-error-rate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 sure, possible = {(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 2)}
 rate = alignment_error_rate({(0, 0), (2, 2), (3, 1)}, sure, possible)
-assert isinstance(rate, float), f"The rate must be a Python float; yours is a {type(rate).__name__}."
+assert isinstance(rate, float), (
+    f"The rate must be a Python float; yours is a {type(rate).__name__}."
+)
 assert abs(rate - 0.4) < 1e-6, (
-    f"Expected 1 - (1 + 2) / (3 + 2) = 0.4, yours is {rate:.4f}. Count with sure once and with possible once, "
-    "and divide by the sizes of predicted and sure.")
-assert alignment_error_rate(sure, sure, possible) == 0, "An alignment that equals the sure pairs has no error: 0."
+    f"Expected 1 - (1 + 2) / (3 + 2) = 0.4, yours is {rate:.4f}. "
+    "Count with sure once and with possible once, and divide by the sizes of predicted and sure."
+)
+assert alignment_error_rate(sure, sure, possible) == 0, (
+    "An alignment that equals the sure pairs has no error: 0."
+)
 ### BEGIN HIDDEN TESTS
 for predicted, sure, possible, expected in (
     ({(0, 1), (1, 0)}, {(0, 0), (1, 1)}, {(0, 0), (1, 1), (0, 1)}, 0.75),
-    ({(0, 0), (1, 1), (2, 3), (3, 2)}, {(0, 0), (2, 2), (3, 3)}, {(0, 0), (1, 1), (2, 2), (2, 3), (3, 3)}, 3 / 7),
+    (
+        {(0, 0), (1, 1), (2, 3), (3, 2)},
+        {(0, 0), (2, 2), (3, 3)},
+        {(0, 0), (1, 1), (2, 2), (2, 3), (3, 3)},
+        3 / 7,
+    ),
     (set(), {(0, 0)}, {(0, 0)}, 1.0),
     (set(), set(), {(0, 0)}, 0.0),
 ):
     rate = alignment_error_rate(predicted, sure, possible)
-    assert abs(rate - expected) < 1e-9, f"For A = {predicted}, S = {sure}, P = {possible} expected {expected:.4f}, yours is {rate:.4f}."
+    assert abs(rate - expected) < 1e-9, (
+        f"For A = {predicted}, S = {sure}, P = {possible} expected {expected:.4f}, yours is {rate:.4f}."
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -499,23 +687,44 @@ for predicted, sure, possible, expected in (
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "sentences", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import random as chance
 
-NOUNS = ["area zone f", "market marché m", "law loi f", "council conseil m", "union union f", "treaty traité m",
-         "policy politique f", "report rapport m"]
-ADJECTIVES = ["european européen européenne", "economic économique économique", "national national nationale",
-              "legal juridique juridique", "foreign étranger étrangère", "common commun commune"]
+NOUNS = [
+    "area zone f",
+    "market marché m",
+    "law loi f",
+    "council conseil m",
+    "union union f",
+    "treaty traité m",
+    "policy politique f",
+    "report rapport m",
+]
+ADJECTIVES = [
+    "european européen européenne",
+    "economic économique économique",
+    "national national nationale",
+    "legal juridique juridique",
+    "foreign étranger étrangère",
+    "common commun commune",
+]
 FRONT_ADJECTIVES = ["new nouveau nouvelle", "big grand grande", "small petit petite"]
 VERBS = ["supports soutient", "rejects rejette", "needs demande", "changes modifie"]
 
 
 def noun_phrase(noun, front, behind):
-    """English, French and the pairs between them: in French most adjectives follow the noun, the last one first."""
+    """English, French, and the pairs: most French adjectives follow the noun, the last one first."""
     (english, french, gender), m = noun.split(), 1 + (noun[-1] == "f")
     front, behind = [a.split() for a in front], [a.split() for a in behind]
     last = 1 + len(front) + len(behind)
     order = [*range(1 + len(front)), last, *reversed(range(1 + len(front), last))]
-    return (["the", *(a[0] for a in front + behind), english],
-            ["la" if gender == "f" else "le", *(a[m] for a in front), french, *(a[m] for a in reversed(behind))],
-            [(source, target) for target, source in enumerate(order)])
+    return (
+        ["the", *(a[0] for a in front + behind), english],
+        [
+            "la" if gender == "f" else "le",
+            *(a[m] for a in front),
+            french,
+            *(a[m] for a in reversed(behind)),
+        ],
+        [(source, target) for target, source in enumerate(order)],
+    )
 
 
 def sentence(subject, verb, complement):
@@ -532,13 +741,27 @@ def random_phrase():
 
 
 chance.seed(0)
-sentences = [sentence(random_phrase(), chance.choice(VERBS), random_phrase()) for _ in range(2100)]
+sentences = [
+    sentence(random_phrase(), chance.choice(VERBS), random_phrase()) for _ in range(2100)
+]
 training, held_out = sentences[:2000], sentences[2000:]
-example = sentence(noun_phrase(NOUNS[0], [], ADJECTIVES[:2]), VERBS[0], noun_phrase(NOUNS[5], FRONT_ADJECTIVES[:1], []))
+example = sentence(
+    noun_phrase(NOUNS[0], [], ADJECTIVES[:2]),
+    VERBS[0],
+    noun_phrase(NOUNS[5], FRONT_ADJECTIVES[:1], []),
+)
 PAD, BOS, EOS = 0, 1, 2
-source_ids = {w: i for i, w in enumerate(["<pad>", *sorted({w for e, _, _ in training for w in e})])}
-target_ids = {w: i for i, w in enumerate(["<pad>", "<bos>", "<eos>", *sorted({w for _, f, _ in training for w in f})])}
+source_ids = {
+    w: i for i, w in enumerate(["<pad>", *sorted({w for e, _, _ in training for w in e})])
+}
+target_ids = {
+    w: i
+    for i, w in enumerate(
+        ["<pad>", "<bos>", "<eos>", *sorted({w for _, f, _ in training for w in f})]
+    )
+}
 print(" ".join(example[0]), "\n" + " ".join(example[1]))
+
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "translator", "locked": true, "schema_version": 3, "solution": false, "task": false}
 class Translator(torch.nn.Module):
@@ -552,19 +775,31 @@ class Translator(torch.nn.Module):
         self.decoder = torch.nn.GRUCell(size, size)
         self.W, self.U, self.v, self.W_combine, self.W_output = (
             torch.nn.Parameter(torch.randn(*shape) / math.sqrt(size))
-            for shape in ((size, size), (size, size), (size,), (size, 2 * size), (len(target_ids), size)))
+            for shape in (
+                (size, size),
+                (size, size),
+                (size,),
+                (size, 2 * size),
+                (len(target_ids), size),
+            )
+        )
 
     def encode(self, source):
         mask = source != PAD
         packed = torch.nn.utils.rnn.pack_padded_sequence(
-            self.source(source), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        states = torch.nn.utils.rnn.pad_packed_sequence(self.encoder(packed)[0], batch_first=True)[0]
+            self.source(source), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        states = torch.nn.utils.rnn.pad_packed_sequence(
+            self.encoder(packed)[0], batch_first=True
+        )[0]
         return states, mask, states.sum(1) / mask.sum(1, keepdim=True)
 
     def step(self, tokens, state, states, mask):
         state = self.decoder(self.target(tokens), state)
         score = lambda query, key: additive_scores(query, key, self.W, self.U, self.v)
-        log_probs, weights = decoder_step(state, states, mask, score, self.W_combine, self.W_output)
+        log_probs, weights = decoder_step(
+            state, states, mask, score, self.W_combine, self.W_output
+        )
         return log_probs, weights, state
 
     def forward(self, source, target):
@@ -578,7 +813,7 @@ class Translator(torch.nn.Module):
 
 
 def batch(pairs):
-    """Source [B, S], target that begins with <bos> [B, T], target that ends with <eos> [B, T]; padded."""
+    """Padded source [B, S], target after <bos> [B, T], target before <eos> [B, T]."""
     sources = [torch.tensor([source_ids[w] for w in e]) for e, _, _ in pairs]
     targets = [torch.tensor([BOS, *(target_ids[w] for w in f), EOS]) for _, f, _ in pairs]
     pad = lambda rows: torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(device)
@@ -591,7 +826,9 @@ def train(model, steps=300):
     for step in range(1, steps + 1):
         source, target, wanted = batch(chance.sample(training, 32))
         log_probs = model(source, target)[0]
-        loss = torch.nn.functional.nll_loss(log_probs.flatten(0, 1), wanted.flatten(), ignore_index=PAD)
+        loss = torch.nn.functional.nll_loss(
+            log_probs.flatten(0, 1), wanted.flatten(), ignore_index=PAD
+        )
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -608,18 +845,27 @@ def weights_of(model, pairs):
 
 
 def mean_error_rate(tables, pairs):
-    rates = [alignment_error_rate(align(w, len(e), len(f)), gold, gold) for w, (e, f, gold) in zip(tables, pairs)]
+    rates = [
+        alignment_error_rate(align(w, len(e), len(f)), gold, gold)
+        for w, (e, f, gold) in zip(tables, pairs)
+    ]
     return sum(rates) / len(rates)
 
 
-torch.set_num_threads(1)  # for tensors this small, several threads wait for each other more than they work
+torch.set_num_threads(
+    1
+)  # for tensors this small, several threads wait for each other more than they work
 torch.manual_seed(0)
 model = Translator().to(device)
 untrained = weights_of(model, held_out)
 train(model)
 trained = weights_of(model, held_out)
 shuffled = [w[:, torch.randperm(w.shape[1])] for w in trained]
-for name, tables in (("trained", trained), ("untrained", untrained), ("trained, source order shuffled", shuffled)):
+for name, tables in (
+    ("trained", trained),
+    ("untrained", untrained),
+    ("trained, source order shuffled", shuffled),
+):
     print(f"alignment error rate, {name}: {mean_error_rate(tables, held_out):.2f}")
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "picture", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -630,7 +876,11 @@ picture = weights_of(model, [example])[0]
 figure, axes = plt.subplots(figsize=(5.5, 4))
 image = axes.imshow(picture, cmap="Blues", vmin=0, vmax=1)
 for source, target in gold:
-    axes.add_patch(plt.Rectangle((source - 0.5, target - 0.5), 1, 1, fill=False, edgecolor="tab:orange", linewidth=2))
+    axes.add_patch(
+        plt.Rectangle(
+            (source - 0.5, target - 0.5), 1, 1, fill=False, edgecolor="tab:orange", linewidth=2
+        )
+    )
 axes.set_xticks(range(len(english)), english, rotation=45, ha="right")
 axes.set_yticks(range(len(french)), french)
 axes.set_xlabel("source word")
@@ -667,11 +917,13 @@ for target, word in enumerate(french):
 #
 # In step 3 there may be fewer than K extensions: then keep them all.
 
+
 # %% nbgrader={"grade": false, "grade_id": "beam-search", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
     """Search for the best translation of one sentence, for any step function.
 
-    step:  function (state [k, ...], tokens [k]) -> (log_probs [k, V], state [k, ...]); row i is hypothesis i
+    step:  function (state [k, ...], tokens [k]) -> (log_probs [k, V], state [k, ...]);
+           row i is hypothesis i
     state: tensor [1, ...], the state before the first token
     returns (tokens, score): a list of Python ints without bos and eos, and a Python float
     """
@@ -681,7 +933,8 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
     penalty = lambda length: ((5 + length) / 6) ** alpha
     for length in range(1, max_length + 1):
         log_probs, state = step(state, tokens)
-        totals = log_probs + torch.tensor([[total] for _, total in live], device=log_probs.device)  # [k, V]
+        so_far = torch.tensor([[total] for _, total in live], device=log_probs.device)
+        totals = so_far + log_probs  # [k, V]
         order = totals.flatten().argsort(descending=True).tolist()
         extended = []
         for rank, index in enumerate(order):
@@ -697,7 +950,8 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
             break
         state = state[torch.tensor([parent for parent, _, _ in extended], device=state.device)]
         tokens = torch.tensor([word for _, word, _ in extended], device=state.device)
-    return max(finished or [(t, total / penalty(len(t))) for t, total in live], key=lambda pair: pair[1])
+    unfinished = [(words, total / penalty(len(words))) for words, total in live]
+    return max(finished or unfinished, key=lambda pair: pair[1])
     ### END SOLUTION
 
 
@@ -708,38 +962,73 @@ def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
 # %% nbgrader={"grade": true, "grade_id": "beam-search-finds", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check_withheld("beam_search")
 #                 <bos> <eos>  a     b     c    (column: next word; row: last word)
-table = torch.tensor([[0.0, 0.0, 0.6, 0.4, 0.0],
-                      [0.0, 1.0, 0.0, 0.0, 0.0],
-                      [0.0, 0.4, 0.3, 0.0, 0.3],
-                      [0.0, 0.9, 0.0, 0.1, 0.0],
-                      [0.0, 0.5, 0.5, 0.0, 0.0]], device=device).log()
+table = torch.tensor(
+    [
+        [0.0, 0.0, 0.6, 0.4, 0.0],
+        [0.0, 1.0, 0.0, 0.0, 0.0],
+        [0.0, 0.4, 0.3, 0.0, 0.3],
+        [0.0, 0.9, 0.0, 0.1, 0.0],
+        [0.0, 0.5, 0.5, 0.0, 0.0],
+    ],
+    device=device,
+).log()
 most = 1
 
 
 def last_word(state, tokens):
-    assert len(tokens) <= most, (f"step was given {len(tokens)} hypotheses with beam_size {most}. Keep the K best extensions of all "
-                                 "hypotheses together, not K of each.")
+    assert len(tokens) <= most, (
+        f"step was given {len(tokens)} hypotheses with beam_size {most}. "
+        "Keep the K best extensions of all hypotheses together, not K of each."
+    )
     return table[tokens], state
 
 
-tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=1, max_length=6, alpha=0.0)
+tokens, score = beam_search(
+    last_word,
+    torch.zeros(1, 1, device=device),
+    bos=0,
+    eos=1,
+    beam_size=1,
+    max_length=6,
+    alpha=0.0,
+)
 assert (tokens, round(score, 3)) == ([2], round(math.log(0.24), 3)), (
-    f"With beam_size 1 the search is greedy: a, then the end, log-probability {math.log(0.24):.3f}. Yours: {tokens}, {score:.3f}.")
+    f"With beam_size 1 the search is greedy: [2], then the end, log-probability {math.log(0.24):.3f}. "
+    f"Yours: {tokens}, {score:.3f}."
+)
 most = 2
-tokens, score = beam_search(last_word, torch.zeros(1, 1, device=device), bos=0, eos=1, beam_size=2, max_length=6, alpha=0.0)
+tokens, score = beam_search(
+    last_word,
+    torch.zeros(1, 1, device=device),
+    bos=0,
+    eos=1,
+    beam_size=2,
+    max_length=6,
+    alpha=0.0,
+)
 assert tokens == [3], (
-    f"With beam_size 2, b (0.4 x 0.9 = 0.36) beats a (0.6 x 0.4 = 0.24): expected [3], yours is {tokens}. "
-    "Do you keep the two best beginnings, and compare finished ones at the end?")
-assert abs(score - math.log(0.36)) < 1e-4, f"With alpha 0 the score is the log-probability {math.log(0.36):.4f}; yours is {score:.4f}."
+    "With beam_size 2, b (0.4 x 0.9 = 0.36) beats a (0.6 x 0.4 = 0.24): "
+    f"expected [3], yours is {tokens}. "
+    "Do you keep the two best beginnings, and compare finished ones at the end?"
+)
+assert abs(score - math.log(0.36)) < 1e-4, (
+    f"With alpha 0 the score is the log-probability {math.log(0.36):.4f}; yours is {score:.4f}."
+)
 ### BEGIN HIDDEN TESTS
 import itertools
 
 random = torch.Generator().manual_seed(7)
 for _ in range(6):
     V, longest = 4, 4
-    table2 = (2 * torch.randn(V, V, V, generator=random, dtype=torch.float64)).log_softmax(-1).to(device)
+    table2 = (
+        (2 * torch.randn(V, V, V, generator=random, dtype=torch.float64))
+        .log_softmax(-1)
+        .to(device)
+    )
 
-    def two_words(state, tokens, table2=table2):  # the state is the word before the last: mixed up, it reads wrong rows
+    def two_words(
+        state, tokens, table2=table2
+    ):  # the state is the word before the last: mixed up, it reads wrong rows
         return table2[state[:, 0], tokens], tokens.unsqueeze(1)
 
     best = None
@@ -751,36 +1040,51 @@ for _ in range(6):
             score = total / ((5 + length) / 6) ** 0.6
             best = max(best or (score, words), (score, words))
     start = torch.zeros(1, 1, dtype=torch.long, device=device)
-    tokens, score = beam_search(two_words, start, bos=0, eos=1, beam_size=60, max_length=longest)
+    tokens, score = beam_search(
+        two_words, start, bos=0, eos=1, beam_size=60, max_length=longest
+    )
     assert tokens == list(best[1]) and abs(score - best[0]) < 1e-5, (
-        f"A beam wide enough to hold everything must find the best of all sentences, {list(best[1])} with score {best[0]:.4f}; "
-        f"yours is {tokens} with {score:.4f}. Does each hypothesis carry on with the state of the one that it extends?")
+        "A beam wide enough to hold everything must find the best of all sentences, "
+        f"{list(best[1])} with score {best[0]:.4f}; yours is {tokens} with {score:.4f}. "
+        "Does each hypothesis carry on with the state of the one that it extends?"
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade": true, "grade_id": "beam-search-length", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 #                     <bos> <eos>  a    b
-words = torch.tensor([[0.0, 0.45, 0.55, 0.0],
-                      [0.0, 1.0, 0.0, 0.0],
-                      [0.0, 0.0, 0.0, 1.0],
-                      [0.0, 0.8, 0.2, 0.0]], device=device).log()
+words = torch.tensor(
+    [[0.0, 0.45, 0.55, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.8, 0.2, 0.0]],
+    device=device,
+).log()
 one_word = lambda state, tokens: (words[tokens], state)
 start = torch.zeros(1, 1, device=device)
 short, _ = beam_search(one_word, start, bos=0, eos=1, beam_size=2, max_length=8, alpha=0.0)
-assert short == [], f"With alpha 0 the empty sentence wins (0.45 against 0.55 x 0.8 = 0.44); yours is {short}."
+assert short == [], (
+    f"With alpha 0 the empty sentence wins (0.45 against 0.55 x 0.8 = 0.44); yours is {short}."
+)
 longer, score = beam_search(one_word, start, bos=0, eos=1, beam_size=2, max_length=8, alpha=1.0)
 assert longer == [2, 3], (
-    f"With alpha 1, a b wins: log 0.44 / (8 / 6) = -0.616 beats log 0.45 / (6 / 6) = -0.799. Yours is {longer}. "
-    "Is the length of each hypothesis, with eos, in its score?")
-assert abs(score - math.log(0.44) * 6 / 8) < 1e-4, f"The score of a b is {math.log(0.44) * 6 / 8:.4f}; yours is {score:.4f}."
+    "With alpha 1, a b wins: log 0.44 / (8 / 6) = -0.616 beats log 0.45 / (6 / 6) = -0.799. "
+    f"Expected [2, 3], yours is {longer}. "
+    "Is the length of each hypothesis, with eos, in its score?"
+)
+assert abs(score - math.log(0.44) * 6 / 8) < 1e-4, (
+    f"The score of a b is {math.log(0.44) * 6 / 8:.4f}; yours is {score:.4f}."
+)
 ### BEGIN HIDDEN TESTS
 tokens, score = beam_search(one_word, start, bos=0, eos=1, beam_size=1, max_length=2)
 assert tokens == [2, 3] and abs(score - math.log(0.55) / (7 / 6) ** 0.6) < 1e-4, (
     f"If nothing has finished after max_length tokens, return the best live hypothesis, [2, 3] with score "
-    f"{math.log(0.55) / (7 / 6) ** 0.6:.4f}; yours is {tokens} with {score:.4f}.")
+    f"{math.log(0.55) / (7 / 6) ** 0.6:.4f}; yours is {tokens} with {score:.4f}."
+)
 ends = torch.tensor([[0.0, 0.3, 0.7], [0.0, 1.0, 0.0], [0.0, 0.05, 0.95]], device=device).log()
-tokens, score = beam_search(lambda state, tokens: (ends[tokens], state), start, bos=0, eos=1, beam_size=2, max_length=4)
+tokens, score = beam_search(
+    lambda state, tokens: (ends[tokens], state), start, bos=0, eos=1, beam_size=2, max_length=4
+)
 assert tokens == [] and abs(score - math.log(0.3)) < 1e-4, (
-    f"A finished hypothesis stays in the race: [] with probability 0.3 beats all later ones; yours is {tokens}.")
+    "A finished hypothesis stays in the race: [] with probability 0.3 beats all later ones; "
+    f"yours is {tokens}."
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -788,13 +1092,16 @@ assert tokens == [] and abs(score - math.log(0.3)) < 1e-4, (
 #
 # The whole thing: your attention inside, your search outside.
 
+
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "translate", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def translate(words, beam_size):
     states, mask, state = model.encode(batch([(words, [], None)])[0])
 
     def step(state, tokens):
         k = len(tokens)
-        log_probs, _, state = model.step(tokens, state, states.expand(k, -1, -1), mask.expand(k, -1))
+        log_probs, _, state = model.step(
+            tokens, state, states.expand(k, -1, -1), mask.expand(k, -1)
+        )
         return log_probs, state
 
     with torch.no_grad():
@@ -806,12 +1113,14 @@ def translate(words, beam_size):
 print(" ".join(example[0]), "\n" + " ".join(translate(example[0], 4)[0]))
 for beam_size in (1, 4):
     right = sum(translate(english, beam_size)[0] == french for english, french, _ in held_out)
-    print(f"beam {beam_size}: {right} of {len(held_out)} held-out sentences translated without a mistake")
+    print(
+        f"beam {beam_size}: {right} of {len(held_out)} held-out sentences translated without a mistake"
+    )
 
 # %% [markdown]
 # ## Part 7 · In your own words ({points:explain} points)
 #
-# Look at the picture in Part 5 and at the three error rates above it. In at most 150 words:
+# Look at the picture in Part 5 and at the three error rates above it. Then write at most 150 words:
 #
 # 1. Which target words does the trained model align otherwise than gold? Where do they look instead, and what does the model
 #    need from there to choose the right word?

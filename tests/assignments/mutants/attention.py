@@ -317,7 +317,7 @@ STEP_MUTANTS = [
         "decoder-step-padding",
         "when only the padding did",
         "visible",
-        {"decoder-step": (".squeeze(1), mask)", ".squeeze(1))")},
+        {"decoder-step": ("masked_softmax(scores, mask)", "masked_softmax(scores)")},
         ("decoder-step-prediction",),
     ),
     Mutant(
@@ -337,7 +337,7 @@ STEP_MUTANTS = [
 ]
 
 ALIGN = "{(source, target) for target, source in enumerate(best.tolist())}"
-RATE = "1 - (len(predicted & sure) + len(predicted & possible)) / (len(predicted) + len(sure))"
+RATE = "1 - agreed / (len(predicted) + len(sure))"
 ALIGNMENT = [
     Mutant(
         "alignment_transposed",
@@ -504,7 +504,7 @@ SEARCH = [
         "beam-search-finds",
         "With beam_size 1 the search is greedy",
         "visible",
-        {"beam-search": ("max(finished or [", "max([")},
+        {"beam-search": ("max(finished or unfinished", "max(unfinished")},
         ("beam-search-length",),
     ),
     Mutant(
@@ -535,7 +535,7 @@ SEARCH = [
         "beam-search-finds",
         "With beam_size 1 the search is greedy",
         "visible",
-        {"beam-search": ("totals = log_probs + torch.tensor", "totals = log_probs + 0 * torch.tensor")},
+        {"beam-search": ("totals = so_far + log_probs", "totals = 0 * so_far + log_probs")},
         ("beam-search-length",),
     ),
     Mutant(
@@ -553,7 +553,7 @@ SEARCH = [
         "beam-search-length",
         "empty",
         "hidden",
-        {"beam-search": ("max(finished or [(t, total / penalty(len(t))) for t, total in live],", "max(finished,")},
+        {"beam-search": ("max(finished or unfinished", "max(finished")},
     ),
 ]
 
