@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from course_lib import data
 from course_lib.decoding import Hypothesis, beam_search, greedy
 from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
-from course_lib.metrics import alignment_error_rate, alignment_from_weights, bleu, exact_match
+from course_lib.metrics import bleu, exact_match
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
 
@@ -125,7 +125,7 @@ def loss_sum(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor
 
 def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module], dict[str, float]]:
     """Return a function that measures a model's loss on the validation split, in nats per target word."""
-    chunks = [collate(chunk) for _, chunk in _by_length(corpus.pairs["validation"], 4 * recipe.batch_size)]
+    chunks = [collate(chunk) for _, chunk in sorted_chunks(corpus.pairs["validation"], 4 * recipe.batch_size)]
 
     @torch.no_grad()
     def evaluate(model: nn.Module) -> dict[str, float]:
@@ -176,7 +176,7 @@ def fit(
     return model, history
 
 
-def _by_length(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int], list[Pair]]]:
+def sorted_chunks(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int], list[Pair]]]:
     """Yield the pairs with their places, sorted by length so that little is padding."""
     order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].source))
     for start in range(0, len(order), size):
@@ -197,7 +197,7 @@ def translate(
     """
     model.eval()
     found: dict[int, Hypothesis] = {}
-    for places, chunk in _by_length(pairs, 256 // beam_size + 1):
+    for places, chunk in sorted_chunks(pairs, 256 // beam_size + 1):
         batch = collate(chunk)
         state = model.start(batch["source_ids"].to(device()), batch["source_lengths"].to(device()))
         if beam_size == 1:
@@ -207,59 +207,6 @@ def translate(
             best = [beam[0] for beam in beams]
         found.update(zip(places, best, strict=True))
     return [found[place] for place in range(len(pairs))]
-
-
-@torch.no_grad()
-def attention_weights(model: Seq2Seq, pairs: Sequence[Pair]) -> list[Tensor]:
-    """Return for each pair the weights with which its own target was written: target words (rows) by source words.
-
-    The target is given (teacher forcing), so that its words are those of the gold alignment; the row of `<eos>` is left
-    out.
-    """
-    model.eval()
-    found: dict[int, Tensor] = {}
-    for places, chunk in _by_length(pairs, 256):
-        batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
-        _, weights = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
-        if weights is None:
-            raise ValueError("this model has no attention, so there are no weights; build it with attention='dot'")
-        for place, pair, table in zip(places, chunk, weights, strict=True):
-            found[place] = table[: len(pair.target), : len(pair.source)].cpu()
-    return [found[place] for place in range(len(pairs))]
-
-
-def alignment_scores(model: Seq2Seq, corpus: Corpus, seed: int) -> dict[str, float]:
-    """Measure the alignment error rate on the test split, beside two controls that know less.
-
-    Parameters
-    ----------
-    model
-        A model with attention.
-    corpus
-        The test split needs gold alignments.
-    seed
-        Of the shuffling.
-
-    Returns
-    -------
-    dict of str to float
-        ``model``: of the model's weights. ``shuffled``: of the same weights with the source words of each sentence
-        permuted, which are as sharp and know nothing of position. ``diagonal``: of no model at all, each target word
-        linked to the source word at the same relative position.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    weights = attention_weights(model, corpus.pairs["test"])
-    gold = [{(s, t) for s, t in links} for links in corpus.text["test"]["alignment"]]
-    shuffled = [table[:, torch.randperm(table.shape[1], generator=generator)] for table in weights]
-    return {
-        "model": alignment_error_rate([alignment_from_weights(table) for table in weights], gold),
-        "shuffled": alignment_error_rate([alignment_from_weights(table) for table in shuffled], gold),
-        "diagonal": alignment_error_rate([_diagonal(*table.shape) for table in weights], gold),
-    }
-
-
-def _diagonal(target_length: int, source_length: int) -> set[tuple[int, int]]:
-    return {(t * source_length // target_length, t) for t in range(target_length)}
 
 
 def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:

@@ -10,7 +10,7 @@ import typer.testing
 from course_lib.cli import app
 from course_lib.data.translation import generate
 from course_lib.decoding import greedy
-from course_lib.experiments import gradients, records, seq2seq
+from course_lib.experiments import alignment, gradients, records, seq2seq
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.runs import train_all
 from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
@@ -110,14 +110,14 @@ class TestRuns:
     def test_attention_weights_cover_the_words_of_each_pair_and_nothing_else(self, recipe, corpus):
         model = seq2seq.build(recipe, corpus, "additive", seed=0)
         for table, pair in zip(
-            seq2seq.attention_weights(model, corpus.pairs["test"]), corpus.pairs["test"], strict=True
+            alignment.attention_weights(model, corpus.pairs["test"]), corpus.pairs["test"], strict=True
         ):
             assert table.shape == (len(pair.target), len(pair.source))
             torch.testing.assert_close(table.sum(dim=1), torch.ones(len(pair.target)))
 
     def test_a_model_without_attention_has_no_weights_to_show(self, recipe, corpus):
         with pytest.raises(ValueError, match="no attention, so there are no weights"):
-            seq2seq.attention_weights(seq2seq.build(recipe, corpus, None, seed=0), corpus.pairs["test"])
+            alignment.attention_weights(seq2seq.build(recipe, corpus, None, seed=0), corpus.pairs["test"])
 
     def test_alignment_scores_are_zero_for_weights_that_equal_gold(self, recipe, corpus, monkeypatch):
         """And the shuffled control loses nearly all of it."""
@@ -128,8 +128,8 @@ class TestRuns:
             for t in range(len(pair.target)):
                 table[t, first.get(t, 0)] = 1.0
             tables.append(table)
-        monkeypatch.setattr(seq2seq, "attention_weights", lambda model, pairs: tables)
-        scores = seq2seq.alignment_scores(seq2seq.build(recipe, corpus, "dot", seed=0), corpus, seed=0)
+        monkeypatch.setattr(alignment, "attention_weights", lambda model, pairs: tables)
+        scores = alignment.alignment_scores(seq2seq.build(recipe, corpus, "dot", seed=0), corpus, seed=0)
         one_link_each = sum(t.shape[0] for t in tables) / sum(len(a) for a in corpus.text["test"]["alignment"])
         assert scores["model"] < 0.1 + abs(1 - one_link_each)
         assert scores["shuffled"] > 0.6
@@ -165,7 +165,7 @@ class TestRuns:
         corpus = seq2seq.Corpus(text, pairs, tokenizers)
         attention, without = train_all(recipe, corpus, ["dot", None], [0], processes=1)
         assert attention.scores["bleu"] > without.scores["bleu"] + 20
-        scores = seq2seq.alignment_scores(attention.model, corpus, seed=0)
+        scores = alignment.alignment_scores(attention.model, corpus, seed=0)
         assert scores["model"] < 0.3 < scores["shuffled"]
 
 
