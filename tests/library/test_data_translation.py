@@ -211,6 +211,17 @@ def test_a_contraction_translates_both_words(monkeypatch):
         ("the european economic area", "la zone économique européenne", [(0, 0), (3, 1), (2, 2), (1, 3)]),
         ("the international monetary fund", "le fonds monétaire international", [(0, 0), (3, 1), (2, 2), (1, 3)]),
         (
+            "the world health organisation",
+            "l' organisation mondiale de la santé",
+            [(0, 0), (3, 1), (1, 2), (2, 3), (2, 4), (2, 5)],
+        ),
+        (
+            "the world trade organisation",
+            "l' organisation mondiale du commerce",
+            [(0, 0), (3, 1), (1, 2), (2, 3), (2, 4)],
+        ),
+        ("the united nations", "les nations unies", [(0, 0), (2, 1), (1, 2)]),
+        (
             "the north atlantic treaty organisation",
             "l' organisation du traité de l' atlantique nord",
             [(0, 0), (4, 1), (3, 2), (3, 3), (2, 4), (2, 5), (2, 6), (1, 7)],
@@ -300,6 +311,23 @@ def test_the_predicate_agrees_with_the_subject_and_not_with_the_nearest_noun():
     assert result["the queen of the cat is white"] == "la reine du chat est blanche"
     assert result["the cats of the queen are white"] == "les chats de la reine sont blancs"
     assert result["the queens of the cat are white"] == "les reines du chat sont blanches"
+
+
+def test_gender_and_number_reach_the_predicate_of_a_clause_and_of_a_relative_clause():
+    words = {
+        "NOUNS": [noun("queen"), noun("minister")],
+        "DETERMINERS_SINGULAR": lex.DETERMINERS_SINGULAR[:1],
+        "DETERMINERS_PLURAL": lex.DETERMINERS_PLURAL[:1],
+        "ADJECTIVES_BEFORE": [],
+        "ADJECTIVES_AFTER": [adjective("white")],
+    }
+    clauses = dict(drawn(lambda grammar: grammar.clause(4), **words))
+    assert clauses["the queen is white"] == "la reine est blanche"
+    assert clauses["the minister is white"] == "le ministre est blanc"
+    assert clauses["the queens are white"] == "les reines sont blanches"
+    relative = dict(drawn(lambda grammar: grammar.modified(grammar.bare(2), 3), **words))
+    assert relative["the queen who is white"] == "la reine qui est blanche"
+    assert relative["the ministers who are white"] == "les ministres qui sont blancs"
 
 
 def _noun_of_noun_is_adjective(grammar: Grammar) -> Phrase:
