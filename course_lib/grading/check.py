@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import determine_grade
+from nbgrader.utils import compute_checksum, determine_grade
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -86,7 +86,8 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
         Marks from the visible tests, and everything that is wrong.
 
     Raises:
-        CannotCheck: the file is missing or is no notebook, the released notebook is not found, or no kernel starts.
+        CannotCheck: the file is missing or is no notebook; the released notebook is not found, or somebody has
+            worked in it; or no kernel starts.
 
     Chapter: seq2seq-attention
 
@@ -97,7 +98,7 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
     """
     submitted = read_notebook(path)
     released_path = released_path or find_released(path, submitted)
-    released = read_notebook(released_path)
+    released = read_released(released_path)
     problems = []
     if path.stem != released_path.stem:
         problems.append(
@@ -149,6 +150,22 @@ def read_notebook(path: Path) -> NotebookNode:
         first_line = str(error).strip().partition("\n")[0]
         raise CannotCheck(f"{path} is a broken notebook: {first_line}. Save it again from Jupyter.") from error
     return notebook
+
+
+def read_released(path: Path) -> NotebookNode:
+    """Read a released notebook, whose cells must still be what their checksums say.
+
+    Raises:
+        CannotCheck: somebody has worked in it, so that it no longer says what was released; or it is no notebook.
+    """
+    released = read_notebook(path)
+    for cell in released.cells:
+        if (name := grade_id(cell)) and compute_checksum(cell) != cell.metadata.nbgrader.get("checksum"):
+            raise CannotCheck(
+                f"{path} is not as it was released: {name} has been changed, so your work cannot be compared with it. "
+                f"Keep your work under another path, then get the released notebook back: git restore {path.name}"
+            )
+    return released
 
 
 def find_released(path: Path, submitted: NotebookNode) -> Path:

@@ -74,9 +74,15 @@ def test_notebook_of_no_released_assignment_is_not_checked(tmp_path: Path) -> No
     assert_not_checked(run(tmp_path / "mini.ipynb"), "belongs to no assignment in a folder exercises/")
 
 
+def test_work_in_the_released_file_itself_is_not_checked(tmp_path: Path) -> None:
+    path = tmp_path / "exercises" / "mini" / "mini.ipynb"
+    write_notebook(solve(released_notebook()), path)
+    assert_not_checked(run(path), "is not as it was released: margin has been changed")
+
+
 def test_missing_kernel_is_not_checked(tmp_path: Path) -> None:
     released = released_notebook()
-    released.metadata.kernelspec = {"name": "no-such-kernel", "display_name": "None"}
+    released.metadata.kernelspec = {"name": "no-such-kernel", "display_name": "None", "language": "python"}
     write_notebook(released, tmp_path / "mini.ipynb")
     result = run(tmp_path / "mini.ipynb", "--released", tmp_path / "mini.ipynb")
     assert_not_checked(result, "The Jupyter kernel 'no-such-kernel' is not installed.")

@@ -149,6 +149,15 @@ def test_error_in_a_cell_of_ones_own_is_named_by_its_place(tmp_path: Path) -> No
     assert words(report, "failing").startswith("Cell 7 fails with TypeError: margin() missing 1 required positional")
 
 
+def test_file_of_another_name_is_checked_and_told_its_name(tmp_path: Path) -> None:
+    released = tmp_path / "exercises" / "mini" / "mini.ipynb"
+    write_notebook(released_notebook(), released)
+    write_notebook(solve(released_notebook()), tmp_path / "mini (1).ipynb")
+    report = check(tmp_path / "mini (1).ipynb")
+    assert [problem.kind for problem in report.problems] == ["misnamed"]
+    assert words(report, "misnamed") == "The grader reads mini.ipynb alone. Hand it in under that name."
+
+
 def test_exit_status_is_0_only_when_nothing_is_wrong(tmp_path: Path) -> None:
     checked(tmp_path, MARGIN)
     path = str(tmp_path / "mini.ipynb")
