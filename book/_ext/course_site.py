@@ -111,6 +111,13 @@ def name_sidebar_toggles(app: Sphinx, page: str, template: str, context: dict[st
     context["generate_toctree_html"] = draw_named
 
 
+def mend_bibliography_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Take away the roles that docutils gives a bibliography: its list holds links beside the entries, which no list may."""
+    if "citation-list" in context.get("body", ""):
+        body = context["body"].replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+        context["body"] = body.replace(' role="doc-biblioentry"', "")
+
+
 class AssignmentLinks(SphinxRole):
     """{assignment}`attention`: the student's notebook, to open on Colab or to download."""
 
@@ -140,6 +147,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", link_chapter, priority=400)
     # After the theme (501) has listed its own buttons.
     app.connect("html-page-context", add_buttons, priority=502)
+    app.connect("html-page-context", mend_bibliography_roles)
     app.connect("html-page-context", name_sidebar_toggles, priority=502)
     app.connect("build-finished", write_notebooks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,269 @@
+"""The built site in headless Chromium, from disk and over HTTP, as a reader meets it.
+
+What fails here: an error in the console, a request that leaves the machine, a page that a screen reader or a keyboard
+cannot use, a figure that the dark page swallows.
+"""
+
+import io
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import BOOK, ROOT
+from PIL import Image
+
+from course_lib.site import server
+
+# One worker builds and opens the site, however many there are.
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("site")]
+
+LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
+#: WCAG 2.2, success criterion 1.4.3: text of large size needs 3 to 1; figures' ink is held to it.
+FIGURE_CONTRAST = 3.0
+# Without preload axe does not fetch style sheets by itself, which a page from disk may not.
+AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
+
+
+@pytest.fixture(scope="session", params=["file", "http"])
+def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+    """Where the site is: a folder on disk, or a server on the loopback interface."""
+    if request.param == "file":
+        yield site.as_uri()
+        return
+    with server(ROOT, port=0) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}"
+        running.shutdown()
+        thread.join()
+
+
+@contextmanager
+def quiet_page(browser, **settings):
+    """A page that must stay silent: no error, no failed request, nothing asked of another machine."""
+    faults: list[str] = []
+    context = browser.new_context(**settings)
+
+    def only_local(route):
+        if LOCAL.match(route.request.url):
+            route.continue_()
+        else:
+            faults.append(f"asked another machine for {route.request.url}")
+            route.abort()
+
+    context.route("**/*", only_local)
+    page = context.new_page()
+    page.on("console", lambda message: message.type == "error" and faults.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: faults.append(f"script: {error}"))
+    page.on("requestfailed", lambda request: faults.append(f"could not load {request.url}"))
+    page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} for {answer.url}"))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert faults == []
+
+
+def pages_of(site: Path) -> list[str]:
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def chapters_of(site: Path) -> list[str]:
+    chapters = [name for name in pages_of(site) if re.match(r"\d\d-", name)]
+    assert chapters, "the site has no chapter"
+    return chapters
+
+
+def typeset(page) -> None:
+    """Wait until MathJax has done its work, where the page has any."""
+    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
+
+
+def test_every_page_loads_in_silence_and_describes_its_images(browser, site, address):
+    with quiet_page(browser) as page:
+        for name in pages_of(site):
+            page.goto(f"{address}/{name}")
+            typeset(page)
+            text = page.inner_text("main")
+            assert "Traceback (most recent call last)" not in text, name
+            for image in page.locator("img").all():
+                alt, source = image.get_attribute("alt"), image.get_attribute("src")
+                # A writer that finds no text falls back on the file's name, which describes nothing.
+                decorative = image.evaluate("node => node.closest('a, button') !== null")
+                assert alt is not None, f"{name}: {source} has no alt text"
+                assert decorative or (alt.strip() and Path(source).name not in alt), f"{name}: {source} has alt {alt!r}"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(browser, site, theme):
+    axe, found = Axe(), []
+    with quiet_page(browser, color_scheme=theme) as page:
+        for name in pages_of(site):
+            page.goto((site / name).as_uri())
+            typeset(page)
+            for violation in axe.run(page, options=AXE_OPTIONS).response["violations"]:
+                if violation["impact"] in ("serious", "critical"):
+                    found += [f"{name}: {violation['help']}: {node['html'][:120]}" for node in violation["nodes"]]
+    assert found == []
+
+
+def test_formulas_are_typeset(browser, site, address):
+    with quiet_page(browser) as page:
+        for name in chapters_of(site):
+            page.goto(f"{address}/{name}")
+            typeset(page)
+            formulas, drawn = page.locator(".math").count(), page.locator("mjx-container").count()
+            assert formulas > 5
+            assert drawn >= formulas, f"{name}: {drawn} of {formulas} formulas are typeset"
+            assert page.locator("mjx-merror").count() == 0
+            assert page.locator("mjx-container").first.bounding_box()["height"] > 5
+
+
+def test_search_for_alignment_finds_chapter_1(browser, site, address):
+    with quiet_page(browser) as page:
+        page.goto(f"{address}/search.html?q=alignment")
+        result = page.locator("#search-results a", has_text="Sequence to sequence").first
+        result.wait_for()
+        result.click()
+        page.wait_for_load_state()
+        assert "/01-" in page.url
+
+
+def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(browser, site, address):
+    with quiet_page(browser) as page:
+        page.goto(f"{address}/{chapters_of(site)[0]}")
+        quiz = page.locator("form.quiz", has=page.locator("input[type=radio]")).first
+        inputs = quiz.locator("input")
+        keys = inputs.evaluate_all("nodes => nodes.map(node => node.dataset.correct === 'true')")
+        right, status = keys.index(True), quiz.locator("[role=status]")
+        wrong = 0 if right else 1
+
+        def answer(position: int) -> None:
+            """Reach the group with Tab, choose with the arrow keys, and confirm with Enter on the button."""
+            for _ in range(len(keys)):
+                if inputs.nth(position).is_checked():
+                    break
+                page.keyboard.press("ArrowDown")
+            if not inputs.nth(position).is_checked():
+                page.keyboard.press("Space")
+            assert inputs.nth(position).is_checked()
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.textContent") == "Check"
+            page.keyboard.press("Enter")
+
+        page.evaluate("node => node.scrollIntoView()", quiz.element_handle())
+        # Start from what precedes the question, as a reader who tabs through the page does.
+        quiz.evaluate("node => { node.tabIndex = -1; node.focus(); }")
+        page.keyboard.press("Tab")
+        assert quiz.locator("input:focus").count() == 1
+
+        answer(wrong)
+        assert "Not right" in status.inner_text()
+        shown = quiz.locator(".quiz-explanation:visible")
+        assert shown.count() == 1, "a wrong answer explains itself and does not give the key away"
+        assert len(shown.first.inner_text()) > len("A is wrong.") + 10
+
+        page.keyboard.press("Shift+Tab")
+        answer(right)
+        assert "Right." in status.inner_text()
+        assert quiz.locator(".quiz-explanation:visible").count() == len(keys), "then every choice is explained"
+
+
+def test_quiz_without_javascript_keeps_its_answers(browser, site):
+    with quiet_page(browser, java_script_enabled=False) as page:
+        page.goto((site / chapters_of(site)[0]).as_uri())
+        answers = page.locator("form.quiz details.quiz-answers").first
+        answers.locator("summary").click()
+        assert answers.locator(".quiz-explanation").first.is_visible()
+        assert not page.locator(".quiz-check").first.is_visible()
+
+
+def relative_luminance(rgb: np.ndarray) -> np.ndarray:
+    """WCAG 2.2's relative luminance of colours in 0-255, along the last axis."""
+    channel = rgb[..., :3] / 255
+    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_figures_are_legible_on_a_page_of_either_colour(browser, site, theme):
+    figures = 0
+    with quiet_page(browser, color_scheme="light", viewport={"width": 1400, "height": 1000}) as page:
+        for name in chapters_of(site):
+            page.goto((site / name).as_uri())
+            for _ in range(3):  # the button goes round auto, light and dark
+                if page.evaluate("document.documentElement.dataset.theme") == theme:
+                    break
+                page.locator("button.theme-switch-button:visible").first.click()
+            assert page.evaluate("document.documentElement.dataset.theme") == theme
+            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            paper = relative_luminance(np.array([float(n) for n in re.findall(r"[\d.]+", background)[:3]]))
+            for image in page.locator("main figure img").all():
+                figures += 1
+                pixels = np.asarray(Image.open(io.BytesIO(image.screenshot())).convert("RGB"), dtype=float)
+                luminance = relative_luminance(pixels)
+                # The corner is the figure's own background: it must be the page, not a box.
+                assert abs(luminance[2, 2] - paper) < 0.01, f"{name}: a figure stands in a box"
+                contrast = (np.maximum(luminance, paper) + 0.05) / (np.minimum(luminance, paper) + 0.05)
+                # The margin left of the axes holds labels and tick labels, and nothing else.
+                margin = contrast[:, : contrast.shape[1] // 12]
+                assert margin.max() >= FIGURE_CONTRAST, f"{name}: labels reach a contrast of {margin.max():.1f} only"
+    assert figures >= 3
+
+
+def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site):
+    with quiet_page(browser) as page:
+        for name in chapters_of(site):
+            page.goto((site / name).as_uri())
+            links = page.locator(".article-header-buttons a").evaluate_all("nodes => nodes.map(node => node.href)")
+            colab = next(link for link in links if "colab.research.google.com" in link)
+            binder = next(link for link in links if "mybinder.org" in link)
+            download = next(link for link in links if link.endswith(".ipynb") and link.startswith("file:"))
+            targets = [
+                site / colab.partition("/blob/gh-pages/")[2],
+                site / unquote(binder).partition("urlpath=lab/tree/")[2],
+                Path(unquote(urlsplit(download).path)),
+            ]
+            assert len(set(targets)) == 1
+            notebook = nbformat.read(targets[0], as_version=4)
+            nbformat.validate(notebook)
+            text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+            assert not re.search(r"\{[a-z:]+\}`|```\{|:::", text), "a directive or role is left"
+            assert "**Question.**" in text
+            assert "google.colab" in notebook.cells[0].source
+            assert not any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_link_to_them(browser, site):
+    released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
+    assert released
+    text = "".join((site / name).read_text(encoding="utf-8") for name in chapters_of(site))
+    for path in released:
+        place = path.relative_to(ROOT).as_posix()
+        assert (site / place).read_bytes() == path.read_bytes()
+        assert f'href="{place}"' in text
+        assert f"/blob/gh-pages/{place}" in text
+
+
+def test_a_keyboard_reader_can_skip_to_the_content(browser, site):
+    with quiet_page(browser) as page:
+        page.goto((site / "index.html").as_uri())
+        page.keyboard.press("Tab")
+        assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.getElementById('main-content') !== null")
+
+
+def test_every_docstring_of_a_chapter_links_to_it_and_back(site):
+    chapter = next(BOOK.glob("01-*.md"))
+    page = (site / f"{chapter.stem}.html").read_text(encoding="utf-8")
+    api = (site / "_generated" / "api" / "attention.html").read_text(encoding="utf-8")
+    assert f"../../{chapter.stem}.html#seq2seq-attention" in api
+    assert "_generated/api/attention.html#course_lib.attention." in page

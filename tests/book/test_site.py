@@ -1,0 +1,180 @@
+"""Building: what has changed is executed again, a failure is never forgotten, and errors are in words."""
+
+import json
+import textwrap
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+from conftest import BOOK, ROOT
+
+from course_lib import site_pages
+from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server
+
+PAGE = """\
+---
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+(trial)=
+# Trial
+
+```{code-cell}
+from pathlib import Path
+print("found", Path("../course_lib/word.txt").read_text())
+```
+"""
+
+
+@pytest.fixture
+def small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A book of one page, with the real settings and extensions, whose cell shows a file of its library."""
+    monkeypatch.setattr(site_pages, "write_generated_pages", lambda root: None)
+    book, library = tmp_path / "book", tmp_path / "course_lib"
+    book.mkdir()
+    library.mkdir()
+    for name in ("_ext", "_static", "references.bib"):
+        (book / name).symlink_to(BOOK / name)
+    (tmp_path / "constraints.txt").write_text("")
+    (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
+    (book / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    (book / "index.md").write_text(PAGE)
+    (library / "word.txt").write_text("amber")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Path):
+    assert "found amber" in build(small_book).read_text()
+    (small_book / "course_lib" / "word.txt").write_text("basalt")
+    assert "found basalt" in build(small_book).read_text()
+    assert len(list((small_book / "_build").glob(".jupyter_cache-*"))) == 1  # the stale cache is gone
+
+
+@pytest.mark.slow
+def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Path):
+    word = small_book / "course_lib" / "word.txt"
+    word.unlink()
+    for _ in range(2):
+        with pytest.raises(SiteError, match="mend the warnings and errors above"):
+            build(small_book)
+    word.write_text("copper")
+    assert "found copper" in build(small_book).read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("addition", "words"),
+    [
+        ("```{image} _static/dot.svg\n```", "image without alt text"),
+        ("```{quiz}\nquestion: Why?\nchoices: []\n```", "a list of two or more choices"),
+        ("See {py:func}`course_lib.attention.no_such_function`.", "no_such_function"),
+        ("See {ref}`no-such-label`.", "no-such-label"),
+        ("See {assignment}`no-such-assignment`.", "no assignment 'no-such-assignment'"),
+        ("The value is {glue:text}`never_glued`.", "never_glued"),
+    ],
+)
+def test_a_faulty_page_fails_twice_and_says_why(
+    small_book: Path, addition: str, words: str, capfd: pytest.CaptureFixture
+):
+    (small_book / "book" / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+    (small_book / "book" / "index.md").write_text(f"{PAGE}\n{addition.replace('_static/', '')}\n")
+    for _ in range(2):
+        with pytest.raises(SiteError):
+            build(small_book)
+        assert words in capfd.readouterr().err
+
+
+def test_fingerprint_sees_content_names_and_nothing_else(tmp_path: Path):
+    folder = tmp_path / "library"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1")
+    first = fingerprint([folder])
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "a.pyc").write_bytes(b"compiled")
+    assert fingerprint([folder]) == first
+    (folder / "a.py").write_text("x = 2")
+    changed = fingerprint([folder])
+    (folder / "a.py").write_text("x = 1")
+    (folder / "a.py").rename(folder / "b.py")
+    assert len({first, changed, fingerprint([folder])}) == 3
+
+
+def test_chapter_cost_counts_the_work_of_this_process():
+    before = chapter_cost()
+    held = bytearray(64 * 2**20)
+    total = sum(n * n for n in range(2_000_000))
+    after = chapter_cost()
+    assert total
+    assert held
+    assert after.cpu_seconds > before.cpu_seconds
+    assert after.peak_memory_gib >= before.peak_memory_gib > 0.01
+
+
+def test_a_folder_without_a_book_is_refused_in_words(tmp_path: Path):
+    with pytest.raises(SiteError, match="run this in the repository"):
+        find_root(tmp_path)
+    assert find_root(BOOK / "_ext") == ROOT
+
+
+def test_serving_an_unbuilt_site_says_what_to_do(tmp_path: Path):
+    with pytest.raises(SiteError, match="run `course build` first"):
+        server(tmp_path)
+
+
+def test_the_server_answers_this_machine_alone(tmp_path: Path):
+    folder = tmp_path / "_build" / "html"
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text("<p>the book</p>")
+    with server(tmp_path, port=0) as running:
+        host, port = running.server_address[:2]
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
+                assert answer.read() == b"<p>the book</p>"
+            with pytest.raises(SiteError, match=f"cannot serve on port {port}"):
+                server(tmp_path, port=port)
+        finally:
+            running.shutdown()
+            thread.join()
+    assert host == "127.0.0.1"
+
+
+def test_each_public_object_is_described_once(tmp_path: Path):
+    modules = site_pages.write_api_pages(tmp_path)
+    assert modules[:3] == ["course_lib.attention", "course_lib.seq2seq", "course_lib.decoding"]
+    assert {page.name for page in tmp_path.iterdir()} >= {"attention.md", "data.md", "_table.inc.md"}
+    assert "exclude-members: " in (tmp_path / "data.loading.md").read_text()  # `load` is described in course_lib.data
+    assert "course_lib.cli" not in modules
+
+
+def test_a_docstring_is_left_out_and_the_code_is_not():
+    from library_code import without_docstring
+
+    source = '''
+        class Score:
+            """Score pairs.
+
+            >>> Score()
+            """
+
+            def forward(self, query):
+                """Return scores."""
+                # why
+                return query * 2
+    '''
+    expected = """
+        class Score:
+            def forward(self, query):
+                # why
+                return query * 2
+    """
+    assert without_docstring(textwrap.dedent(source)).strip() == textwrap.dedent(expected).strip()
+
+
+def test_settings_send_nothing_to_other_hosts():
+    settings = (ROOT / "_config.yml").read_text()
+    assert "nb_ipywidgets_js: {}" in settings
+    assert json.dumps("https://unpkg.com") not in settings

@@ -1,0 +1,100 @@
+"""The book's sources: no outputs in git, every page reachable, every symbol and reference accounted for."""
+
+import ast
+import re
+import subprocess
+from itertools import chain
+
+import nbformat
+import pytest
+import yaml
+from conftest import BOOK, ROOT
+from pybtex.database import parse_file
+
+CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
+PAGES = sorted(BOOK.glob("*.md"))
+ARRAYS = {"Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Num", "Real", "Shaped", "UInt"}
+
+
+def listed(node: object) -> list[str]:
+    """All `file` and `glob` entries of the table of contents, at any depth."""
+    if isinstance(node, dict):
+        own = [value for key, value in node.items() if key in ("file", "glob", "root")]
+        return own + list(chain.from_iterable(map(listed, node.values())))
+    return list(chain.from_iterable(map(listed, node))) if isinstance(node, list) else []
+
+
+def test_every_page_is_in_the_table_of_contents():
+    entries = listed(yaml.safe_load((BOOK / "_toc.yml").read_text()))
+    for page in PAGES:
+        assert page.stem in entries or any(page.relative_to(BOOK).with_suffix("").match(entry) for entry in entries), (
+            f"{page.name} cannot be reached; add it to book/_toc.yml"
+        )
+
+
+def test_no_output_and_no_built_page_is_committed():
+    tracked = subprocess.run(["git", "ls-files", "book"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "book/_toc.yml" in tracked
+    unwanted = re.compile(r"\.ipynb$|\.html$|^(?!book/_static/).*\.png$|_generated/|_build/")
+    assert [name for name in tracked.splitlines() if unwanted.search(name)] == []
+
+
+def test_dimension_letters_of_the_library_are_those_of_the_notation_table():
+    used = set()
+    for module in (ROOT / "course_lib").rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ARRAYS:
+                shapes = [part.value for part in ast.walk(node.slice) if isinstance(part, ast.Constant)]
+                used |= set(re.findall(r"\b[A-Z]\b", " ".join(map(str, shapes))))
+    section = (BOOK / "notation.md").read_text(encoding="utf-8").partition("(dimension-letters)=")[2]
+    explained = re.findall(r"^\| `([A-Z])` \|", section, re.MULTILINE)
+    assert {"B", "T", "S", "V"} <= used
+    assert len(explained) == len(set(explained))
+    assert set(explained) == used
+
+
+def test_every_reference_is_cited_and_every_citation_has_a_reference():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    cited = {key.strip() for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text) for key in keys.split(",")}
+    assert cited == set(parse_file(str(BOOK / "references.bib")).entries)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_has_its_parts_in_order(chapter):
+    text = chapter.read_text(encoding="utf-8")
+    parts = [
+        "What you will be able to do",
+        "Time",
+        "{math}",
+        "{literalinclude}",
+        "Where it breaks",
+        "Check yourself",
+        "{quiz}",
+    ]
+    parts += ["{assignment}`", "Summary", "Further reading"]
+    places = [text.find(part) for part in parts]
+    assert -1 not in places, f"missing: {[part for part, place in zip(parts, places, strict=True) if place < 0]}"
+    assert places == sorted(places), f"out of order: {parts}"
+    assert re.search(r"^\([\w-]+\)=\n# ", text, re.MULTILINE), "a chapter has a label before its title"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_the_time_of_a_chapter_is_measured_not_typed(chapter):
+    text = chapter.read_text(encoding="utf-8")
+    assert "{glue:text}`cpu_seconds" in text
+    assert "{glue:text}`peak_memory_gib" in text
+    assert "chapter_cost()" in text[text.rfind("```{code-cell}") :], "the last cell measures the whole chapter"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_chapters_state_no_points(chapter):
+    """Points stand in the assignment's metadata, from which its prose is generated; a chapter could contradict them."""
+    assert not re.search(r"\b\d+ (?:points|marks)\b", chapter.read_text(encoding="utf-8"))
+
+
+def test_no_released_notebook_carries_outputs():
+    released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
+    assert released
+    for path in released:
+        cells = nbformat.read(path, as_version=4).cells
+        assert not any(cell.get("outputs") for cell in cells), path.name
