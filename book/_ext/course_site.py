@@ -112,7 +112,7 @@ def name_sidebar_toggles(app: Sphinx, page: str, template: str, context: dict[st
 
 
 def mend_bibliography_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Take away the roles that docutils gives a bibliography: its list holds links beside the entries, which no list may."""
+    """Take away the roles that docutils gives a bibliography: links stand beside the entries, which no list allows."""
     if "citation-list" in context.get("body", ""):
         body = context["body"].replace('<div role="list" class="citation-list">', '<div class="citation-list">')
         context["body"] = body.replace(' role="doc-biblioentry"', "")
