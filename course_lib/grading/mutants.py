@@ -162,8 +162,8 @@ def run_notebook(notebook: NotebookNode) -> dict[str, Mark]:
             ]
         elif result.result is not None:
             cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": repr(result.result)})]
-        points, max_points = determine_grade(cell)
-        marks[cell.metadata.nbgrader.grade_id] = Mark(float(points), float(max_points), words if points != max_points else "")
+        points, most = determine_grade(cell)
+        marks[cell.metadata.nbgrader.grade_id] = Mark(float(points), float(most), words if points != most else "")
     return marks
 
 

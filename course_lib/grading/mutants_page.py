@@ -41,8 +41,8 @@ def mutants_page(name: str, root: Path = Path()) -> str:
         "fall to the tests that only the grader has. This page is written from a run of all of them while the",
         "book is built.",
         "",
-        "A mistake in one part can cost points in a later part that builds on it. The last column names the other cells",
-        "that fail with it.",
+        "A mistake in one part can cost points in a later part that builds on it. The last column names the other",
+        "cells that fail with it.",
     ]
     for cell, group in parts.items():
         points = outcomes["reference"].grader[cell].max_points

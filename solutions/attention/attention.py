@@ -34,7 +34,8 @@
 #
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
 # what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases.
-# Do not change the test cells, do not add or copy cells that are marked for grading, and do not add code to them.
+# Do not change, copy or delete the test cells. You may add cells of your own. Before you hand in, restart the kernel and
+# run everything from the top. Where the course is installed, `course check attention.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in PyTorch except ready-made attention. You build these, so they are withheld:
 # {withholds}.
@@ -68,15 +69,30 @@ def check_withheld(name):
     assert not uses, f"In the cell that defines {name}, {uses[0]}."
 
 
-def check_close(got, expected, what, hint="", tolerance=1e-5):
-    """Compare a result with what is expected: type, shape, number type, device, then values."""
+def check_pair(got, what):
+    """Refuse what cannot be taken apart into two."""
+    assert got is not None, f"{what}: yours returns nothing. Did you forget return?"
+    assert isinstance(got, tuple) and len(got) == 2, (
+        f"{what}: yours returns a {type(got).__name__}, not two things with a comma between them."
+    )
+    return got
+
+
+def check_shape(got, shape, what, hint=""):
+    """Refuse what is no tensor of this shape."""
+    assert got is not None, f"{what} must be a tensor; yours is None. Did you forget return?"
     assert isinstance(got, torch.Tensor), (
         f"{what} must be a tensor; yours is a {type(got).__name__}."
     )
-    hint = f" {hint}" if hint else ""
-    assert got.shape == expected.shape, (
-        f"{what} must have shape {list(expected.shape)}; yours has {list(got.shape)}.{hint}"
+    assert list(got.shape) == list(shape), (
+        f"{what} must have shape {list(shape)}; yours has {list(got.shape)}.{hint}"
     )
+
+
+def check_close(got, expected, what, hint="", tolerance=1e-5):
+    """Compare a result with what is expected: type, shape, number type, device, then values."""
+    hint = f" {hint}" if hint else ""
+    check_shape(got, expected.shape, what, hint)
     assert got.dtype == expected.dtype, (
         f"{what} must keep the input's dtype {expected.dtype}; yours is {got.dtype}."
     )
@@ -135,9 +151,7 @@ check_withheld("masked_softmax")
 scores = torch.tensor([[0.0, 0.0, 5.0], [1.0, 2.0, 3.0]], device=device)
 mask = torch.tensor([[True, True, False], [True, False, True]], device=device)
 weights = masked_softmax(scores, mask)
-assert weights.shape == scores.shape, (
-    f"The weights must have the shape of the scores, [2, 3]; yours is {list(weights.shape)}."
-)
+check_shape(weights, [2, 3], "The table of weights")
 for row, total in enumerate(weights.sum(-1).tolist()):
     assert abs(total - 1) < 1e-5, (
         f"The weights of each row must sum to 1; row {row} sums to {total:.2f}. "
@@ -310,9 +324,7 @@ key = torch.tensor(
     [[1.0, 1.0, 1.0, 1.0], [2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 1.0]], device=device
 )
 scores = dot_scores(query, key)
-assert scores.shape == (2, 3), (
-    f"2 queries and 3 keys make a table of scores [2, 3]; yours is {list(scores.shape)}."
-)
+check_shape(scores, [2, 3], "The table of scores of 2 queries and 3 keys")
 factor = (scores[0, 0] / 2).item()
 assert abs(factor - 1) < 1e-5, {
     2.0: "Your scores are 2 times too large for D = 4. Did you forget to divide by the square root of D?",
@@ -379,7 +391,8 @@ def score_statistics(scores):
 # %% nbgrader={"grade": true, "grade_id": "dot-statistics-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 random = torch.Generator().manual_seed(4)
 table = (2 * torch.randn(5, 40, 30, generator=random)).to(device)
-variance, entropy = score_statistics(table)
+answer = score_statistics(table)
+variance, entropy = check_pair(answer, "score_statistics must return (variance, entropy)")
 hedged, decided = (
     score_statistics(torch.zeros(2, 7, device=device))[1],
     score_statistics(200 * torch.eye(7, device=device))[1],
@@ -487,9 +500,10 @@ everything, nothing = (
     lambda query, key: 0 * query @ key.transpose(1, 2),
 )
 W_combine = torch.tensor([[0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], device=device)
-log_probs, weights = decoder_step(
+answer = decoder_step(
     state, encoder_states, everything, nothing, W_combine, torch.eye(2, device=device)
 )
+log_probs, weights = check_pair(answer, "decoder_step must return (log_probs, weights)")
 check_close(
     weights, torch.tensor([[0.5, 0.5]], device=device), "With all scores 0, the weights"
 )
@@ -983,28 +997,16 @@ def last_word(state, tokens):
     return table[tokens], state
 
 
-tokens, score = beam_search(
-    last_word,
-    torch.zeros(1, 1, device=device),
-    bos=0,
-    eos=1,
-    beam_size=1,
-    max_length=6,
-    alpha=0.0,
-)
+start = torch.zeros(1, 1, device=device)
+answer = beam_search(last_word, start, bos=0, eos=1, beam_size=1, max_length=6, alpha=0.0)
+tokens, score = check_pair(answer, "beam_search must return (tokens, score)")
 assert (tokens, round(score, 3)) == ([2], round(math.log(0.24), 3)), (
     f"With beam_size 1 the search is greedy: [2], then the end, log-probability {math.log(0.24):.3f}. "
     f"Yours: {tokens}, {score:.3f}."
 )
 most = 2
 tokens, score = beam_search(
-    last_word,
-    torch.zeros(1, 1, device=device),
-    bos=0,
-    eos=1,
-    beam_size=2,
-    max_length=6,
-    alpha=0.0,
+    last_word, start, bos=0, eos=1, beam_size=2, max_length=6, alpha=0.0
 )
 assert tokens == [3], (
     "With beam_size 2, b (0.4 x 0.9 = 0.36) beats a (0.6 x 0.4 = 0.24): "

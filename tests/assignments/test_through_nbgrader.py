@@ -1,17 +1,16 @@
-"""The same notebook through nbgrader itself: stock commands, a kernel for each student, every cell run.
+"""The same notebook through nbgrader itself: the stock command, a kernel for each student, every cell run.
 
-The mutants run in a quicker way (``course_lib.grading.mutants``); here a few of them show that it marks as nbgrader does.
+The mutants run in a quicker way (``course_lib.grading.mutants``); here two of them show that it marks as nbgrader does.
 """
 
 import shutil
 import subprocess
 import sys
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
@@ -23,9 +22,19 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "attention"
 SECONDS = 60  # on two cores; the assignment promises it
 
-SAMPLE = ["entropy_in_bits", "ready_made_attention", "beam_that_stops_early"]
+SAMPLE = ["entropy_in_bits", "ready_made_attention"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("assignment through nbgrader")]
+
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Graded:
+    """By student: what `nbgrader autograde` gives for each question, and what each cell printed."""
+
+    scores: dict[str, Scores]
+    printed: dict[str, dict[str, str]]
 
 
 def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
@@ -41,8 +50,7 @@ def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNod
 
 
 @pytest.fixture(scope="module")
-def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float | None]]:
-    """What `nbgrader autograde` gives to each student, question by question."""
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     course = tmp_path_factory.mktemp("course")
     shutil.copy(ROOT / "nbgrader_config.py", course)
     (course / "solutions" / NAME).mkdir(parents=True)
@@ -54,6 +62,8 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
         "reference": with_answers_of(nbformat.read(released, 4), source),
         "blank": nbformat.read(released, 4),
     }
+    watch = nbformat.v4.new_code_cell("import time; print(time.process_time())", id="used")
+    submissions["reference"].cells.append(watch)
     for case in SAMPLE:
         submissions[case] = with_answers_of(nbformat.read(released, 4), change(source, changes[case]))
     for student, notebook in submissions.items():
@@ -63,16 +73,25 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
     nbgrader = Path(sys.executable).with_name("nbgrader")
     subprocess.run([nbgrader, "autograde", NAME, "--create"], cwd=course, check=True, capture_output=True)
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        return {
+        scores = {
             student: {
                 grade.cell.name: grade.auto_score
                 for grade in gradebook.find_submission_notebook(NAME, NAME, student).grades
             }
             for student in submissions
         }
+    printed = {
+        student: {
+            cell.id: "".join(output.get("text", "") for output in cell.outputs)
+            for cell in nbformat.read(course / "autograded" / student / NAME / f"{NAME}.ipynb", 4).cells
+            if cell.cell_type == "code"
+        }
+        for student in submissions
+    }
+    return Graded(scores, printed)
 
 
-def test_the_solution_gets_every_automatic_point(marks: dict[str, dict[str, float | None]]) -> None:
+def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:
     source = read_source(ROOT / "solutions" / NAME / f"{NAME}.py")
     points = {
         cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points
@@ -80,55 +99,40 @@ def test_the_solution_gets_every_automatic_point(marks: dict[str, dict[str, floa
         if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "code"
     }
     by_hand = {"explain": None}
-    assert marks["reference"] == points | by_hand
+    assert graded.scores["reference"] == points | by_hand
 
 
-def test_the_blank_release_gets_nothing(marks: dict[str, dict[str, float | None]]) -> None:
-    assert set(marks["blank"]) == set(marks["reference"])
-    assert all(score == 0 for score in marks["blank"].values())
+def test_the_blank_release_gets_nothing(graded: Graded) -> None:
+    assert set(graded.scores["blank"]) == set(graded.scores["reference"])
+    assert all(score == 0 for score in graded.scores["blank"].values())
 
 
 @pytest.mark.parametrize("case", SAMPLE)
-def test_nbgrader_marks_this_answer_as_the_mutants_were_marked(
-    marks: dict[str, dict[str, float | None]], case: str
-) -> None:
+def test_nbgrader_marks_this_answer_as_the_mutants_were_marked(graded: Graded, case: str) -> None:
     quick = {cell: mark.points for cell, mark in run_cases(NAME, ROOT)[case].grader.items()}
-    assert {cell: score for cell, score in marks[case].items() if cell != "explain"} == quick
+    assert {cell: score for cell, score in graded.scores[case].items() if cell != "explain"} == quick
 
 
-def test_the_solution_runs_within_a_minute_and_aligns_as_no_untrained_model_does() -> None:
-    """Reads what the student reads: error rates of the trained model and of its two controls, and the translations."""
-    notebook = read_source(ROOT / "solutions" / NAME / f"{NAME}.py")
-    start = time.process_time(), time.monotonic()
-    client = NotebookClient(notebook, timeout=10 * SECONDS, record_timing=True)
-    with client.setup_kernel():
-        for index, cell in enumerate(notebook.cells):
-            client.execute_cell(cell, index)
-        used = notebook_cpu_seconds(client)
-    assert start
-    printed = {
-        cell.id: "".join(output.get("text", "") for output in cell.get("outputs", []))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    }
+def test_the_solution_runs_within_a_minute(graded: Graded) -> None:
+    """Processor time of the whole notebook: unlike the clock, it does not depend on who else is working."""
+    assert float(graded.printed["reference"]["used"]) < SECONDS
+
+
+def test_the_trained_model_aligns_as_no_untrained_one_does(graded: Graded) -> None:
+    """Reads what the student reads: the error rate of the trained model, and of its two controls."""
     rates = {
         line.partition(",")[2].partition(":")[0].strip(): float(line.rpartition(":")[2])
-        for line in printed["translator"].splitlines()
+        for line in graded.printed["reference"]["translator"].splitlines()
         if line.startswith("alignment error rate")
     }
     assert set(rates) == {"trained", "untrained", "trained, source order shuffled"}
     assert rates["trained"] < 0.4
     assert rates["untrained"] > 0.7
     assert rates["trained, source order shuffled"] > 0.7
-    assert "zone looks at area" in printed["picture"]
-    assert "européenne looks at european" in printed["picture"]
-    assert "la zone économique européenne soutient le nouveau traité" in printed["translate"].splitlines()[1]
-    assert used < SECONDS
 
 
-def notebook_cpu_seconds(client: NotebookClient) -> float:
-    """Ask the kernel for the processor time it has used: unlike the clock, it does not depend on who else is working."""
-    cell = nbformat.v4.new_code_cell("import time; print(time.process_time())")
-    client.nb.cells.append(cell)
-    client.execute_cell(cell, len(client.nb.cells) - 1)
-    return float(cell.outputs[0].text)
+def test_a_phrase_that_was_never_seen_is_turned_round(graded: Graded) -> None:
+    printed = graded.printed["reference"]
+    for pair in ("zone looks at area", "économique looks at economic", "européenne looks at european"):
+        assert pair in printed["picture"]
+    assert printed["translate"].splitlines()[1] == "la zone économique européenne soutient le nouveau traité"

@@ -179,6 +179,14 @@ ADDITIVE = [
 SCALE = "math.sqrt(query.shape[-1])"
 DOT = [
     Mutant(
+        "return_forgotten",
+        "computes the scores and does not return them",
+        "dot-scores-values",
+        "Did you forget return?",
+        "visible",
+        {"dot-scores": ("return query @ key", "result = query @ key")},
+    ),
+    Mutant(
         "no_scaling",
         "forgets the square root of D",
         "dot-scores-values",
@@ -253,6 +261,15 @@ DOT = [
 ]
 
 STEP_MUTANTS = [
+    Mutant(
+        "weights_not_returned",
+        "returns the prediction alone",
+        "decoder-step-prediction",
+        "must return (log_probs, weights)",
+        "visible",
+        {"decoder-step": ("dim=-1), weights", "dim=-1)")},
+        ("decoder-step-padding",),
+    ),
     Mutant(
         "context_from_decoder_state",
         "mixes decoder states instead of encoder states",
