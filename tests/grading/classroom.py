@@ -63,7 +63,6 @@ class Classroom:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=600,
             check=False,
         )
         printed = finished.stdout + finished.stderr

@@ -16,7 +16,11 @@ from classroom import REPOSITORY, Classroom
 from guide import commands
 from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, Sample, cell_of, delete, samples, solve
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("grading-cycle")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("grading-cycle"),
+    pytest.mark.timeout(1500),  # three minutes on two idle cores; the first test waits for the whole cycle
+]
 
 Marks = dict[str, dict[str, float | None]]
 
