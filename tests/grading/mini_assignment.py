@@ -52,7 +52,7 @@ def solution_cell(grade_id: str, source: str) -> NotebookNode:
     )
 
 
-def tests_cell(grade_id: str, source: str, points: float) -> NotebookNode:
+def graded_cell(grade_id: str, source: str, points: float) -> NotebookNode:
     metadata = nbgrader_metadata(grade_id, grade=True, solution=False, locked=True, points=points)
     return new_code_cell(source, id=grade_id, metadata=metadata)
 
@@ -68,9 +68,9 @@ def source_notebook(squares_tests: str = SQUARES_TESTS) -> NotebookNode:
         cells=[
             new_markdown_cell("# A small assignment", id="title"),
             solution_cell("margin", MARGIN_SOLUTION),
-            tests_cell("margin-tests", MARGIN_TESTS, 3),
+            graded_cell("margin-tests", MARGIN_TESTS, 3),
             solution_cell("squares", SQUARES_SOLUTION),
-            tests_cell("squares-tests", squares_tests, 4),
+            graded_cell("squares-tests", squares_tests, 4),
             written,
         ]
     )

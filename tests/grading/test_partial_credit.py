@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from classroom import Classroom
-from mini_assignment import solution_cell, tests_cell
+from mini_assignment import solution_cell, graded_cell
 from nbformat.v4 import new_notebook
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ ENDINGS = {
 
 def test_anything_but_a_plain_number_gets_full_marks(tmp_path: Path) -> None:
     cells = [solution_cell("answer", "import numpy as np\nimport torch")]
-    cells += [tests_cell(name, ending, 4) for name, (ending, _) in ENDINGS.items()]
+    cells += [graded_cell(name, ending, 4) for name, (ending, _) in ENDINGS.items()]
     notebook = new_notebook(cells=cells)
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     classroom = Classroom.create(tmp_path / "course")
