@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from classroom import Classroom
-from mini_assignment import solution_cell, graded_cell
+from mini_assignment import graded_cell, solution_cell
 from nbformat.v4 import new_notebook
 
 pytestmark = pytest.mark.slow
