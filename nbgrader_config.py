@@ -6,7 +6,7 @@
     nbgrader export                             gradebook.db ->  grades.csv
 
 Each setting that changes how nbgrader 0.9.6 marks says which fault of the stock behaviour it mends.
-`tests/grading/test_settings.py` takes them away one by one and sees the fault come back.
+`tests/grading/test_settings.py` takes these settings away and sees the faults come back.
 """
 
 import os
@@ -77,7 +77,8 @@ c.OverwriteCells.add_missing_cells = True
 # Stock: a copied cell stops the grading of the whole class; a submission that cannot be graded to its end keeps the
 # marks of the one before it; a student who deletes a test with its answer is not graded. Our two steps stand among
 # nbgrader's own, in the place of CheckCellMetadata, which has nothing left to find here. (`CheckCellMetadata.enabled =
-# False` would mend the first of the three, but also switch the check off at release, where it finds cells of one name.)
+# False` would keep the class going; but OverwriteCells, as set above, then raises KeyError for the student with the
+# copy, and the check that finds two cells of one name at release would be off.)
 c.Autograde.sanitize_preprocessors = [
     ForgetOldMarks,
     ClearOutput,

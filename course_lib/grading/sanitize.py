@@ -63,9 +63,7 @@ class RestoreReleasedCells(NbGraderPreprocessor):
     def _restore_missing(self, nb: NotebookNode, roles: dict[str, dict], sources: dict[str, str]) -> None:
         before = -1  # index of the nearest earlier released cell that is there
         for grade_id, role in roles.items():
-            here = [
-                i for i, cell in enumerate(nb.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id
-            ]
+            here = [index for index, cell in enumerate(nb.cells) if _grade_id(cell) == grade_id]
             if here:
                 before = here[-1]
             elif role["solution"] or not role["grade"]:
