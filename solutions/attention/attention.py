@@ -393,6 +393,9 @@ random = torch.Generator().manual_seed(4)
 table = (2 * torch.randn(5, 40, 30, generator=random)).to(device)
 answer = score_statistics(table)
 variance, entropy = check_pair(answer, "score_statistics must return (variance, entropy)")
+assert isinstance(variance, float) and isinstance(entropy, float), (
+    "Variance and entropy must be two Python floats. Average the entropy over rows, then use .item()."
+)
 hedged, decided = (
     score_statistics(torch.zeros(2, 7, device=device))[1],
     score_statistics(200 * torch.eye(7, device=device))[1],
@@ -638,6 +641,9 @@ pairs = align(weights, 3, 3)
 assert isinstance(pairs, set), (
     f"align must return a set of pairs; yours returns a {type(pairs).__name__}."
 )
+assert all(type(index) is int for pair in pairs for index in pair), (
+    f"The pairs must hold Python ints; yours are {pairs}. Use .item() or .tolist()."
+)
 assert pairs != {(0, 1), (1, 0), (2, 1)}, (
     "Your pairs are the wrong way round: the source index comes first."
 )
@@ -646,9 +652,6 @@ assert pairs == {(1, 0), (0, 1), (1, 2)}, (
     "Each row is one target word: look for its largest weight."
 )
 ### BEGIN HIDDEN TESTS
-assert all(type(index) is int for pair in pairs for index in pair), (
-    "The pairs must hold Python ints: use .item() or .tolist()."
-)
 padded = torch.tensor(
     [[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.1, 0.7]], device=device
 )
@@ -1000,6 +1003,10 @@ def last_word(state, tokens):
 start = torch.zeros(1, 1, device=device)
 answer = beam_search(last_word, start, bos=0, eos=1, beam_size=1, max_length=6, alpha=0.0)
 tokens, score = check_pair(answer, "beam_search must return (tokens, score)")
+assert isinstance(tokens, list) and isinstance(score, float), (
+    f"tokens must be a list and score a Python float; yours are {tokens} and {score}. "
+    "Use .tolist() and .item()."
+)
 assert (tokens, round(score, 3)) == ([2], round(math.log(0.24), 3)), (
     f"With beam_size 1 the search is greedy: [2], then the end, log-probability {math.log(0.24):.3f}. "
     f"Yours: {tokens}, {score:.3f}."

@@ -251,6 +251,14 @@ DOT = [
         {"dot-statistics": ("entropy.mean().item()", "entropy.mean().item() / math.log(2)")},
     ),
     Mutant(
+        "entropy_of_each_row",
+        "returns the entropy of each row instead of their mean",
+        "dot-statistics-values",
+        "Average the entropy over rows, then use .item()",
+        "visible",
+        {"dot-statistics": ("entropy.mean().item()", "entropy")},
+    ),
+    Mutant(
         "entropy_of_zero_is_nan",
         "multiplies a weight of 0 by its logarithm",
         "dot-statistics-values",
@@ -389,6 +397,14 @@ ALIGNMENT = [
                 "{(s, t) for t, s in enumerate(best.tolist()) if weights[t, s] > 0.5}",
             )
         },
+    ),
+    Mutant(
+        "pairs_of_tensors",
+        "makes pairs of tensors, which are never equal to pairs of ints in a set",
+        "align-pairs",
+        "The pairs must hold Python ints",
+        "visible",
+        {"align": ("enumerate(best.tolist())", "enumerate(best)")},
     ),
     Mutant(
         "padding_aligned",
