@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum
 
 from course_lib.grading.withheld import withheld_uses
 
@@ -24,8 +25,8 @@ class Problem:
     """One thing that is wrong.
 
     Attributes:
-        kind: one word to sort by: deleted, unmarked, duplicated, retyped, altered, tampered, moved, tagged, unknown,
-            misnamed, not-started, empty, withheld, slow, failing, flooding or dead.
+        kind: one word to sort by: deleted, unmarked, duplicated, retyped, altered, tampered, outdated, moved, tagged,
+            unknown, misnamed, not-started, empty, withheld, slow, failing, flooding or dead.
         cell: the cell's name (nbgrader's ``grade_id``), or "cell 7" for the seventh cell of the notebook.
         message: what is wrong and what to do.
     """
@@ -133,18 +134,31 @@ def _changes(cell: NotebookNode, expected: NotebookNode) -> Iterator[Problem]:
             "take the cell from the released notebook.",
         )
     if released_role.get("locked") and cell.source.rstrip() != expected.source.rstrip():
-        yield Problem(
-            "tampered",
-            name,
-            f"The text of the {describe(expected)} was changed. The grader puts the released text back, so write your "
-            "own experiments in cells of your own.",
-        )
+        yield _changed_text(cell, expected, role_unchanged=not changed)
     if "skip-execution" in cell.metadata.get("tags", []):
         yield Problem(
             "tagged",
             name,
             f"The {describe(expected)} carries the tag skip-execution. The grader runs it anyway; remove the tag.",
         )
+
+
+def _changed_text(cell: NotebookNode, expected: NotebookNode, role_unchanged: bool) -> Problem:
+    name, stamp = expected.metadata.nbgrader.grade_id, cell.metadata.nbgrader.get("checksum")
+    # nbgrader stamps each cell at release: a text that fits its own stamp was released, only not this time.
+    if role_unchanged and stamp != expected.metadata.nbgrader.get("checksum") and stamp == compute_checksum(cell):
+        return Problem(
+            "outdated",
+            name,
+            f"The {describe(expected)} is from another release of this assignment. The grader runs the one that stands "
+            "in exercises/, as this check did; copy your answers into that notebook.",
+        )
+    return Problem(
+        "tampered",
+        name,
+        f"The text of the {describe(expected)} was changed. The grader puts the released text back, so write your own "
+        "experiments in cells of your own.",
+    )
 
 
 def _unanswered(cell: NotebookNode, expected: NotebookNode) -> Iterator[Problem]:

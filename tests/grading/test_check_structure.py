@@ -9,6 +9,7 @@ import pytest
 from mini_assignment import released_notebook, solve
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.utils import compute_checksum
 from sample_class import cell_of, delete
 
 from course_lib.grading.check_run import as_graded
@@ -98,6 +99,17 @@ def test_changed_test_is_tampered_with() -> None:
     kind, cell, message = only(problems(edits))
     assert (kind, cell) == ("tampered", "margin-tests")
     assert "The text of the test cell margin-tests (3 points) was changed." in message
+
+
+def test_test_of_another_release_is_told_from_a_changed_one() -> None:
+    def has_an_older_test(notebook: NotebookNode) -> None:
+        test = cell_of(notebook, "margin-tests")
+        test.source = "assert margin(1, 0) == 1"
+        test.metadata.nbgrader.checksum = compute_checksum(test)
+
+    kind, cell, message = only(problems(has_an_older_test))
+    assert (kind, cell) == ("outdated", "margin-tests")
+    assert message.startswith("The test cell margin-tests (3 points) is from another release of this assignment.")
 
 
 def test_tag_that_skips_a_test_is_refused() -> None:
