@@ -134,7 +134,8 @@ def build(root: Path) -> Path:
     built = root / "_build"
     whole = built / ".whole"
     if not whole.exists():
-        shutil.rmtree(built / ".doctrees", ignore_errors=True)
+        for stale in (".doctrees", "html"):
+            shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
     write_generated_pages(root)
     program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
