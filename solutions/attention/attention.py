@@ -225,13 +225,13 @@ for dtype, huge in (
 # %% [markdown]
 # ## Part 2 · Additive attention ({points:additive-scores} points)
 #
-# **Question: how well does source position j fit target position i?**
+# **Question: how well does source position j fit target position t?**
 #
 # Bahdanau, Cho and Bengio (2015, appendix A.1.2) let a small network with one hidden layer answer:
 #
-# $$e_{ij} = v^\top \tanh(W s_i + U h_j)$$
+# $$e_{tj} = v^\top \tanh(W s_t + U h_j)$$
 #
-# The query $s_i$ is a decoder state, the key $h_j$ an encoder state. They may differ in size.
+# The query $s_t$ is a decoder state, the key $h_j$ an encoder state. They may differ in size.
 
 
 # %% nbgrader={"grade": false, "grade_id": "additive-scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -296,7 +296,7 @@ check_close(
 # Luong, Pham and Manning (2015, equation 8) score with a dot product: no weights to learn, one matrix product for all
 # pairs. Vaswani et al. (2017, equation 1) divide it by the square root of the size of a key:
 #
-# $$e_{ij} = \frac{q_i^\top k_j}{\sqrt{D}}$$
+# $$e_{tj} = \frac{q_t^\top k_j}{\sqrt{D}}$$
 #
 # The leading dimensions may be anything: [B, T, D] here, [B, N, T, D] with N heads side by side in chapter 2.
 # D is the size of *one* query.
@@ -468,8 +468,8 @@ print(f"Entropy of 20 equal weights: {math.log(20):.3f}")
 # Luong, Pham and Manning (2015, equations 5 and 6): mix the encoder states by their weights into a *context*, put it in
 # front of the decoder state, and predict the next word from both.
 #
-# $$c_i = \sum_j \alpha_{ij} h_j, \qquad \tilde{s}_i = \tanh(W_c [c_i ; s_i]), \qquad
-# \log p(y_i) = \log \operatorname{softmax}(W_y \tilde{s}_i)$$
+# $$c_t = \sum_j \alpha_{tj} h_j, \qquad \tilde{s}_t = \tanh(W_c [c_t ; s_t]), \qquad
+# \log p(y_t) = \log \operatorname{softmax}(W_y \tilde{s}_t)$$
 #
 # `score` is any function that takes queries [B, T, D] and keys [B, S, D] and returns scores [B, T, S], such as yours.
 # Turn its scores into weights with your `masked_softmax`.
