@@ -18,7 +18,7 @@ from library_code import WITHOUT_DOCSTRING, without_docstring
 from myst_nb.core.variables import format_plain_text
 from pybtex.database import BibliographyData
 from quiz_data import letter, parse_question
-from sphinx.directives.code import LiteralIncludeReader
+from sphinx.directives.code import LiteralInclude, LiteralIncludeReader
 from sphinx.environment import BuildEnvironment
 
 OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|:{3,}|~{3,})(?P<info>.*)$")
@@ -164,6 +164,7 @@ def _literalinclude(directive: Directive, page: Page) -> str:
     language = options.pop("language", "python")
     _, path = page.env.relfn2path(directive.argument, page.docname)
     bare = options.pop(WITHOUT_DOCSTRING, None) is not None
+    options = {name: LiteralInclude.option_spec[name](value) for name, value in options.items()}
     text, _ = LiteralIncludeReader(path, options, page.env.config).read()
     text = without_docstring(text) if bare else text
     return f"From `{Path(directive.argument).name}`:\n\n```{language}\n{text.strip()}\n```"
