@@ -75,7 +75,7 @@ def record_experiment(
                     recipe, corpus, None if attention == "none" else attention, seed, checkpoint
                 )
                 results.append(trained.summary())
-                path = records.save(records.make(label, command, recipe, results))
+                path = records.save(records.make(label, command, recipe, results), records.RESULTS)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
     return path
@@ -85,7 +85,7 @@ def _held(label: str, recipe: seq2seq.Recipe) -> list[dict]:
     """The runs that the record holds already, if it was made with this very recipe."""
     if not (records.RESULTS / f"{label}.json").is_file():
         return []
-    record = records.load(label)
+    record = records.load(label, records.RESULTS)
     if seq2seq.recipe_from(record.configuration) != recipe:
         raise ExperimentError(
             f"book/results/{label}.json was made with another configuration; move it away to record this one"
