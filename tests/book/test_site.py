@@ -14,13 +14,14 @@ from course_lib.site import SiteError, build, chapter_cost, find_root, fingerpri
 
 PAGE = """\
 ---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
 kernelspec: {display_name: Python 3, language: python, name: python3}
 ---
 
 (trial)=
 # Trial
 
-```{code-cell}
+```{code-cell} ipython3
 from pathlib import Path
 print("found", Path("../course_lib/word.txt").read_text())
 ```
