@@ -154,12 +154,14 @@ def build(root: Path) -> Path:
 
 
 def _environment(built: Path) -> dict[str, str]:
-    """Give kernels a profile of their own: a reader's start-up files must not change what the book shows."""
+    """Give kernels a profile and a backend of their own: what a reader has set must not change what the book shows."""
     profile = built / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     # 40 is ERROR: the kernel otherwise warns in every build that it talks over the loopback interface.
     (profile / "ipython_kernel_config.json").write_text(json.dumps({"IPKernelApp": {"log_level": 40}}))
-    return os.environ | {"IPYTHONDIR": str(built / ".ipython")}
+    # With any other backend, e.g. agg for a machine without a screen, a figure prints its type and draws nothing.
+    inline = "module://matplotlib_inline.backend_inline"
+    return os.environ | {"IPYTHONDIR": str(built / ".ipython"), "MPLBACKEND": inline}
 
 
 def _drop_stale_caches(root: Path, built: Path) -> None:

@@ -54,6 +54,26 @@ def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Pa
 
 
 @pytest.mark.slow
+def test_figures_are_drawn_whatever_backend_the_caller_has_set(small_book: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    cell = """
+```{code-cell} ipython3
+---
+mystnb: {image: {alt: A trial.}}
+---
+import matplotlib.pyplot as plt
+figure = plt.figure()
+plt.close(figure)
+figure
+```
+"""
+    (small_book / "book" / "index.md").write_text(PAGE + cell)
+    page = build(small_book).read_text()
+    assert 'alt="A trial."' in page
+    assert "Figure size" not in page
+
+
+@pytest.mark.slow
 def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Path):
     word = small_book / "course_lib" / "word.txt"
     word.unlink()
