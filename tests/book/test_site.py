@@ -58,10 +58,13 @@ def test_figures_are_drawn_whatever_backend_the_caller_has_set(small_book: Path,
     monkeypatch.setenv("MPLBACKEND", "agg")
     cell = """
 ```{code-cell} ipython3
+import matplotlib.pyplot as plt
+```
+
+```{code-cell} ipython3
 ---
 mystnb: {image: {alt: A trial.}}
 ---
-import matplotlib.pyplot as plt
 figure = plt.figure()
 plt.close(figure)
 figure
