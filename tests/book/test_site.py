@@ -65,7 +65,7 @@ import matplotlib.pyplot as plt
 ---
 mystnb: {image: {alt: A trial.}}
 ---
-figure = plt.figure()
+figure, _ = plt.subplots()
 plt.close(figure)
 figure
 ```
