@@ -20,6 +20,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
+from filelock import FileLock
 
 __all__ = [
     "SOURCES_OF_RESULTS",
@@ -129,9 +130,15 @@ def build(root: Path) -> Path:
     SiteError
         If any page warns, a cell raises, or a page cannot be written.
     """
+    built = root / "_build"
+    built.mkdir(exist_ok=True)
+    with FileLock(built / ".lock"):  # a second build would take away the pages that the first is reading
+        return _build(root, built)
+
+
+def _build(root: Path, built: Path) -> Path:
     from course_lib.site_pages import write_generated_pages
 
-    built = root / "_build"
     whole = built / ".whole"
     if not whole.exists():
         for stale in (".doctrees", "html"):
