@@ -32,9 +32,10 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release
 	$(BIN)/course build
 
-# One thread in each of the worker processes: more of them than cores only wait for one another.
+# One thread in each of the worker processes: more of them than cores only wait for one another. A file stays with one
+# worker, so that what its tests share (a graded class, a site in a browser) is made once.
 test: lint site ## Check everything that CI checks; ends with pytest's closing line
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 lint: setup ## Check style, format and types
 	$(BIN)/ruff check .

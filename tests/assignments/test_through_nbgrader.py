@@ -24,7 +24,7 @@ SECONDS = 60  # on two cores; the assignment promises it
 
 SAMPLE = ["entropy_in_bits", "ready_made_attention"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("assignment through nbgrader")]
+pytestmark = pytest.mark.slow
 
 Scores = dict[str, float | None]
 

@@ -22,7 +22,7 @@ from PIL import Image
 from course_lib.site import server
 
 # One worker builds and opens the site, however many there are.
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("site")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 #: WCAG 2.2, success criterion 1.4.3: text of large size needs 3 to 1; figures' ink is held to it.

@@ -18,7 +18,6 @@ from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, Sample, cell_of, delet
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("grading-cycle"),
     pytest.mark.timeout(1500),  # three minutes on two idle cores; the first test waits for the whole cycle
 ]
 

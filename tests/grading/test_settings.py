@@ -17,7 +17,7 @@ from mini_assignment import solve, source_notebook
 from nbformat import NotebookNode
 from sample_class import cell_of, delete
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("grading-settings")]
+pytestmark = pytest.mark.slow
 
 NAME = "mini"
 FULL = {"margin-tests": 3.0, "squares-tests": 4.0, "squares-why": None}
