@@ -1,4 +1,6 @@
 """From Attention to BERT: one module a concept, in the order of the chapters.
 
-Read :mod:`course_lib.attention`, :mod:`course_lib.seq2seq` and :mod:`course_lib.decoding` first: that is chapter 1.
+Chapters 1 and 2 are :mod:`course_lib.masking`, :mod:`course_lib.scores`, :mod:`course_lib.attention`,
+:mod:`course_lib.seq2seq` and :mod:`course_lib.decoding`. Chapter 3 is :mod:`course_lib.transformer_layers`,
+:mod:`course_lib.transformer_heads` and :mod:`course_lib.transformer`. Read them in this order.
 """

@@ -1,261 +1,39 @@
-"""Attention: score every query against every key, turn the scores into weights, and average the values.
+"""Attention: turn scores into weights and average the values with them; one head or many.
 
-Chapter 1 uses it between an encoder and a decoder, later chapters within one sequence. The functions are the same.
+Chapter 1 uses it between an encoder and a decoder, chapter 2 within one sequence. The functions are the same.
 
 Dimension letters, everywhere in this module::
 
     B  sentences in a batch          T  queries (target words)     S  keys (source words)
-    D  features of a query or key    E  features of a value        Q, K  features of query and key where they differ
-    H  heads                         A  hidden units of the additive score
+    D  features of a hidden state    E  features of a value        Q, K  features of a query and of a key
+    H  heads                         N  features of one head
 
-Masks are boolean, and True means "may attend". What this module does not do: no dropout on weights, and no learned
-projections of query, key and value (chapter 2). The file is longer than 400 lines because two thirds of it are
-docstrings with worked examples; the code alone is a page and a half.
+Masks are boolean, and True means "may attend" (:mod:`course_lib.masking`). Attention weights are computed in the open
+only when they are asked for; otherwise torch's fused kernel runs, which never stores the T × S matrix. The file is
+longer than 400 lines because more than half of it is docstrings with worked examples.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Literal, overload
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.masking import causal_mask, check_mask, masked_softmax
+from course_lib.scores import check_same_features
+
 __all__ = [
-    "AdditiveScore",
-    "BilinearScore",
-    "DotScore",
+    "KeyValue",
+    "MultiHeadAttention",
     "attend",
-    "causal_mask",
-    "masked_softmax",
     "merge_heads",
-    "padding_mask",
     "scaled_dot_product_attention",
+    "self_attention_loops",
     "split_heads",
 ]
-
-
-def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bool[Tensor, "B S"]:
-    """Mark the positions of a padded batch that hold a word.
-
-    Parameters
-    ----------
-    lengths
-        Number of words of each sentence, each at least 1.
-    max_length
-        Padded length S; the longest sentence if not given.
-
-    Returns
-    -------
-    Tensor
-        True at words, False at padding.
-
-    Raises
-    ------
-    ValueError
-        If a sentence has no word, or is longer than `max_length`.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> padding_mask(torch.tensor([3, 1]))
-    tensor([[ True,  True,  True],
-            [ True, False, False]])
-    """
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    if shortest < 1:
-        raise ValueError(
-            f"sentence {int(lengths.argmin())} has length {shortest}; every sentence needs at least one word, "
-            "so drop empty sentences before batching"
-        )
-    if max_length is not None and longest > max_length:
-        raise ValueError(
-            f"sentence {int(lengths.argmax())} has {longest} words but max_length is {max_length}; "
-            f"truncate it or pass max_length={longest}"
-        )
-    positions = torch.arange(max_length or longest, device=lengths.device)
-    return positions < lengths[:, None]  # (S) < (B, 1) -> (B, S)
-
-
-def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[Tensor, "T T"]:
-    """Let each position attend to itself and to those before it (Vaswani et al. 2017, section 3.2.3).
-
-    Parameters
-    ----------
-    length
-        Number of positions T, at least 1.
-    device
-        Where the mask is made.
-
-    Returns
-    -------
-    Tensor
-        Row t is True at columns 0 to t.
-
-    Raises
-    ------
-    ValueError
-        If `length` is below 1.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> causal_mask(3).int()
-    tensor([[1, 0, 0],
-            [1, 1, 0],
-            [1, 1, 1]], dtype=torch.int32)
-    """
-    if length < 1:
-        raise ValueError(f"length is {length}; a causal mask needs at least one position")
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-
-
-def _check_mask(mask: Bool[Tensor, "*any"], dim: int = -1) -> None:
-    """Refuse a query that may attend to nothing: its softmax would be 0/0."""
-    if not bool(mask.any(dim=dim).all()):
-        empty = int((~mask.any(dim=dim)).sum())
-        raise ValueError(
-            f"the mask forbids every key for {empty} of the queries, so their weights cannot sum to 1; "
-            "True means 'may attend': leave at least one True for each query (is the mask inverted?)"
-        )
-
-
-def masked_softmax(
-    scores: Float[Tensor, "*shape"], mask: Bool[Tensor, "*#shape"] | None = None, dim: int = -1
-) -> Float[Tensor, "*shape"]:
-    r"""Turn scores into weights that are 0 where the mask forbids and sum to 1 elsewhere.
-
-    .. math:: \alpha_{j} = \frac{m_j \exp(e_{j})}{\sum_k m_k \exp(e_{k})}
-
-    Forbidden scores become minus infinity rather than a large negative number, so the weight is exactly 0 in every
-    precision.
-
-    Parameters
-    ----------
-    scores
-        Any shape.
-    mask
-        True where attention is allowed; broadcasts against `scores`. None allows all.
-    dim
-        The dimension that is normalised: that of the keys.
-
-    Returns
-    -------
-    Tensor
-        Weights in [0, 1], of the shape and dtype of `scores`.
-
-    Raises
-    ------
-    ValueError
-        If a query may attend to no key at all.
-
-    Notes
-    -----
-    Bahdanau et al. 2015, equation 6.
-
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> masked_softmax(torch.tensor([0.0, 0.0, 5.0]), torch.tensor([True, True, False]))
-    tensor([0.5000, 0.5000, 0.0000])
-    """
-    if mask is not None:
-        mask = mask.expand_as(scores)
-        _check_mask(mask, dim)
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return scores.softmax(dim)
-
-
-class DotScore(nn.Module):
-    """Score a query and a key by their dot product (Luong et al. 2015, section 3.1).
-
-    It has no parameters; query and key need the same number of features.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> query, key = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [1.0, 0.0]]])
-    >>> DotScore()(query, key)
-    tensor([[[11.,  1.]]])
-    """
-
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        """Return the score of each of the T queries with each of the S keys."""
-        _check_same_features(query, key)
-        return query @ key.mT  # (B, T, D) @ (B, D, S) -> (B, T, S)
-
-
-class BilinearScore(nn.Module):
-    """Score a query and a key through a learned matrix: query · W · key ("general" in Luong et al. 2015, section 3.1).
-
-    Parameters
-    ----------
-    query_dim, key_dim
-        Features of the queries and of the keys; they may differ.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> score = BilinearScore(query_dim=5, key_dim=3)
-    >>> score(torch.zeros(2, 4, 5), torch.zeros(2, 7, 3)).shape
-    torch.Size([2, 4, 7])
-    """
-
-    def __init__(self, query_dim: int, key_dim: int):
-        super().__init__()
-        self.project = nn.Linear(key_dim, query_dim, bias=False)
-
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        """Return the score of each of the T queries with each of the S keys."""
-        return query @ self.project(key).mT  # (B, T, Q) @ (B, Q, S) -> (B, T, S)
-
-
-class AdditiveScore(nn.Module):
-    """Score a query and a key with a small network: v · tanh(W query + U key) (Bahdanau et al. 2015, appendix A.1.2).
-
-    Parameters
-    ----------
-    query_dim, key_dim
-        Features of the queries and of the keys; they may differ.
-    hidden_dim
-        Hidden units A of the network.
-
-    Notes
-    -----
-    Needs memory for B · T · S · A numbers, where the other scores need B · T · S.
-
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> score = AdditiveScore(query_dim=5, key_dim=3, hidden_dim=6)
-    >>> score(torch.zeros(2, 4, 5), torch.zeros(2, 7, 3)).shape
-    torch.Size([2, 4, 7])
-    """
-
-    def __init__(self, query_dim: int, key_dim: int, hidden_dim: int):
-        super().__init__()
-        self.project_query = nn.Linear(query_dim, hidden_dim, bias=False)
-        self.project_key = nn.Linear(key_dim, hidden_dim)
-        self.reduce = nn.Linear(hidden_dim, 1, bias=False)
-
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        """Return the score of each of the T queries with each of the S keys."""
-        pairs = self.project_query(query)[:, :, None] + self.project_key(key)[:, None]  # (B, T, 1, A) + (B, 1, S, A)
-        return self.reduce(pairs.tanh()).squeeze(-1)  # (B, T, S, A) -> (B, T, S)
 
 
 def attend(
@@ -348,22 +126,14 @@ def scaled_dot_product_attention(
     >>> output, weights  # the scores are 1/sqrt(2) and 0
     (tensor([[13.3024]]), tensor([[0.6698, 0.3302]]))
     """
-    _check_same_features(query, key)
+    check_same_features(query, key)
     if mask is not None:
-        _check_mask(mask)
+        check_mask(mask)
     if not return_weights:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     scores = query @ key.mT / math.sqrt(query.shape[-1])  # (*batch, T, D) @ (*batch, D, S) -> (*batch, T, S)
     weights = masked_softmax(scores, mask)
     return weights @ value, weights  # (*batch, T, S) @ (*batch, S, E) -> (*batch, T, E)
-
-
-def _check_same_features(query: Tensor, key: Tensor) -> None:
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query has {query.shape[-1]} features and key has {key.shape[-1]}, but a dot product needs as many; "
-            "project one of them, or use BilinearScore or AdditiveScore"
-        )
 
 
 def split_heads(hidden: Float[Tensor, "*batch T D"], num_heads: int) -> Float[Tensor, "*batch H T _"]:
@@ -397,12 +167,7 @@ def split_heads(hidden: Float[Tensor, "*batch T D"], num_heads: int) -> Float[Te
     <BLANKLINE>
              [[3., 4., 5.]]]])
     """
-    dim = hidden.shape[-1]
-    if num_heads < 1 or dim % num_heads:
-        divisors = [str(n) for n in range(1, dim + 1) if dim % n == 0]
-        raise ValueError(
-            f"the features, {dim}, do not divide into num_heads={num_heads}; choose one of {', '.join(divisors)}"
-        )
+    _check_divides(hidden.shape[-1], num_heads)
     return hidden.unflatten(-1, (num_heads, -1)).transpose(-3, -2)  # (*batch, T, H, D/H) -> (*batch, H, T, D/H)
 
 
@@ -432,3 +197,282 @@ def merge_heads(heads: Float[Tensor, "*batch H T N"]) -> Float[Tensor, "*batch T
     True
     """
     return heads.transpose(-3, -2).flatten(-2)  # (*batch, T, H, N) -> (*batch, T, H * N)
+
+
+def self_attention_loops(
+    query: Float[Tensor, "T K"],
+    key: Float[Tensor, "S K"],
+    value: Float[Tensor, "S E"],
+    mask: Bool[Tensor, "T S"] | None = None,
+) -> tuple[Float[Tensor, "T E"], Float[Tensor, "T S"]]:
+    """Attend with nested loops, number by number: for reading and for tests, not for speed.
+
+    Parameters
+    ----------
+    query, key, value
+        Of one sentence and one head.
+    mask
+        True where attention is allowed.
+
+    Returns
+    -------
+    tuple of Tensor
+        What `scaled_dot_product_attention` returns with its weights.
+
+    Raises
+    ------
+    ValueError
+        If query and key differ in features, or a query may attend to no key at all.
+
+    Notes
+    -----
+    Vaswani et al. 2017, equation 1.
+
+    Chapter: self-attention
+
+    Examples
+    --------
+    >>> query, key, value = torch.eye(2)[:1], torch.eye(2), torch.tensor([[10.0], [20.0]])
+    >>> self_attention_loops(query, key, value)
+    (tensor([[13.3024]]), tensor([[0.6698, 0.3302]]))
+    """
+    check_same_features(query, key)
+    if mask is not None:
+        check_mask(mask)
+    weights = query.new_zeros(len(query), len(key))
+    output = query.new_zeros(len(query), value.shape[1])
+    for t in range(len(query)):
+        allowed = [s for s in range(len(key)) if mask is None or mask[t, s]]
+        scores = {}
+        for s in allowed:
+            products = [query[t, i] * key[s, i] for i in range(key.shape[1])]
+            scores[s] = torch.stack(products).sum() / math.sqrt(key.shape[1])
+        largest = max(scores.values())  # taken from all scores it changes no weight, and exp cannot overflow
+        exponentials = {s: (scores[s] - largest).exp() for s in allowed}
+        total = torch.stack(list(exponentials.values())).sum()
+        for s in allowed:
+            weights[t, s] = exponentials[s] / total
+            for i in range(value.shape[1]):
+                output[t, i] += exponentials[s] / total * value[s, i]
+    return output, weights
+
+
+@dataclass
+class KeyValue:
+    """Keys and values that decoding keeps from step to step, so that no word is projected twice.
+
+    Parameters
+    ----------
+    key, value
+        Split into heads, ``(B, H, S, N)``.
+
+    Notes
+    -----
+    The batch comes first in both, so a beam search can copy and drop hypotheses (`course_lib.decoding`).
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> cache = KeyValue(torch.zeros(2, 4, 3, 5), torch.zeros(2, 4, 3, 5))
+    >>> cache.append(KeyValue(torch.ones(2, 4, 1, 5), torch.ones(2, 4, 1, 5))).key.shape
+    torch.Size([2, 4, 4, 5])
+    """
+
+    key: Tensor
+    value: Tensor
+
+    def append(self, other: "KeyValue") -> "KeyValue":
+        """Return a cache that holds `other`'s positions after its own."""
+        return KeyValue(torch.cat([self.key, other.key], dim=-2), torch.cat([self.value, other.value], dim=-2))
+
+
+class MultiHeadAttention(nn.Module):
+    """Attend with several heads, each in its own projection (Vaswani et al. 2017, section 3.2.2).
+
+    Parameters
+    ----------
+    dim
+        Features D of queries, keys, values and output.
+    num_heads
+        Number of heads H; must divide `dim`.
+    dropout
+        Share of attention weights set to zero in training.
+    bias
+        Whether the projections add an offset.
+
+    Raises
+    ------
+    ValueError
+        If `num_heads` does not divide `dim`.
+
+    Notes
+    -----
+    The projections of all heads, for query, key and value, are rows of one matrix, in that order, as in
+    ``torch.nn.MultiheadAttention.in_proj_weight``: self-attention then needs one matrix product instead of three.
+
+    Chapter: self-attention
+
+    Examples
+    --------
+    >>> attention = MultiHeadAttention(dim=12, num_heads=3)
+    >>> hidden = torch.randn(2, 5, 12)
+    >>> output, weights = attention(hidden, causal=True, return_weights=True)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 5, 12]), torch.Size([2, 3, 5, 5]))
+    """
+
+    def __init__(self, dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True):
+        super().__init__()
+        _check_divides(dim, num_heads)
+        self.dim, self.num_heads = dim, num_heads
+        self.dropout = dropout
+        self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
+        self.out_proj = nn.Linear(dim, dim, bias=bias)
+        nn.init.xavier_uniform_(self.in_proj.weight)
+        if bias:
+            nn.init.zeros_(self.in_proj.bias)
+            nn.init.zeros_(self.out_proj.bias)
+
+    @overload
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        return_weights: Literal[False] = False,
+        checked: bool = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        *,
+        return_weights: Literal[True],
+        checked: bool = False,
+    ) -> tuple[Tensor, Tensor]: ...
+    def forward(
+        self,
+        query: Float[Tensor, "B T D"],
+        key: Float[Tensor, "B S D"] | None = None,
+        value: Float[Tensor, "B S D"] | None = None,
+        mask: Bool[Tensor, "*#B #T S"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+        checked: bool = False,
+    ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"]]:
+        """Attend from each query to the keys it may see.
+
+        Parameters
+        ----------
+        query
+            One vector for each position that asks.
+        key
+            One for each position that is asked; the queries themselves (self-attention) if not given.
+        value
+            One for each key; the keys themselves if not given.
+        mask
+            True where attention is allowed, the same for all heads: ``(B, 1, S)`` for padding, ``(T, S)`` or
+            ``(B, T, S)`` in general.
+        causal
+            Whether position t may see positions up to t only; needs as many keys as queries.
+        return_weights
+            Whether to return the weights of each head too (before dropout).
+        checked
+            Whether the caller has looked already that the mask leaves each query a key. A stack of layers looks once:
+            on a GPU each look waits for all work before it.
+
+        Returns
+        -------
+        Tensor or tuple of Tensor
+            The output, or the output and the weights.
+
+        Raises
+        ------
+        ValueError
+            If the mask leaves a query no key, or `causal` meets more or fewer keys than queries.
+        """
+        query_heads, key_heads, value_heads = self._project(query, key, value)
+        if mask is not None:
+            if not checked:
+                check_mask(mask)
+            mask = mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S): the same for all heads
+        length, key_length = query_heads.shape[-2], key_heads.shape[-2]
+        if causal and length != key_length:
+            raise ValueError(
+                f"causal=True compares positions one by one, but there are {length} queries and {key_length} keys; "
+                "pass a mask of shape (T, S) that says which key comes after which query"
+            )
+        output, weights = self._attend(query_heads, key_heads, value_heads, mask, causal, return_weights)
+        output = self.out_proj(merge_heads(output))
+        return output if weights is None else (output, weights)
+
+    def project(self, memory: Float[Tensor, "B S D"]) -> KeyValue:
+        """Compute the keys and values of all positions once, to attend to them at every step of decoding."""
+        weight, bias = self._rows(slice(self.dim, None))
+        key, value = F.linear(memory, weight, bias).chunk(2, dim=-1)
+        return KeyValue(split_heads(key, self.num_heads), split_heads(value, self.num_heads))
+
+    def attend_cached(
+        self, query: Float[Tensor, "B T D"], cache: KeyValue, mask: Bool[Tensor, "*#B #T S"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Attend to keys and values that `project` made; the mask is not checked again."""
+        heads = split_heads(F.linear(query, *self._rows(slice(self.dim))), self.num_heads)
+        mask = None if mask is None else mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S)
+        output, _ = self._attend(heads, cache.key, cache.value, mask, causal=False, return_weights=False)
+        return self.out_proj(merge_heads(output))
+
+    def extend(self, query: Float[Tensor, "B 1 D"], cache: KeyValue | None) -> tuple[Float[Tensor, "B 1 D"], KeyValue]:
+        """Let one new position attend to all before it and to itself; return the cache with it appended."""
+        heads, key, value = self._project(query)
+        new = KeyValue(key, value)
+        cache = new if cache is None else cache.append(new)
+        output, _ = self._attend(heads, cache.key, cache.value, None, causal=False, return_weights=False)
+        return self.out_proj(merge_heads(output)), cache
+
+    def _project(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None) -> list[Tensor]:
+        """Queries, keys and values of each head, ``(B, H, length, N)``."""
+        if key is None and value is None:
+            projected = self.in_proj(query).chunk(3, dim=-1)
+        else:
+            key = query if key is None else key
+            inputs = (query, key, key if value is None else value)
+            starts = (0, self.dim, 2 * self.dim)
+            projected = tuple(
+                F.linear(hidden, *self._rows(slice(start, start + self.dim)))
+                for hidden, start in zip(inputs, starts, strict=True)
+            )
+        return [split_heads(hidden, self.num_heads) for hidden in projected]
+
+    def _rows(self, rows: slice) -> tuple[Tensor, Tensor | None]:
+        """Part of the packed projection: queries are its first D rows, keys the next, values the last."""
+        return self.in_proj.weight[rows], None if self.in_proj.bias is None else self.in_proj.bias[rows]
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, return_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        dropout = self.dropout if self.training else 0.0
+        if causal and (mask is not None or return_weights):  # the kernel takes one or the other, not both
+            order = causal_mask(query.shape[-2], query.device)
+            mask, causal = order if mask is None else mask & order, False
+        if not return_weights:
+            return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal), None
+        scores = query @ key.mT / math.sqrt(query.shape[-1])  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(dim=-1)
+        return F.dropout(weights, dropout) @ value, weights
+
+
+def _check_divides(dim: int, num_heads: int) -> None:
+    if num_heads < 1 or dim % num_heads:
+        divisors = [str(n) for n in range(1, dim + 1) if dim % n == 0]
+        raise ValueError(
+            f"the features, {dim}, do not divide into num_heads={num_heads}; choose one of {', '.join(divisors)}"
+        )

@@ -20,7 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.attention import AdditiveScore, BilinearScore, DotScore, attend, padding_mask
+from course_lib.attention import attend
+from course_lib.masking import padding_mask
+from course_lib.scores import AdditiveScore, BilinearScore, DotScore
 
 __all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq", "Seq2SeqConfig"]
 

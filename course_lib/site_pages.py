@@ -17,7 +17,16 @@ import course_lib
 __all__ = ["public_modules", "write_api_pages", "write_generated_pages"]
 
 #: The chapters' modules in the order of the course; all others follow in alphabetical order.
-COURSE_ORDER = ("attention", "seq2seq", "decoding")
+COURSE_ORDER = (
+    "masking",
+    "scores",
+    "attention",
+    "seq2seq",
+    "decoding",
+    "transformer_layers",
+    "transformer_heads",
+    "transformer",
+)
 
 
 def write_generated_pages(root: Path) -> None:

@@ -11,10 +11,14 @@ LIBRARY = ROOT / "course_lib"
 
 # design: one module a concept, in the order of the chapters
 CONCEPTS = (
+    "masking",
+    "scores",
     "attention",
     "seq2seq",
     "decoding_state",
     "decoding",
+    "transformer_layers",
+    "transformer_heads",
     "transformer",
     "wordpiece",
     "bert",
@@ -30,6 +34,7 @@ SERVICES = {
     "checkpoint",
     "data",
     "doctor",
+    "explorer",
     "figure_style",
     "findings",
     "metrics",

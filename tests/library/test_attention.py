@@ -9,18 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_lib.attention import (
-    AdditiveScore,
-    BilinearScore,
-    DotScore,
-    attend,
-    causal_mask,
-    masked_softmax,
-    merge_heads,
-    padding_mask,
-    scaled_dot_product_attention,
-    split_heads,
-)
+from course_lib.attention import attend, merge_heads, scaled_dot_product_attention, split_heads
+from course_lib.masking import causal_mask, masked_softmax, padding_mask
+from course_lib.scores import AdditiveScore, BilinearScore, DotScore
 
 # All different, so that a transposed or confused dimension cannot go unseen.
 B, H, T, S, D, E = 2, 3, 5, 7, 4, 6

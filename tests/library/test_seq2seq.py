@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.attention import DotScore
+from course_lib.scores import DotScore
 from course_lib.seq2seq import DecoderState, Encoder, Seq2Seq, Seq2SeqConfig
 
 ATTENTIONS = [None, "dot", "bilinear", "additive"]
