@@ -343,7 +343,6 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         return_weights: Literal[False] = False,
-        checked: bool = False,
     ) -> Tensor: ...
     @overload
     def forward(
@@ -355,7 +354,6 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         *,
         return_weights: Literal[True],
-        checked: bool = False,
     ) -> tuple[Tensor, Tensor]: ...
     def forward(
         self,
@@ -365,7 +363,6 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "*#B #T S"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
-        checked: bool = False,
     ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"]]:
         """Attend from each query to the keys it may see.
 
@@ -384,9 +381,6 @@ class MultiHeadAttention(nn.Module):
             Whether position t may see positions up to t only; needs as many keys as queries.
         return_weights
             Whether to return the weights of each head too (before dropout).
-        checked
-            Whether the caller has looked already that the mask leaves each query a key. A stack of layers looks once:
-            on a GPU each look waits for all work before it.
 
         Returns
         -------
@@ -398,11 +392,25 @@ class MultiHeadAttention(nn.Module):
         ValueError
             If the mask leaves a query no key, or `causal` meets more or fewer keys than queries.
         """
-        query_heads, key_heads, value_heads = self._project(query, key, value)
         if mask is not None:
-            if not checked:
-                check_mask(mask)
-            mask = mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S): the same for all heads
+            check_mask(mask)
+        output, weights = self.run(query, key, value, mask, causal, return_weights)
+        return output if weights is None else (output, weights)
+
+    def run(
+        self,
+        query: Float[Tensor, "B T D"],
+        key: Float[Tensor, "B S D"] | None = None,
+        value: Float[Tensor, "B S D"] | None = None,
+        mask: Bool[Tensor, "*#B #T S"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
+        """Do what `forward` does, without checking that the mask leaves each query a key; None stands for no weights.
+
+        A stack of layers checks its mask once and calls this, since on a GPU each check waits for all work before it.
+        """
+        query_heads, key_heads, value_heads = self._project(query, key, value)
         length, key_length = query_heads.shape[-2], key_heads.shape[-2]
         if causal and length != key_length:
             raise ValueError(
@@ -410,8 +418,7 @@ class MultiHeadAttention(nn.Module):
                 "pass a mask of shape (T, S) that says which key comes after which query"
             )
         output, weights = self._attend(query_heads, key_heads, value_heads, mask, causal, return_weights)
-        output = self.out_proj(merge_heads(output))
-        return output if weights is None else (output, weights)
+        return self.out_proj(merge_heads(output)), weights
 
     def project(self, memory: Float[Tensor, "B S D"]) -> KeyValue:
         """Compute the keys and values of all positions once, to attend to them at every step of decoding."""
@@ -424,7 +431,6 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Attend to keys and values that `project` made; the mask is not checked again."""
         heads = split_heads(F.linear(query, *self._rows(slice(self.dim))), self.num_heads)
-        mask = None if mask is None else mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S)
         output, _ = self._attend(heads, cache.key, cache.value, mask, causal=False, return_weights=False)
         return self.out_proj(merge_heads(output))
 
@@ -461,6 +467,8 @@ class MultiHeadAttention(nn.Module):
         if causal and (mask is not None or return_weights):  # the kernel takes one or the other, not both
             order = causal_mask(query.shape[-2], query.device)
             mask, causal = order if mask is None else mask & order, False
+        if mask is not None:
+            mask = mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S): the same for all heads
         if not return_weights:
             return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal), None
         scores = query @ key.mT / math.sqrt(query.shape[-1])  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)

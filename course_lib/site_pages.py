@@ -23,6 +23,7 @@ COURSE_ORDER = (
     "attention",
     "seq2seq",
     "decoding",
+    "positions",
     "transformer_layers",
     "transformer_heads",
     "transformer",

@@ -17,6 +17,7 @@ CONCEPTS = (
     "seq2seq",
     "decoding_state",
     "decoding",
+    "positions",
     "transformer_layers",
     "transformer_heads",
     "transformer",

@@ -1,0 +1,398 @@
+"""The Transformer's layers: layer norm, feed-forward, and the blocks of encoder and decoder.
+
+Dimension letters, everywhere in this module::
+
+    B  sentences in a batch     S  source words (memory)     T  positions of the sequence at hand
+    D  features of a hidden state     H  heads
+
+Masks are boolean, and True means "may attend" (:mod:`course_lib.masking`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from course_lib.attention import KeyValue, MultiHeadAttention
+from course_lib.masking import check_mask
+
+__all__ = [
+    "BlockCache",
+    "DecoderBlock",
+    "EncoderBlock",
+    "FeedForward",
+    "layer_norm",
+]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+NORMS = ("post", "pre", "none")
+
+
+def layer_norm(
+    hidden: Float[Tensor, "*shape D"], gain: Float[Tensor, "D"], offset: Float[Tensor, "D"], eps: float = 1e-5
+) -> Float[Tensor, "*shape D"]:
+    r"""Normalise the features of each token to mean 0 and variance 1, then scale and shift (Ba et al. 2016).
+
+    .. math:: \gamma \odot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta
+
+    Parameters
+    ----------
+    hidden
+        Any number of leading dimensions: each vector of D features is normalised on its own.
+    gain, offset
+        The learned γ and β.
+    eps
+        Keeps a constant vector from being divided by zero.
+
+    Returns
+    -------
+    Tensor
+        As `hidden`.
+
+    Notes
+    -----
+    Written out for reading; the blocks use ``torch.nn.LayerNorm``, which computes the same.
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer_norm(torch.tensor([[1.0, 3.0]]), gain=torch.tensor([1.0, 2.0]), offset=torch.tensor([0.0, 0.5]))
+    tensor([[-1.0000,  2.5000]])
+    """
+    mean = hidden.mean(dim=-1, keepdim=True)
+    variance = (hidden - mean).square().mean(dim=-1, keepdim=True)  # divided by D, not by D - 1
+    return gain * (hidden - mean) / (variance + eps).sqrt() + offset
+
+
+class FeedForward(nn.Module):
+    """Transform each position on its own, with the same weights at all (Vaswani et al. 2017, equation 2).
+
+    Parameters
+    ----------
+    dim
+        Features D of input and output.
+    hidden_dim
+        Features between; the paper uses 4 · D.
+    dropout
+        Share of the features between that is set to zero in training.
+    activation
+        "relu" as published, or "gelu" (Hendrycks and Gimpel 2016) as in BERT.
+
+    Raises
+    ------
+    ValueError
+        If the activation is not known.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> FeedForward(dim=4, hidden_dim=16)(torch.zeros(2, 5, 4)).shape
+    torch.Size([2, 5, 4])
+    """
+
+    def __init__(self, dim: int, hidden_dim: int, dropout: float = 0.0, activation: str = "relu"):
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        self.expand = nn.Linear(dim, hidden_dim)
+        self.contract = nn.Linear(hidden_dim, dim)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.expand, self.contract):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
+        """Return the transformed features."""
+        return self.contract(self.dropout(self.activation(self.expand(hidden))))
+
+
+class _Sublayer(nn.Module):
+    """What surrounds attention and feed-forward: where the norm stands, and whether the input is added back."""
+
+    def __init__(self, dim: int, dropout: float, norm: str, residual: bool):
+        super().__init__()
+        if norm not in NORMS:
+            raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
+        self.place, self.residual = norm, residual
+        self.norm = nn.LayerNorm(dim) if norm != "none" else nn.Identity()
+        self.dropout = nn.Dropout(dropout)
+
+    def before(self, hidden: Tensor) -> Tensor:
+        return self.norm(hidden) if self.place == "pre" else hidden
+
+    def after(self, hidden: Tensor, output: Tensor) -> Tensor:
+        output = self.dropout(output)
+        if self.residual:
+            output = hidden + output
+        return self.norm(output) if self.place == "post" else output
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and feed-forward, each with a residual connection and layer norm (Vaswani et al. 2017, figure 1).
+
+    Parameters
+    ----------
+    dim, num_heads
+        As in `MultiHeadAttention`.
+    hidden_dim, activation
+        As in `FeedForward`.
+    dropout
+        On attention weights, between the feed-forward's layers, and on both before they are added back.
+    norm
+        Where layer norm stands: "post", after the sum, as published; "pre", before each sub-layer (Xiong et al. 2020);
+        or "none".
+    residual
+        Whether each sub-layer's input is added to its output. False is for an ablation only.
+
+    Raises
+    ------
+    ValueError
+        If `num_heads` does not divide `dim`, or `norm` or `activation` is not known.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> block = EncoderBlock(dim=12, num_heads=3, hidden_dim=20)
+    >>> block(torch.randn(2, 5, 12)).shape
+    torch.Size([2, 5, 12])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        hidden_dim: int,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str = "post",
+        residual: bool = True,
+    ):
+        super().__init__()
+        self.attention = MultiHeadAttention(dim, num_heads, dropout)
+        self.feed_forward = FeedForward(dim, hidden_dim, dropout, activation)
+        self.around_attention = _Sublayer(dim, dropout, norm, residual)
+        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual)
+
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        return_weights: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        *,
+        return_weights: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"]]:
+        """Return the new hidden states, with the attention weights if asked; the options are `MultiHeadAttention`'s."""
+        if mask is not None:
+            check_mask(mask)
+        hidden, weights = self.run(hidden, mask, causal, return_weights)
+        return hidden if weights is None else (hidden, weights)
+
+    def run(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+        """Do what `forward` does, without checking the mask; None stands for no weights."""
+        normed = self.around_attention.before(hidden)
+        attended, weights = self.attention.run(normed, mask=mask, causal=causal, return_weights=return_weights)
+        hidden = self.around_attention.after(hidden, attended)
+        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
+        return self.around_feed_forward.after(hidden, transformed), weights
+
+
+@dataclass
+class BlockCache:
+    """What a `DecoderBlock` keeps between steps: keys and values of the words written, and of the source.
+
+    Parameters
+    ----------
+    written
+        Of its self-attention, one position longer after each step; None before the first.
+    memory
+        Of its cross-attention, computed once.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> block = DecoderBlock(dim=12, num_heads=3, hidden_dim=20)
+    >>> block.start(torch.zeros(2, 7, 12)).memory.key.shape
+    torch.Size([2, 3, 7, 4])
+    """
+
+    written: KeyValue | None
+    memory: KeyValue
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention, cross-attention to the encoder's output, feed-forward (Vaswani et al. 2017, figure 1).
+
+    Parameters
+    ----------
+    dim, num_heads, hidden_dim, dropout, activation, norm, residual
+        As in `EncoderBlock`.
+
+    Raises
+    ------
+    ValueError
+        As in `EncoderBlock`.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> block = DecoderBlock(dim=12, num_heads=3, hidden_dim=20)
+    >>> block(torch.randn(2, 5, 12), memory=torch.randn(2, 7, 12)).shape
+    torch.Size([2, 5, 12])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        hidden_dim: int,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str = "post",
+        residual: bool = True,
+    ):
+        super().__init__()
+        self.attention = MultiHeadAttention(dim, num_heads, dropout)
+        self.cross_attention = MultiHeadAttention(dim, num_heads, dropout)
+        self.feed_forward = FeedForward(dim, hidden_dim, dropout, activation)
+        self.around_attention = _Sublayer(dim, dropout, norm, residual)
+        self.around_cross_attention = _Sublayer(dim, dropout, norm, residual)
+        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual)
+
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        mask: Tensor | None = None,
+        return_weights: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        return_weights: Literal[True],
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        return_weights: bool = False,
+    ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]]:
+        """Run all positions of a known target at once; position t sees target positions up to t only.
+
+        Parameters
+        ----------
+        hidden
+            The target so far.
+        memory
+            Output of the top layer of the encoder; keys and values come from it.
+        memory_mask
+            True at source words, False at padding.
+        mask
+            True where self-attention is allowed, beside its being causal. Padding on the right needs none: no word
+            before it can see it.
+        return_weights
+            Whether to return the weights of self-attention and of cross-attention too.
+
+        Returns
+        -------
+        Tensor or tuple of Tensor
+            The new hidden states, or these and both kinds of weights.
+
+        Raises
+        ------
+        ValueError
+            If a mask leaves a position nothing to attend to.
+        """
+        for given in (memory_mask, mask):
+            if given is not None:
+                check_mask(given)
+        hidden, weights, cross_weights = self.run(hidden, memory, memory_mask, mask, return_weights)
+        return hidden if weights is None or cross_weights is None else (hidden, weights, cross_weights)
+
+    def run(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
+        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None, Float[Tensor, "B H T S"] | None]:
+        """Do what `forward` does, without checking the masks; None stands for no weights."""
+        normed = self.around_attention.before(hidden)
+        attended, weights = self.attention.run(normed, mask=mask, causal=True, return_weights=return_weights)
+        hidden = self.around_attention.after(hidden, attended)
+        normed = self.around_cross_attention.before(hidden)
+        attended, cross_weights = self.cross_attention.run(
+            normed, memory, mask=memory_mask, return_weights=return_weights
+        )
+        hidden = self.around_cross_attention.after(hidden, attended)
+        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
+        return self.around_feed_forward.after(hidden, transformed), weights, cross_weights
+
+    def start(self, memory: Float[Tensor, "B S D"]) -> BlockCache:
+        """Compute the keys and values of the source once, before the first word is written."""
+        return BlockCache(None, self.cross_attention.project(memory))
+
+    def step(
+        self, hidden: Float[Tensor, "B 1 D"], cache: BlockCache, memory_mask: Bool[Tensor, "B 1 S"] | None = None
+    ) -> tuple[Float[Tensor, "B 1 D"], BlockCache]:
+        """Run one new position; what `forward` gives for it, without computing the others again."""
+        attended, written = self.attention.extend(self.around_attention.before(hidden), cache.written)
+        hidden = self.around_attention.after(hidden, attended)
+        normed = self.around_cross_attention.before(hidden)
+        attended = self.cross_attention.attend_cached(normed, cache.memory, memory_mask)
+        hidden = self.around_cross_attention.after(hidden, attended)
+        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
+        return self.around_feed_forward.after(hidden, transformed), BlockCache(written, cache.memory)
