@@ -8,12 +8,17 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import TypeAlias
 
 import torch
 
 from course_lib.experiments.seq2seq import Corpus, Recipe, Trained, train_and_score
 
 _corpus: Corpus
+
+
+Job: TypeAlias = tuple[Recipe, str | None, int]
+"""What one run is: a recipe, an attention as in `course_lib.experiments.seq2seq.build`, and a seed."""
 
 
 def train_all(
@@ -26,7 +31,7 @@ def train_all(
     recipe, corpus
         What is trained on what.
     attentions
-        As in `course_lib.seq2seq.Seq2SeqConfig`; None is the model without.
+        As in `course_lib.experiments.seq2seq.build`.
     seeds
         One run of each kind for each.
     processes
@@ -42,16 +47,39 @@ def train_all(
     ValueError
         If `processes` is below 1.
     """
+    return train_jobs([(recipe, attention, seed) for attention in attentions for seed in seeds], corpus, processes)
+
+
+def train_jobs(jobs: Sequence[Job], corpus: Corpus, processes: int = 2) -> list[Trained]:
+    """Train and score one model for each job: runs that differ in more than the kind of attention.
+
+    Parameters
+    ----------
+    jobs
+        The recipes may differ in everything but the data and its preparation.
+    corpus
+        What all are trained on.
+    processes
+        How many run at once; 1 runs them here, one after the other.
+
+    Returns
+    -------
+    list of Trained
+        In the order of the jobs.
+
+    Raises
+    ------
+    ValueError
+        If `processes` is below 1.
+    """
     if processes < 1:
         raise ValueError(f"processes is {processes}; choose at least 1")
-    runs = [(attention, seed) for attention in attentions for seed in seeds]
     if processes == 1:
-        return [train_and_score(recipe, corpus, attention, seed) for attention, seed in runs]
+        return [train_and_score(recipe, corpus, attention, seed) for recipe, attention, seed in jobs]
     threads = max(1, (os.cpu_count() or 1) // processes)
     # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
     with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (corpus, threads)) as pool:
-        futures = [pool.submit(_run, recipe, attention, seed) for attention, seed in runs]
-        return [future.result() for future in futures]
+        return [future.result() for future in [pool.submit(_run, *job) for job in jobs]]
 
 
 def _begin(corpus: Corpus, threads: int) -> None:

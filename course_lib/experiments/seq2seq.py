@@ -1,12 +1,14 @@
-"""Chapter 1's experiment: the same encoder-decoder with attention and without, on generated or on real sentence pairs.
+"""Translation experiments: train one model on sentence pairs, translate the test split, score it.
 
-`run` trains one model for each seed and each kind of attention and scores it; `RECIPES` holds the sizes for each data
-set. The chapter calls these functions live; ``course experiment seq2seq`` calls them and records what they return.
+Chapter 1 compares encoder-decoders of recurrent units with attention and without; `RECIPES` holds its sizes for each
+data set. Chapter 3 puts a Transformer beside them (:mod:`course_lib.experiments.transformer`). All are trained, decoded
+and scored by the functions below. The chapters call them live; ``course experiment`` records what they return.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +21,11 @@ from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pai
 from course_lib.metrics import bleu, exact_match
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
+from course_lib.transformer import Transformer, TransformerConfig
+from course_lib.transformer_heads import label_smoothing_loss
+
+Translator: TypeAlias = Seq2Seq | Transformer
+"""Both score a known target (`forward`) and write an unknown one word by word (`start`, `step`)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,11 @@ class Recipe:
     vocab_size
         Upper limit on each side's vocabulary.
     embedding_dim, hidden_dim, dropout
-        As in `Seq2SeqConfig`.
+        Of a recurrent model, as in `Seq2SeqConfig`.
+    transformer
+        Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
+    label_smoothing
+        The share of `label_smoothing_loss`, in training only.
     batch_size
         Sentence pairs in a batch.
     training
@@ -62,6 +73,8 @@ class Recipe:
     max_length: int = 80
     length_bins: tuple[int, ...] = (10, 20, 30, 40, 50, 60)
     test_size: int | None = None
+    transformer: dict[str, Any] = field(default_factory=dict)
+    label_smoothing: float = 0.0
 
 
 @dataclass
@@ -105,10 +118,28 @@ def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
     return Corpus(text, pairs, tokenizers)
 
 
-def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Seq2Seq:
-    """Make an untrained model; with the same seed, "dot" and None start from the very same weights."""
+def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Translator:
+    """Make an untrained model; with the same seed, "dot" and None start from the very same weights.
+
+    Parameters
+    ----------
+    recipe, corpus
+        For the sizes.
+    attention
+        "dot", "bilinear" or "additive": a recurrent model with this score. None: one without attention. "transformer":
+        a Transformer.
+    seed
+        Decides the weights.
+
+    Returns
+    -------
+    Seq2Seq or Transformer
+        On the course's device.
+    """
     set_seed(seed)
     source_vocab, target_vocab = (tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers)
+    if attention == "transformer":
+        return Transformer(TransformerConfig(source_vocab, target_vocab, **recipe.transformer)).to(device())
     config = Seq2SeqConfig(
         source_vocab, target_vocab, recipe.embedding_dim, recipe.hidden_dim, attention, recipe.dropout
     )
@@ -121,6 +152,16 @@ def loss_sum(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor
     labels = batch["labels"]
     loss = F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=PAD, reduction="sum")
     return loss, (labels != PAD).sum()
+
+
+def smoothed_loss_sum(smoothing: float) -> Callable[[nn.Module, dict[str, Tensor]], tuple[Tensor, Tensor]]:
+    """Return what training minimises: `loss_sum`, with smoothed labels if `smoothing` is above 0."""
+
+    def loss(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
+        return label_smoothing_loss(logits.flatten(0, 1), batch["labels"].flatten(), smoothing, PAD)
+
+    return loss if smoothing else loss_sum
 
 
 def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module], dict[str, float]]:
@@ -138,7 +179,7 @@ def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module]
 
 def fit(
     recipe: Recipe, corpus: Corpus, attention: str | None, seed: int, checkpoint: Path | None = None
-) -> tuple[Seq2Seq, History]:
+) -> tuple[Translator, History]:
     """Train one model by teacher forcing.
 
     Parameters
@@ -146,7 +187,7 @@ def fit(
     recipe, corpus
         What is trained on what.
     attention
-        As in `Seq2SeqConfig`.
+        As in `build`.
     seed
         Decides the first weights, the order of batches and dropout.
     checkpoint
@@ -154,7 +195,7 @@ def fit(
 
     Returns
     -------
-    tuple of Seq2Seq and History
+    tuple of model and History
         The model, and its losses.
     """
     model = build(recipe, corpus, attention, seed)
@@ -172,7 +213,7 @@ def fit(
     evaluate = perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
     every = recipe.training.evaluate_every if checkpoint else None
     config = replace(recipe.training, seed=seed, checkpoint=checkpoint, checkpoint_every=every)
-    history = train(model, epoch_batches, loss_sum, config, evaluate)
+    history = train(model, epoch_batches, smoothed_loss_sum(recipe.label_smoothing), config, evaluate)
     return model, history
 
 
@@ -186,7 +227,7 @@ def sorted_chunks(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int],
 
 @torch.no_grad()
 def translate(
-    model: Seq2Seq, pairs: Sequence[Pair], beam_size: int = 1, length_penalty: float = 0.6, max_length: int = 80
+    model: Translator, pairs: Sequence[Pair], beam_size: int = 1, length_penalty: float = 0.6, max_length: int = 80
 ) -> list[Hypothesis]:
     """Translate the source side of each pair: greedily if `beam_size` is 1, else with beam search.
 
@@ -263,7 +304,7 @@ class Trained:
 
     attention: str | None
     seed: int
-    model: Seq2Seq
+    model: Translator
     history: History
     texts: list[str]
     scores: dict[str, float]
