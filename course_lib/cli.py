@@ -140,11 +140,17 @@ def check(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="The experiment: seq2seq.")],
-    data: Annotated[str, typer.Option(help="The data set: translation or multi30k.")] = "translation",
+    name: Annotated[str, typer.Argument(help="The experiment: seq2seq or transformer.")],
+    data: Annotated[
+        str, typer.Option(help="translation or multi30k; for transformer also short or parts.")
+    ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
     attention: Annotated[
         list[str] | None, typer.Option(help="dot, bilinear, additive or none; repeat for more.")
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(help="For transformer: a variant by name; repeat for more, or leave out for all."),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,
@@ -156,7 +162,7 @@ def experiment(
     from course_lib.experiments.command import ExperimentError, record_experiment
 
     try:
-        path = record_experiment(name, data, source, attention or ["dot", "none"], seed or [0, 1, 2], steps)
+        path = record_experiment(name, data, source, attention or variant or [], seed or [0, 1, 2], steps)
     except ExperimentError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error

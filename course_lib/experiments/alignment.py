@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from course_lib.experiments.seq2seq import Corpus, sorted_chunks
+from course_lib.experiments.scoring import sorted_chunks
+from course_lib.experiments.seq2seq import Corpus
 from course_lib.experiments.text import Pair, collate
 from course_lib.metrics import alignment_error_rate, alignment_from_weights
 from course_lib.seq2seq import Seq2Seq

@@ -7,8 +7,9 @@ and scored by the functions below. The chapters call them live; ``course experim
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,16 +17,14 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from course_lib import data
-from course_lib.decoding import Hypothesis, beam_search, greedy
-from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
-from course_lib.metrics import bleu, exact_match
+from course_lib.decoding import Hypothesis
+from course_lib.experiments.positions import replace_positions
+from course_lib.experiments.scoring import Translator, quality, quality_by_length, sorted_chunks, translate
+from course_lib.experiments.text import PAD, Pair, collate, encode_pairs, train_tokenizer
 from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
 from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
 from course_lib.transformer import Transformer, TransformerConfig
 from course_lib.transformer_heads import label_smoothing_loss
-
-Translator: TypeAlias = Seq2Seq | Transformer
-"""Both score a known target (`forward`) and write an unknown one word by word (`start`, `step`)."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,12 @@ class Recipe:
         Of a recurrent model, as in `Seq2SeqConfig`.
     transformer
         Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
+    position_table
+        What a Transformer adds at position k instead of sines and cosines, as an ablation: "index" adds k to every
+        feature, "share" adds k / `max_length`.
+    max_source
+        Train and validate on sentences of at most this many source words; None takes all. The test split keeps its
+        longer sentences.
     label_smoothing
         The share of `label_smoothing_loss`, in training only.
     batch_size
@@ -74,7 +79,14 @@ class Recipe:
     length_bins: tuple[int, ...] = (10, 20, 30, 40, 50, 60)
     test_size: int | None = None
     transformer: dict[str, Any] = field(default_factory=dict)
+    position_table: str | None = None
+    max_source: int | None = None
     label_smoothing: float = 0.0
+
+    def shortened(self, steps: int) -> "Recipe":
+        """Return the same recipe for another number of training steps."""
+        warmup = min(self.training.warmup_steps, steps)
+        return replace(self, training=replace(self.training, steps=steps, warmup_steps=warmup))
 
 
 @dataclass
@@ -110,6 +122,10 @@ def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
     text = {split: {name: list(column) for name, column in columns.items()} for split, columns in text.items()}
     if recipe.test_size is not None:
         text["test"] = {name: column[: recipe.test_size] for name, column in text["test"].items()}
+    if recipe.max_source is not None:
+        for split in ("train", "validation"):
+            short = [len(sentence.split()) <= recipe.max_source for sentence in text[split]["en"]]
+            text[split] = {name: list(compress(column, short)) for name, column in text[split].items()}
     tokenizers = (
         train_tokenizer(text["train"]["en"], recipe.tokenizer, recipe.vocab_size),
         train_tokenizer(text["train"]["fr"], recipe.tokenizer, recipe.vocab_size),
@@ -139,7 +155,10 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
     set_seed(seed)
     source_vocab, target_vocab = (tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers)
     if attention == "transformer":
-        return Transformer(TransformerConfig(source_vocab, target_vocab, **recipe.transformer)).to(device())
+        model = Transformer(TransformerConfig(source_vocab, target_vocab, **recipe.transformer))
+        if recipe.position_table is not None:
+            replace_positions(model, recipe.position_table)
+        return model.to(device())
     config = Seq2SeqConfig(
         source_vocab, target_vocab, recipe.embedding_dim, recipe.hidden_dim, attention, recipe.dropout
     )
@@ -217,87 +236,6 @@ def fit(
     return model, history
 
 
-def sorted_chunks(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int], list[Pair]]]:
-    """Yield the pairs with their places, sorted by length so that little is padding."""
-    order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].source))
-    for start in range(0, len(order), size):
-        places = order[start : start + size]
-        yield places, [pairs[place] for place in places]
-
-
-@torch.no_grad()
-def translate(
-    model: Translator, pairs: Sequence[Pair], beam_size: int = 1, length_penalty: float = 0.6, max_length: int = 80
-) -> list[Hypothesis]:
-    """Translate the source side of each pair: greedily if `beam_size` is 1, else with beam search.
-
-    Returns
-    -------
-    list of Hypothesis
-        The best translation of each pair, in the order given.
-    """
-    model.eval()
-    found: dict[int, Hypothesis] = {}
-    for places, chunk in sorted_chunks(pairs, 256 // beam_size + 1):
-        batch = collate(chunk)
-        state = model.start(batch["source_ids"].to(device()), batch["source_lengths"].to(device()))
-        if beam_size == 1:
-            best = greedy(model.step, state, len(chunk), BOS, EOS, max_length)
-        else:
-            beams = beam_search(model.step, state, len(chunk), BOS, EOS, max_length, beam_size, length_penalty)
-            best = [beam[0] for beam in beams]
-        found.update(zip(places, best, strict=True))
-    return [found[place] for place in range(len(pairs))]
-
-
-def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Score translations three ways.
-
-    Returns
-    -------
-    dict of str to float
-        ``bleu``: corpus BLEU of the raw text, 0 to 100. ``bleu_lowercase``: of lower-cased text with all punctuation
-        split off, which is close to how the shared tasks on Multi30k scored. ``exact_match``: the share that equal
-        their reference.
-    """
-    lower_texts, lower_references = ([text.lower() for text in side] for side in (texts, references))
-    return {
-        "bleu": bleu(texts, references),
-        "bleu_lowercase": bleu(lower_texts, lower_references, tokenize="intl"),
-        "exact_match": exact_match(texts, references),
-    }
-
-
-def quality_by_length(texts: Sequence[str], corpus: Corpus, edges: Sequence[int]) -> list[dict[str, int | float]]:
-    """Score the test translations apart for each group of source lengths.
-
-    Parameters
-    ----------
-    texts
-        Translations of the test split, in order.
-    corpus
-        Holds the references.
-    edges
-        Upper edge of each group, in source words; a group without a sentence is left out.
-
-    Returns
-    -------
-    list of dict
-        ``longest``, ``pairs`` and the scores of each group.
-    """
-    lengths = [len(sentence.split()) for sentence in corpus.text["test"]["en"]]
-    references = corpus.text["test"]["fr"]
-    rows: list[dict[str, int | float]] = []
-    lower = 0
-    for upper in edges:
-        places = [place for place, length in enumerate(lengths) if lower < length <= upper]
-        if places:
-            scores = quality([texts[place] for place in places], [references[place] for place in places])
-            rows.append({"longest": upper, "pairs": len(places), **scores})
-        lower = upper
-    return rows
-
-
 @dataclass
 class Trained:
     """One trained model with its scores on the test split."""
@@ -339,15 +277,15 @@ def train_and_score(
     model, history = fit(recipe, corpus, attention, seed, checkpoint)
     hypotheses = translate(model, corpus.pairs["test"], recipe.beam_size, recipe.length_penalty, recipe.max_length)
     texts = corpus.decode(hypotheses)
-    scores = quality(texts, corpus.text["test"]["fr"])
+    english, french = corpus.text["test"]["en"], corpus.text["test"]["fr"]
     return Trained(
         attention,
         seed,
         model,
         history,
         texts,
-        scores,
-        quality_by_length(texts, corpus, recipe.length_bins),
+        quality(texts, french),
+        quality_by_length(texts, french, english, recipe.length_bins),
         history.seconds[-1],
     )
 

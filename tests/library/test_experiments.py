@@ -10,7 +10,7 @@ import typer.testing
 from course_lib.cli import app
 from course_lib.data.translation import generate
 from course_lib.decoding import greedy
-from course_lib.experiments import alignment, gradients, records, seq2seq
+from course_lib.experiments import alignment, gradients, records, scoring, seq2seq
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.runs import train_all
 from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
@@ -100,7 +100,7 @@ class TestRuns:
         """`translate` sorts by length inside; each sentence alone must give the same words."""
         model, _ = seq2seq.fit(recipe, corpus, "dot", seed=0)
         pairs = corpus.pairs["test"]
-        together = [h.tokens for h in seq2seq.translate(model, pairs, max_length=20)]
+        together = [h.tokens for h in scoring.translate(model, pairs, max_length=20)]
         state_of = lambda pair: model.start(torch.tensor([pair.source]), torch.tensor([len(pair.source)]))  # noqa: E731
         with torch.no_grad():
             alone = [greedy(model.step, state_of(pair), 1, BOS, EOS, 20)[0].tokens for pair in pairs]
@@ -136,7 +136,8 @@ class TestRuns:
         assert scores["model"] < scores["diagonal"] < scores["shuffled"]
 
     def test_quality_by_length_puts_each_sentence_in_one_group(self, corpus):
-        rows = seq2seq.quality_by_length(corpus.text["test"]["fr"], corpus, edges=(6, 11, 16))
+        english, french = corpus.text["test"]["en"], corpus.text["test"]["fr"]
+        rows = scoring.quality_by_length(french, french, english, edges=(6, 11, 16))
         assert sum(row["pairs"] for row in rows) == len(corpus.text["test"]["fr"])
         assert [row["exact_match"] for row in rows] == [1.0, 1.0, 1.0]
         lengths = [len(sentence.split()) for sentence in corpus.text["test"]["en"]]
@@ -265,7 +266,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("bert", "translation", None, ["dot"], [0]), "there is no experiment 'bert'; there is: seq2seq"),
+            (("bert", "translation", None, ["dot"], [0]), "there is no experiment 'bert'; there is: seq2seq, transformer"),
             (("seq2seq", "sst2", None, ["dot"], [0]), "no recipe for 'sst2'; it has: translation, multi30k"),
             (("seq2seq", "translation", None, ["cosine"], [0]), "attention is 'cosine'"),
             (("seq2seq", "multi30k", "nowhere", ["dot"], [0]), "nowhere"),

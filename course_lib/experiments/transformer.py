@@ -1,0 +1,85 @@
+"""Chapter 3's experiments: the Transformer against the recurrent model with attention, and the Transformer in parts.
+
+`PLANS` holds what is compared. "translation" is all of the generated data; "short" is what the chapter trains live: it
+learns from sentences of at most 12 words and is tested on longer ones too; "parts" leaves out or exchanges one part of
+the Transformer at a time; "multi30k" is real captions, beside chapter 1's record of recurrent models.
+"""
+
+from dataclasses import replace
+
+from course_lib.experiments.plans import Plan, Variant
+from course_lib.experiments.seq2seq import RECIPES, Recipe
+from course_lib.training import TrainingConfig
+
+SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre"}
+
+FULL = Recipe(
+    "translation",
+    transformer=SMALL,
+    training=TrainingConfig(steps=4000, learning_rate=5e-3, warmup_steps=200, schedule="linear", evaluate_every=1000),
+)
+SHORT = replace(
+    FULL,
+    max_source=12,
+    length_bins=(6, 12, 18, 24),
+    training=TrainingConfig(steps=400, learning_rate=5e-3, warmup_steps=50, schedule="linear", progress=False),
+)
+PARTS = replace(SHORT, max_source=20, length_bins=(10, 20, 30, 40, 50, 60), training=replace(SHORT.training, steps=800))
+
+
+def recurrent(recipe: Recipe, embedding_dim: int, hidden_dim: int, learning_rate: float) -> Variant:
+    """The rival: chapter 1's model with the dot score, trained on the same batches for as many steps."""
+    training = replace(recipe.training, learning_rate=learning_rate)
+    return Variant(replace(recipe, embedding_dim=embedding_dim, hidden_dim=hidden_dim, training=training), "dot")
+
+
+def changed(recipe: Recipe, **settings: object) -> Variant:
+    """The Transformer with some settings exchanged."""
+    return Variant(replace(recipe, transformer={**recipe.transformer, **settings}))
+
+
+PLANS = {
+    "translation": Plan({"Transformer": Variant(FULL), "GRU with attention": recurrent(FULL, 64, 128, 1e-2)}),
+    "short": Plan({"Transformer": Variant(SHORT), "GRU with attention": recurrent(SHORT, 64, 128, 1e-2)}),
+    "parts": Plan(
+        {
+            "Transformer": Variant(PARTS),
+            "post-norm": changed(PARTS, norm="post"),
+            "no layer norm": changed(PARTS, norm="none"),
+            "no residuals": changed(PARTS, residual=False),
+            "learned positions": changed(PARTS, positions="learned"),
+            "no positions": changed(PARTS, positions="none"),
+            "plain index": Variant(replace(PARTS, position_table="index")),
+            "divided index": Variant(replace(PARTS, position_table="share")),
+            "one head": changed(PARTS, num_heads=1),
+        }
+    ),
+    "multi30k": Plan(
+        {
+            "Transformer": Variant(
+                replace(
+                    RECIPES["multi30k"],
+                    transformer={
+                        "dim": 256,
+                        "num_heads": 4,
+                        "num_layers": 2,
+                        "hidden_dim": 512,
+                        "norm": "pre",
+                        "dropout": 0.3,
+                    },
+                    label_smoothing=0.1,
+                    batch_size=96,
+                    training=TrainingConfig(
+                        steps=4000,
+                        learning_rate=1e-3,
+                        warmup_steps=800,
+                        schedule="inverse_sqrt",
+                        bf16=True,
+                        evaluate_every=400,
+                        patience=10,
+                    ),
+                )
+            )
+        }
+    ),
+}
