@@ -6,70 +6,29 @@ cannot use, a figure that the dark page swallows.
 
 import io
 import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from conftest import BOOK, ROOT
+from pages import address_of, quiet_page, serious_violations
 from PIL import Image
-
-from course_lib.site import server
 
 # One worker builds and opens the site, however many there are.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 #: WCAG 2.2, success criterion 1.4.3: text of large size needs 3 to 1; figures' ink is held to it.
 FIGURE_CONTRAST = 3.0
-# Without preload axe does not fetch style sheets by itself, which a page from disk may not.
-AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
 
 
 @pytest.fixture(scope="session", params=["file", "http"])
 def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
     """Where the site is: a folder on disk, or a server on the loopback interface."""
-    if request.param == "file":
-        yield site.as_uri()
-        return
-    with server(ROOT, port=0) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_address[1]}"
-        running.shutdown()
-        thread.join()
-
-
-@contextmanager
-def quiet_page(browser, **settings):
-    """A page that must stay silent: no error, no failed request, nothing asked of another machine."""
-    faults: list[str] = []
-    context = browser.new_context(**settings)
-
-    def only_local(route):
-        if LOCAL.match(route.request.url):
-            route.continue_()
-        else:
-            faults.append(f"asked another machine for {route.request.url}")
-            route.abort()
-
-    context.route("**/*", only_local)
-    page = context.new_page()
-    page.on("console", lambda message: message.type == "error" and faults.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-    if settings.get("java_script_enabled", True):  # without it, the browser gives up on every script
-        page.on("requestfailed", lambda request: faults.append(f"could not load {request.url}"))
-    page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} for {answer.url}"))
-    try:
-        yield page
-    finally:
-        context.close()
-    assert faults == []
+    with address_of(ROOT, request.param) as address:
+        yield address
 
 
 def pages_of(site: Path) -> list[str]:
@@ -105,14 +64,12 @@ def test_every_page_loads_in_silence_and_describes_its_images(browser, site, add
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(browser, site, theme):
-    axe, found = Axe(), []
+    found = []
     with quiet_page(browser, color_scheme=theme) as page:
         for name in pages_of(site):
             page.goto((site / name).as_uri())
             typeset(page)
-            for violation in axe.run(page, options=AXE_OPTIONS).response["violations"]:
-                if violation["impact"] in ("serious", "critical"):
-                    found += [f"{name}: {violation['help']}: {node['html'][:120]}" for node in violation["nodes"]]
+            found += [f"{name}: {violation}" for violation in serious_violations(page)]
     assert found == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BOOK, ROOT
+from pages import lay_out_book
 
 from course_lib import site_pages
 from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server
@@ -32,16 +33,8 @@ print("found", Path("../course_lib/word.txt").read_text())
 def small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A book of one page, with the real settings and extensions, whose cell shows a file of its library."""
     monkeypatch.setattr(site_pages, "write_generated_pages", lambda root: None)
-    book, library = tmp_path / "book", tmp_path / "course_lib"
-    book.mkdir()
-    library.mkdir()
-    for name in ("_ext", "_static", "references.bib"):
-        (book / name).symlink_to(BOOK / name)
-    (tmp_path / "constraints.txt").write_text("")
-    (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
-    (book / "_toc.yml").write_text("format: jb-book\nroot: index\n")
-    (book / "index.md").write_text(PAGE)
-    (library / "word.txt").write_text("amber")
+    lay_out_book(tmp_path, PAGE)
+    (tmp_path / "course_lib" / "word.txt").write_text("amber")
     return tmp_path
 
 

@@ -1,0 +1,80 @@
+"""What the tests of pages share: a browser page that must stay silent, what axe finds, a book of one page."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from conftest import BOOK, ROOT
+
+from course_lib.site import server
+
+LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
+# Without preload axe does not fetch style sheets by itself, which a page from disk may not.
+AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
+
+
+@contextmanager
+def quiet_page(browser, **settings) -> Iterator[object]:
+    """A page that must stay silent: no error, no failed request, nothing asked of another machine."""
+    faults: list[str] = []
+    context = browser.new_context(**settings)
+
+    def only_local(route):
+        if LOCAL.match(route.request.url):
+            route.continue_()
+        else:
+            faults.append(f"asked another machine for {route.request.url}")
+            route.abort()
+
+    context.route("**/*", only_local)
+    page = context.new_page()
+    page.on("console", lambda message: message.type == "error" and faults.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: faults.append(f"script: {error}"))
+    if settings.get("java_script_enabled", True):  # without it, the browser gives up on every script
+        page.on("requestfailed", lambda request: faults.append(f"could not load {request.url}"))
+    page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} for {answer.url}"))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert faults == []
+
+
+@contextmanager
+def address_of(root: Path, scheme: str) -> Iterator[str]:
+    """Where a built site is: its folder on disk ("file"), or a server on the loopback interface ("http")."""
+    if scheme == "file":
+        yield (root / "_build" / "html").as_uri()
+        return
+    with server(root, port=0) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}"
+        running.shutdown()
+        thread.join()
+
+
+def serious_violations(page) -> list[str]:
+    """Say what axe finds on a page, as it stands, that keeps a reader from using it."""
+    return [
+        f"{violation['help']}: {node['html'][:120]}"
+        for violation in Axe().run(page, options=AXE_OPTIONS).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]
+
+
+def lay_out_book(root: Path, page: str) -> None:
+    """Make a book of one page with the real settings and extensions, ready for `course_lib.site.build`."""
+    book = root / "book"
+    book.mkdir()
+    (root / "course_lib").mkdir()
+    for name in ("_ext", "_static", "references.bib"):
+        (book / name).symlink_to(BOOK / name)
+    (root / "constraints.txt").write_text("")
+    (root / "_config.yml").write_text((ROOT / "_config.yml").read_text())
+    (book / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    (book / "index.md").write_text(page)
