@@ -304,7 +304,7 @@ class MultiHeadAttention(nn.Module):
     Raises
     ------
     ValueError
-        If `num_heads` does not divide `dim`.
+        If `num_heads` does not divide `dim`, or `dropout` is no share.
 
     Notes
     -----
@@ -325,6 +325,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__()
         _check_divides(dim, num_heads)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is {dropout}; it is a share, at least 0 and below 1")
         self.dim, self.num_heads = dim, num_heads
         self.dropout = dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
@@ -360,7 +362,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "B T D"],
         key: Float[Tensor, "B S D"] | None = None,
         value: Float[Tensor, "B S D"] | None = None,
-        mask: Bool[Tensor, "*#B #T S"] | None = None,
+        mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"]]:
@@ -390,10 +392,11 @@ class MultiHeadAttention(nn.Module):
         Raises
         ------
         ValueError
-            If the mask leaves a query no key, or `causal` meets more or fewer keys than queries.
+            If the mask (joined with `causal`) leaves a query no key, a shape does not fit, or `causal` meets more or
+            fewer keys than queries.
         """
         if mask is not None:
-            check_mask(mask)
+            check_mask(mask, causal=causal)
         output, weights = self.run(query, key, value, mask, causal, return_weights)
         return output if weights is None else (output, weights)
 
@@ -402,7 +405,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "B T D"],
         key: Float[Tensor, "B S D"] | None = None,
         value: Float[Tensor, "B S D"] | None = None,
-        mask: Bool[Tensor, "*#B #T S"] | None = None,
+        mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
@@ -410,13 +413,8 @@ class MultiHeadAttention(nn.Module):
 
         A stack of layers checks its mask once and calls this, since on a GPU each check waits for all work before it.
         """
+        self._check_inputs(query, key, value, mask, causal)
         query_heads, key_heads, value_heads = self._project(query, key, value)
-        length, key_length = query_heads.shape[-2], key_heads.shape[-2]
-        if causal and length != key_length:
-            raise ValueError(
-                f"causal=True compares positions one by one, but there are {length} queries and {key_length} keys; "
-                "pass a mask of shape (T, S) that says which key comes after which query"
-            )
         output, weights = self._attend(query_heads, key_heads, value_heads, mask, causal, return_weights)
         return self.out_proj(merge_heads(output)), weights
 
@@ -427,7 +425,10 @@ class MultiHeadAttention(nn.Module):
         return KeyValue(split_heads(key, self.num_heads), split_heads(value, self.num_heads))
 
     def attend_cached(
-        self, query: Float[Tensor, "B T D"], cache: KeyValue, mask: Bool[Tensor, "*#B #T S"] | None = None
+        self,
+        query: Float[Tensor, "B T D"],
+        cache: KeyValue,
+        mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Attend to keys and values that `project` made; the mask is not checked again."""
         heads = split_heads(F.linear(query, *self._rows(slice(self.dim))), self.num_heads)
@@ -441,6 +442,24 @@ class MultiHeadAttention(nn.Module):
         cache = new if cache is None else cache.append(new)
         output, _ = self._attend(heads, cache.key, cache.value, None, causal=False, return_weights=False)
         return self.out_proj(merge_heads(output)), cache
+
+    def _check_inputs(
+        self, query: Tensor, key: Tensor | None, value: Tensor | None, mask: Tensor | None, causal: bool
+    ) -> None:
+        """Refuse what torch would refuse without naming the argument, or not at all; it looks at shapes only."""
+        for name, hidden in (("query", query), ("key", key), ("value", value)):
+            if hidden is not None and hidden.shape[-1] != self.dim:
+                raise ValueError(f"{name} has {hidden.shape[-1]} features, but this attention is made for {self.dim}")
+        length, key_length = query.shape[-2], (query if key is None else key).shape[-2]
+        if key_length == 0:
+            raise ValueError("there are 0 keys to attend to, so no weights can sum to 1; leave out empty sentences")
+        if mask is not None and mask.shape[-1] != key_length:
+            raise ValueError(f"the mask speaks of {mask.shape[-1]} keys, but there are {key_length}")
+        if causal and length != key_length:
+            raise ValueError(
+                f"causal=True compares positions one by one, but there are {length} queries and {key_length} keys; "
+                "pass a mask of shape (T, S) that says which key comes after which query"
+            )
 
     def _project(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None) -> list[Tensor]:
         """Queries, keys and values of each head, ``(B, H, length, N)``."""
@@ -468,7 +487,8 @@ class MultiHeadAttention(nn.Module):
             order = causal_mask(query.shape[-2], query.device)
             mask, causal = order if mask is None else mask & order, False
         if mask is not None:
-            mask = mask.unsqueeze(-3)  # (B, T, S) -> (B, 1, T, S): the same for all heads
+            mask = mask if mask.dim() == 3 else mask[None]  # (T, S) -> (1, T, S)
+            mask = mask[:, None]  # (B, T, S) -> (B, 1, T, S); with three dimensions the kernel would not be fused
         if not return_weights:
             return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal), None
         scores = query @ key.mT / math.sqrt(query.shape[-1])  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)

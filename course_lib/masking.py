@@ -95,7 +95,7 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[T
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1) -> None:
+def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False) -> None:
     """Refuse a mask under which a query may attend to nothing: its softmax would be 0/0.
 
     Parameters
@@ -104,6 +104,8 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1) -> None:
         True where attention is allowed.
     dim
         The dimension of the keys.
+    causal
+        Whether position t may, besides, attend to positions up to t only; the keys are the last dimension then.
 
     Raises
     ------
@@ -118,6 +120,8 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1) -> None:
     --------
     >>> check_mask(torch.tensor([[True, False]]))
     """
+    if causal:
+        mask = mask & causal_mask(mask.shape[-1], mask.device)
     if not bool(mask.any(dim=dim).all()):
         empty = int((~mask.any(dim=dim)).sum())
         raise ValueError(

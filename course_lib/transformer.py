@@ -11,7 +11,7 @@ with it. What this module does not do: no relative positions, no sharing of weig
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, cast, overload
+from typing import Any, Literal, overload
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -28,9 +28,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerState",
 ]
-
-
-Block = TypeVar("Block", EncoderBlock, DecoderBlock)
 
 
 @dataclass(frozen=True)
@@ -111,11 +108,11 @@ def _embedding(vocab_size: int, dim: int) -> nn.Embedding:
     return embedding
 
 
-def _stack(block: type[Block], config: TransformerConfig) -> Sequence[Block]:
+def _stack(block: type[nn.Module], config: TransformerConfig) -> Any:
+    """A ModuleList; to a type checker it holds modules of any kind, so those who keep it say which blocks these are."""
     names = ("dim", "num_heads", "hidden_dim", "dropout", "activation", "norm", "residual")
     settings = {name: getattr(config, name) for name in names}
-    # To the type checker a ModuleList holds modules of any kind; as a sequence of blocks it knows their methods.
-    return cast(Sequence[Block], nn.ModuleList(block(**settings) for _ in range(config.num_layers)))
+    return nn.ModuleList(block(**settings) for _ in range(config.num_layers))
 
 
 class TransformerEncoder(nn.Module):
@@ -146,7 +143,7 @@ class TransformerEncoder(nn.Module):
     def __init__(self, embedding: nn.Embedding, config: TransformerConfig):
         super().__init__()
         self.embed = WordAndPosition(embedding, config.positions, config.max_length, config.dropout)
-        self.blocks = _stack(EncoderBlock, config)
+        self.blocks: Sequence[EncoderBlock] = _stack(EncoderBlock, config)
         self.final_norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
 
     @overload
@@ -160,20 +157,20 @@ class TransformerEncoder(nn.Module):
     def forward(
         self,
         ids: Int[Tensor, "B S"],
-        mask: Bool[Tensor, "*#B #S S"] | None = None,
+        mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> Float[Tensor, "B S D"] | tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]:
         """Return the top layer's states, and each layer's weights if asked; the options are `MultiHeadAttention`'s."""
         if mask is not None:
-            check_mask(mask)
+            check_mask(mask, causal=causal)
         hidden, weights = self.run(ids, mask, causal, return_weights)
         return (hidden, weights) if return_weights else hidden
 
     def run(
         self,
         ids: Int[Tensor, "B S"],
-        mask: Bool[Tensor, "*#B #S S"] | None = None,
+        mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]:
@@ -273,7 +270,7 @@ class Transformer(nn.Module):
         target = source if config.share_embeddings else _embedding(config.target_vocab, config.dim)
         self.encoder = TransformerEncoder(source, config)
         self.embed = WordAndPosition(target, config.positions, config.max_length, config.dropout)
-        self.blocks = _stack(DecoderBlock, config)
+        self.blocks: Sequence[DecoderBlock] = _stack(DecoderBlock, config)
         self.final_norm = nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         self.output = LanguageModelHead(target if config.tie_output else _embedding(config.target_vocab, config.dim))
 

@@ -207,20 +207,20 @@ class EncoderBlock(nn.Module):
     def forward(
         self,
         hidden: Float[Tensor, "B T D"],
-        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"]]:
         """Return the new hidden states, with the attention weights if asked; the options are `MultiHeadAttention`'s."""
         if mask is not None:
-            check_mask(mask)
+            check_mask(mask, causal=causal)
         hidden, weights = self.run(hidden, mask, causal, return_weights)
         return hidden if weights is None else (hidden, weights)
 
     def run(
         self,
         hidden: Float[Tensor, "B T D"],
-        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
@@ -325,8 +325,8 @@ class DecoderBlock(nn.Module):
         self,
         hidden: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
-        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
-        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]]:
         """Run all positions of a known target at once; position t sees target positions up to t only.
@@ -355,9 +355,10 @@ class DecoderBlock(nn.Module):
         ValueError
             If a mask leaves a position nothing to attend to.
         """
-        for given in (memory_mask, mask):
-            if given is not None:
-                check_mask(given)
+        if memory_mask is not None:
+            check_mask(memory_mask)
+        if mask is not None:
+            check_mask(mask, causal=True)
         hidden, weights, cross_weights = self.run(hidden, memory, memory_mask, mask, return_weights)
         return hidden if weights is None or cross_weights is None else (hidden, weights, cross_weights)
 
@@ -365,8 +366,8 @@ class DecoderBlock(nn.Module):
         self,
         hidden: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
-        memory_mask: Bool[Tensor, "*#B #T S"] | None = None,
-        mask: Bool[Tensor, "*#B #T T"] | None = None,
+        memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None, Float[Tensor, "B H T S"] | None]:
         """Do what `forward` does, without checking the masks; None stands for no weights."""
