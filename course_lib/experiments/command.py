@@ -1,7 +1,11 @@
-"""What ``course experiment`` does: run what the record lacks, and save it after each run."""
+"""What ``course experiment`` does: run what the record lacks, and save it after each run.
+
+Several such commands may run side by side, each with its own seeds: a run is added to what the record holds by then.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from course_lib.checkpoint import CheckpointError
 from course_lib.experiments import records, seq2seq, transformer
@@ -15,6 +19,15 @@ EXPERIMENTS = ("seq2seq", "transformer")
 
 class ExperimentError(RuntimeError):
     """An experiment cannot run; the message says why and what to do."""
+
+
+class _Run(NamedTuple):
+    """One training run, and what tells its result from the others in the record."""
+
+    key: dict
+    recipe: seq2seq.Recipe
+    attention: str | None
+    seed: int
 
 
 def record_experiment(
@@ -32,8 +45,8 @@ def record_experiment(
     source
         As in `course_lib.data.load`.
     attentions
-        For "seq2seq": "dot", "bilinear", "additive" or "none". For "transformer", names of the plan's variants. Empty:
-        dot and none, or all variants.
+        For "seq2seq": "dot", "bilinear", "additive" or "none". For "transformer": names of the plan's variants. Empty
+        for dot and none, or for all variants.
     seeds
         One run for each.
     steps
@@ -51,70 +64,65 @@ def record_experiment(
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
-    if name == "transformer":
-        return _record_plan(data, source, attentions, seeds, steps)
-    attentions = attentions or ("dot", "none")
+    asked: seq2seq.Recipe | Plan
+    if name == "seq2seq":
+        asked, names = _recipe(data), list(attentions) or ["dot", "none"]
+        known: Sequence[str] = ATTENTIONS
+    else:
+        asked = _plan(data)
+        known = list(asked.variants)
+        names = list(attentions) or list(known)
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ExperimentError(f"{name} has no variant {unknown[0]!r}; choose among {', '.join(known)}")
+    command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
+    try:
+        if steps is not None:
+            asked = asked.shortened(steps)
+            command += ["--steps", str(steps)]
+            label += f"-{steps}-steps"
+        runs = [_run(asked, variant, seed) for seed in seeds for variant in names]
+        return _record(label, command, asked, runs, source)
+    except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _recipe(data: str) -> seq2seq.Recipe:
     if data not in seq2seq.RECIPES:
         raise ExperimentError(f"seq2seq has no recipe for {data!r}; it has: {', '.join(seq2seq.RECIPES)}")
-    unknown = sorted(set(attentions) - set(ATTENTIONS))
-    if unknown:
-        raise ExperimentError(f"attention is {unknown[0]!r}; choose among {', '.join(ATTENTIONS)}")
-    recipe = seq2seq.RECIPES[data]
-    command = ["course", "experiment", name, "--data", data]
-    label = f"{name}-{data}"
-    try:
-        if steps is not None:
-            recipe = recipe.shortened(steps)
-            command += ["--steps", str(steps)]
-            label += f"-{steps}-steps"
-        results = _held(label, recipe)
-        corpus = seq2seq.prepare(recipe, source)
-        path = records.RESULTS / f"{label}.json"
-        for seed in seeds:
-            for attention in attentions:
-                if any((result["attention"] or "none", result["seed"]) == (attention, seed) for result in results):
-                    continue
-                checkpoint = CHECKPOINTS / f"{label}-{attention}-{seed}.safetensors"
-                checkpoint.parent.mkdir(parents=True, exist_ok=True)
-                trained = seq2seq.train_and_score(
-                    recipe, corpus, None if attention == "none" else attention, seed, checkpoint
-                )
-                results.append(trained.summary())
-                path = records.save(records.make(label, command, recipe, results), records.RESULTS)
-    except (ValueError, OSError, CheckpointError, TrainingError) as error:
-        raise ExperimentError(str(error)) from error
-    return path
+    return seq2seq.RECIPES[data]
 
 
-def _record_plan(data: str, source: str | None, names: Sequence[str], seeds: Sequence[int], steps: int | None) -> Path:
+def _plan(data: str) -> Plan:
     if data not in transformer.PLANS:
         raise ExperimentError(f"transformer has no plan {data!r}; it has: {', '.join(transformer.PLANS)}")
-    plan = transformer.PLANS[data]
-    unknown = sorted(set(names) - set(plan.variants))
-    if unknown:
-        raise ExperimentError(f"the plan {data} has no variant {unknown[0]!r}; it has: {', '.join(plan.variants)}")
-    command, label = ["course", "experiment", "transformer", "--data", data], f"transformer-{data}"
-    try:
-        if steps is not None:
-            plan = plan.shortened(steps)
-            command += ["--steps", str(steps)]
-            label += f"-{steps}-steps"
-        results = _held(label, plan)
-        corpus = seq2seq.prepare(plan.recipe, source)
-        path = records.RESULTS / f"{label}.json"
-        for seed in seeds:
-            for name in names or plan.variants:
-                if any((result["variant"], result["seed"]) == (name, seed) for result in results):
-                    continue
-                variant = plan.variants[name]
-                checkpoint = CHECKPOINTS / f"{label}-{name.replace(' ', '-')}-{seed}.safetensors"
-                checkpoint.parent.mkdir(parents=True, exist_ok=True)
-                trained = seq2seq.train_and_score(variant.recipe, corpus, variant.attention, seed, checkpoint)
-                results.append({"variant": name, **trained.summary()})
-                path = records.save(records.make(label, command, plan, results), records.RESULTS)
-    except (ValueError, OSError, CheckpointError, TrainingError) as error:
-        raise ExperimentError(str(error)) from error
-    return path
+    return transformer.PLANS[data]
+
+
+def _run(asked: seq2seq.Recipe | Plan, name: str, seed: int) -> _Run:
+    if isinstance(asked, Plan):
+        variant = asked.variants[name]
+        return _Run({"variant": name, "seed": seed}, variant.recipe, variant.attention, seed)
+    attention = None if name == "none" else name
+    return _Run({"attention": attention, "seed": seed}, asked, attention, seed)
+
+
+def _record(
+    label: str, command: Sequence[str], asked: seq2seq.Recipe | Plan, runs: Sequence[_Run], source: str | None
+) -> Path:
+    """Do the runs that the record lacks."""
+    _held(label, asked)  # another configuration is an error before any work is done
+    corpus = seq2seq.prepare(asked.recipe if isinstance(asked, Plan) else asked, source)
+    for key, recipe, attention, seed in runs:
+        if any(result.items() >= key.items() for result in _held(label, asked)):
+            continue
+        which = "-".join(str(value) for value in key.values()).replace(" ", "-")
+        checkpoint = CHECKPOINTS / f"{label}-{which}.safetensors"
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        trained = seq2seq.train_and_score(recipe, corpus, attention, seed, checkpoint)
+        results = [*_held(label, asked), {**key, **trained.summary()}]
+        records.save(records.make(label, command, asked, results), records.RESULTS)
+    return records.RESULTS / f"{label}.json"
 
 
 def _held(label: str, asked: seq2seq.Recipe | Plan) -> list[dict]:

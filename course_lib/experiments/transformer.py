@@ -8,7 +8,7 @@ the Transformer at a time; "multi30k" is real captions, beside chapter 1's recor
 from dataclasses import replace
 
 from course_lib.experiments.plans import Plan, Variant
-from course_lib.experiments.seq2seq import RECIPES, Recipe
+from course_lib.experiments.seq2seq import Recipe
 from course_lib.training import TrainingConfig
 
 SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre"}
@@ -25,6 +25,19 @@ SHORT = replace(
     training=TrainingConfig(steps=400, learning_rate=5e-3, warmup_steps=50, schedule="linear", progress=False),
 )
 PARTS = replace(SHORT, max_source=20, length_bins=(10, 20, 30, 40, 50, 60), training=replace(SHORT.training, steps=800))
+CAPTIONS = Recipe(
+    "multi30k",
+    tokenizer="bpe",
+    vocab_size=4000,
+    batch_size=64,
+    transformer={"dim": 256, "num_heads": 4, "num_layers": 2, "hidden_dim": 512, "norm": "pre", "dropout": 0.2},
+    label_smoothing=0.1,
+    training=TrainingConfig(
+        steps=4000, learning_rate=1e-3, warmup_steps=400, schedule="linear", bf16=True, evaluate_every=500
+    ),
+    beam_size=5,
+    length_bins=(8, 12, 16, 20, 40),
+)
 
 
 def recurrent(recipe: Recipe, embedding_dim: int, hidden_dim: int, learning_rate: float) -> Variant:
@@ -54,32 +67,5 @@ PLANS = {
             "one head": changed(PARTS, num_heads=1),
         }
     ),
-    "multi30k": Plan(
-        {
-            "Transformer": Variant(
-                replace(
-                    RECIPES["multi30k"],
-                    transformer={
-                        "dim": 256,
-                        "num_heads": 4,
-                        "num_layers": 2,
-                        "hidden_dim": 512,
-                        "norm": "pre",
-                        "dropout": 0.3,
-                    },
-                    label_smoothing=0.1,
-                    batch_size=96,
-                    training=TrainingConfig(
-                        steps=4000,
-                        learning_rate=1e-3,
-                        warmup_steps=800,
-                        schedule="inverse_sqrt",
-                        bf16=True,
-                        evaluate_every=400,
-                        patience=10,
-                    ),
-                )
-            )
-        }
-    ),
+    "multi30k": Plan({"Transformer": Variant(CAPTIONS)}),
 }
