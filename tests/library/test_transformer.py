@@ -116,13 +116,17 @@ class TestAgainstTorch:
         )
         torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)
 
-    def test_torch_s_fast_path_for_inference_gives_the_same(self, batch):
-        ours = make().encoder
+    def test_torch_s_fast_path_for_inference_gives_the_same(self, batch, monkeypatch):
+        """It leaves out the padding and runs each layer as one kernel, if the number of heads is even."""
+        calls, kernel = [], torch._transformer_encoder_layer_fwd
+        monkeypatch.setattr(torch, "_transformer_encoder_layer_fwd", lambda *args: (calls.append(1), kernel(*args))[1])
+        ours = make(num_heads=4).encoder
         theirs, mask = peer(ours), padding_mask(batch["source_lengths"])
         with torch.inference_mode():
             hidden = embedded(ours.embed.embedding, batch["source_ids"])
             expected = theirs(hidden, src_key_padding_mask=~mask)
             output = ours(batch["source_ids"], mask[:, None])
+        assert len(calls) == SIZES["num_layers"]
         torch.testing.assert_close(output[mask], expected[mask], rtol=0, atol=1e-10)
 
     @norms
