@@ -18,7 +18,7 @@ EXACT = 1e-12  # sums of a few float64 logarithms
 VARIANTS = [
     {},
     {"norm": "pre"},
-    {"norm": "none", "residual": False},
+    {"norm": "none"},
     {"positions": "learned"},
     {"positions": "none"},
     {"tie_output": False},
