@@ -1,4 +1,7 @@
-"""What attention looks at: its weights on the test split, and how well they agree with gold alignments (chapter 1)."""
+"""What attention looks at: its weights on the test split, and how well they agree with gold alignments.
+
+Chapter 1 asks it of the recurrent model's attention, chapter 3 of the Transformer's cross-attention.
+"""
 
 from collections.abc import Sequence
 
@@ -11,6 +14,7 @@ from course_lib.experiments.text import Pair, collate
 from course_lib.metrics import alignment_error_rate, alignment_from_weights
 from course_lib.seq2seq import Seq2Seq
 from course_lib.training import device
+from course_lib.transformer import Transformer
 
 
 @torch.no_grad()
@@ -51,8 +55,12 @@ def alignment_scores(model: Seq2Seq, corpus: Corpus, seed: int) -> dict[str, flo
         permuted, which are as sharp and know nothing of position. ``diagonal``: of no model at all, each target word
         linked to the source word at the same relative position.
     """
+    return scores_of(attention_weights(model, corpus.pairs["test"]), corpus, seed)
+
+
+def scores_of(weights: Sequence[Tensor], corpus: Corpus, seed: int) -> dict[str, float]:
+    """Return what `alignment_scores` returns, for one table of weights for each test sentence."""
     generator = torch.Generator().manual_seed(seed)
-    weights = attention_weights(model, corpus.pairs["test"])
     gold = [{(s, t) for s, t in links} for links in corpus.text["test"]["alignment"]]
     shuffled = [table[:, torch.randperm(table.shape[1], generator=generator)] for table in weights]
     return {
@@ -60,6 +68,49 @@ def alignment_scores(model: Seq2Seq, corpus: Corpus, seed: int) -> dict[str, flo
         "shuffled": alignment_error_rate([alignment_from_weights(table) for table in shuffled], gold),
         "diagonal": alignment_error_rate([_diagonal(*table.shape) for table in weights], gold),
     }
+
+
+@torch.no_grad()
+def cross_attention_weights(model: Transformer, pairs: Sequence[Pair]) -> list[Tensor]:
+    """Return for each pair the weights of every layer and head: layers, heads, target words, source words.
+
+    As in `attention_weights`, the target is given and the row of `<eos>` is left out.
+    """
+    model.eval()
+    found: dict[int, Tensor] = {}
+    for places, chunk in sorted_chunks(pairs, 128):
+        batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
+        _, maps = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
+        weights = torch.stack(maps.cross, dim=1)  # one of (B, H, T, S) a layer -> (B, layers, H, T, S)
+        for place, pair, table in zip(places, chunk, weights, strict=True):
+            found[place] = table[:, :, : len(pair.target), : len(pair.source)].cpu()
+    return [found[place] for place in range(len(pairs))]
+
+
+def error_rate_of_heads(weights: Sequence[Tensor], alignments: Sequence[Sequence[Sequence[int]]]) -> Tensor:
+    """Return the alignment error rate of each layer's heads, and of their mean in the last column.
+
+    Parameters
+    ----------
+    weights
+        From `cross_attention_weights`.
+    alignments
+        Gold links [source, target] of each pair.
+
+    Returns
+    -------
+    Tensor
+        Layers (rows) by heads + 1.
+    """
+    gold = [{(s, t) for s, t in links} for links in alignments]
+    layers, heads = weights[0].shape[:2]
+    tables = [torch.cat([table, table.mean(dim=1, keepdim=True)], dim=1) for table in weights]
+    rates = torch.empty(layers, heads + 1)
+    for layer in range(layers):
+        for head in range(heads + 1):
+            links = [alignment_from_weights(table[layer, head]) for table in tables]
+            rates[layer, head] = alignment_error_rate(links, gold)
+    return rates
 
 
 def _diagonal(target_length: int, source_length: int) -> set[tuple[int, int]]:
