@@ -72,7 +72,7 @@ def write_cards(folder: Path) -> list[Path]:
     ...     pages = write_cards(Path(folder))
     translation: embedded, ...
     >>> [page.name for page in pages]
-    ['translation.md', 'multi30k.md']
+    ['translation.md', 'pronouns.md', 'multi30k.md']
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []
@@ -218,4 +218,4 @@ def _type_name(feature: object) -> str:
     text = str(feature)
     if "List(List" in text:
         return "list of pairs of integers"
-    return "text" if "string" in text else text
+    return "text" if "string" in text else "integer" if "int64" in text else text
