@@ -51,16 +51,20 @@ class Adjective(NamedTuple):
     feminine: str
 
 
+def _entries(text: str) -> list[list[str]]:
+    return [entry.split() for entry in text.split(",")]
+
+
 def _nouns(text: str, feminine: bool) -> tuple[Noun, ...]:
-    return tuple(Noun(*entry.split(), feminine) for entry in text.split(","))
+    return tuple(Noun(en, fr, feminine) for en, fr in _entries(text))
 
 
 def _adjectives(text: str) -> tuple[Adjective, ...]:
-    return tuple(Adjective(*entry.split()) for entry in text.split(","))
+    return tuple(Adjective(*forms) for forms in _entries(text))
 
 
 def _verbs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((en, fr) for en, fr in (entry.split() for entry in text.split(",")))
+    return tuple((en, fr) for en, fr in _entries(text))
 
 
 # Masculine, then feminine; six of each, since the splits below go round them.

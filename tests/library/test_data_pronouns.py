@@ -9,12 +9,34 @@ from course_lib.data import load
 from course_lib.data.pronouns import generate
 
 # Written down here a second time, from a dictionary, so that a slip in the generator's tables shows.
-FEMININE = set(
-    ["vache", "chèvre", "souris", "tortue", "poule", "oie", "rue", "route", "rivière", "forêt", "plage", "avenue"]
-)
-MASCULINE = set(
-    ["animal", "chien", "chat", "cheval", "lapin", "canard", "pont", "sentier", "parc", "tunnel", "jardin", "escalier"]
-)
+FEMININE = {
+    "vache",
+    "chèvre",
+    "souris",
+    "tortue",
+    "poule",
+    "oie",
+    "rue",
+    "route",
+    "rivière",
+    "forêt",
+    "plage",
+    "avenue",
+}
+MASCULINE = {
+    "animal",
+    "chien",
+    "chat",
+    "cheval",
+    "lapin",
+    "canard",
+    "pont",
+    "sentier",
+    "parc",
+    "tunnel",
+    "jardin",
+    "escalier",
+}
 ANIMALS = {"animal", "dog", "cat", "horse", "rabbit", "duck", "cow", "goat", "mouse", "tortoise", "hen", "goose"}
 FITS_ANIMALS = {"tired", "hungry", "frightened", "lazy", "nervous", "proud"}
 
