@@ -38,6 +38,17 @@ MODELS: dict[str, Style] = {
     "greedy": Style("#008a64", "P", "-"),
     "beam search": Style("#b5638f", "D", "--"),
     "sampling": Style("#927200", "X", ":"),
+    "scaled": Style("#0072b2", "o", "-"),
+    "unscaled": Style("#d55e00", "s", "--"),
+    "divided by d": Style("#b5638f", "D", ":"),
+    "uniform": Style(INK, "x", ":"),
+    "fused attention": Style("#0072b2", "o", "-"),
+    "explicit attention": Style("#008a64", "^", "-."),
+    "self-attention": Style("#0072b2", "o", "-"),
+    "GRU": Style("#d55e00", "s", "--"),
+    "8 heads": Style("#0072b2", "o", "-"),
+    "2 heads": Style("#008a64", "^", "-."),
+    "1 head": Style("#d55e00", "s", "--"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

@@ -40,7 +40,12 @@ DIGITS_UP_TO = 12  # words on a side: up to here each cell has room for its numb
 
 
 def attention_heatmap(
-    weights: Weights, source_words: Sequence[str], target_words: Sequence[str], title: str = ""
+    weights: Weights,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+    title: str = "",
+    xlabel: str = "source word",
+    ylabel: str = "target word",
 ) -> Figure:
     """Draw attention weights: one row a target word, one column a source word (Bahdanau et al. 2015, figure 3).
 
@@ -52,6 +57,8 @@ def attention_heatmap(
         The two sentences, as tick labels.
     title
         A line above the figure.
+    xlabel, ylabel
+        What columns and rows are, where they are not words of two sentences.
 
     Returns
     -------
@@ -76,6 +83,8 @@ def attention_heatmap(
     values = _checked_weights(weights, source_words, target_words)
     figure, axes = new_figure(title)
     _draw_heat(figure, axes, values, source_words, target_words)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
     return describe(figure, _describe_heat("Heat map of attention weights", values, source_words, target_words))
 
 

@@ -41,6 +41,8 @@ SERVICES = {
     "metrics",
     "parallel",
     "plotting",
+    "plotting_growth",
+    "plotting_masks",
     "schedules",
     "training",
     "training_config",
