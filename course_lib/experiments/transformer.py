@@ -11,18 +11,18 @@ from course_lib.experiments.plans import Plan, Variant
 from course_lib.experiments.seq2seq import Recipe
 from course_lib.training import TrainingConfig
 
-SMALL = {"dim": 64, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre"}
-
 FULL = Recipe(
     "translation",
-    transformer=SMALL,
-    training=TrainingConfig(steps=4000, learning_rate=5e-3, warmup_steps=200, schedule="linear", evaluate_every=1000),
+    batch_size=32,
+    transformer={"dim": 128, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre", "dropout": 0.1},
+    training=TrainingConfig(steps=6000, learning_rate=2e-3, warmup_steps=400, schedule="linear", evaluate_every=1000),
 )
-SHORT = replace(
-    FULL,
-    max_source=12,
-    length_bins=(6, 12, 18, 24),
-    training=TrainingConfig(steps=400, learning_rate=5e-3, warmup_steps=50, schedule="linear", progress=False),
+SHORT = Recipe(
+    "translation",
+    max_source=16,
+    transformer={"dim": 64, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre"},
+    training=TrainingConfig(steps=500, learning_rate=5e-3, warmup_steps=50, schedule="linear", progress=False),
+    length_bins=(8, 16, 24, 32),
 )
 PARTS = replace(SHORT, max_source=20, length_bins=(10, 20, 30, 40, 50, 60), training=replace(SHORT.training, steps=800))
 CAPTIONS = Recipe(
@@ -52,8 +52,8 @@ def changed(recipe: Recipe, **settings: object) -> Variant:
 
 
 PLANS = {
-    "translation": Plan({"Transformer": Variant(FULL), "GRU with attention": recurrent(FULL, 64, 128, 1e-2)}),
-    "short": Plan({"Transformer": Variant(SHORT), "GRU with attention": recurrent(SHORT, 64, 128, 1e-2)}),
+    "translation": Plan({"Transformer": Variant(FULL), "GRU with attention": recurrent(FULL, 128, 236, 3e-3)}),
+    "short": Plan({"Transformer": Variant(SHORT), "GRU with attention": recurrent(SHORT, 64, 138, 1e-2)}),
     "parts": Plan(
         {
             "Transformer": Variant(PARTS),
