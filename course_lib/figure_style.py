@@ -49,6 +49,8 @@ MODELS: dict[str, Style] = {
     "8 heads": Style("#0072b2", "o", "-"),
     "2 heads": Style("#008a64", "^", "-."),
     "1 head": Style("#d55e00", "s", "--"),
+    "Transformer": Style("#008a64", "^", "-."),
+    "GRU with attention": Style("#0072b2", "o", "-"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

@@ -43,6 +43,7 @@ SERVICES = {
     "plotting",
     "plotting_growth",
     "plotting_masks",
+    "plotting_positions",
     "schedules",
     "training",
     "training_config",
