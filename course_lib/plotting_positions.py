@@ -61,6 +61,6 @@ def position_heatmap(table: Float[Tensor, "T D"] | Float[np.ndarray, "T D"], tit
     first, second = (int(half.max()) if half.size else 0 for half in halves)
     return describe(
         figure,
-        f"{values.shape[0]} positions by {values.shape[1]} features. Downwards, a feature of the left half changes sign "
-        f"up to {first} times, one of the right half up to {second} times.",
+        f"{values.shape[0]} positions by {values.shape[1]} features. Downwards, a feature on the left changes sign "
+        f"up to {first} times, one on the right up to {second} times.",
     )
