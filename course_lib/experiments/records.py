@@ -37,9 +37,9 @@ class Record:
     configuration
         All settings, as the experiment's own function loads them.
     seeds
-        One run for each.
+        One run for each; none where chance plays no part, as in a benchmark.
     results
-        One entry for each run: its figures.
+        One entry for each run, or for each thing measured: its figures.
     commit
         The version of the code; "+changes" if files differed from it.
     machine
@@ -76,7 +76,7 @@ def make(name: str, command: Sequence[str], configuration: Any, results: list[di
     configuration
         A dataclass of settings.
     results
-        One entry for each run, with its ``seed``.
+        One entry for each run, with its ``seed`` if it has one.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def make(name: str, command: Sequence[str], configuration: Any, results: list[di
         name,
         shlex.join(command),
         dataclasses.asdict(configuration),
-        sorted({result["seed"] for result in results}),
+        sorted({result["seed"] for result in results if "seed" in result}),
         results,
         commit(),
         machine(),
