@@ -13,6 +13,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from course_lib.grading.source import ships
+
 TYPED_POINTS = re.compile(r"\b\d+(?:\.\d+)?\s+points?\b")
 STATED_POINTS = re.compile(r"\b(\d+(?:\.\d+)?) points?\b")
 REQUIRED = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}
@@ -56,6 +58,11 @@ def source_faults(raw: NotebookNode) -> list[str]:
     faults = []
     if not raw.metadata.get("course", {}).get("withholds"):
         faults.append("the notebook's header names nothing that it withholds: write course: withholds: [...]")
+    faults += [
+        f"{name!r} cannot be shipped: beside a notebook lie weights, as .safetensors, which carry no code"
+        for name in ships(raw)
+        if Path(name).name != name or Path(name).suffix != ".safetensors"
+    ]
     ids = Counter(c.metadata.nbgrader.get("grade_id", "") for c in raw.cells if "nbgrader" in c.metadata)
     faults += [
         f"grade_id {name!r} is used by {count} cells; each needs its own" for name, count in ids.items() if count > 1
@@ -232,7 +239,9 @@ def secret_lines(source: NotebookNode) -> list[str]:
 
 
 def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
-    """Search a released folder, all files in it, for solutions and hidden tests.
+    """Search a released folder, all files in it, for solutions, hidden tests, and files that do not belong there.
+
+    Beside the notebook may lie what the source's header says that it ships, and all of that must.
 
     Args:
         source: the notebook with solutions.
@@ -244,13 +253,16 @@ def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
 
     Chapter: seq2seq-attention
     """
-    faults = []
+    allowed = {f"{name}.ipynb", *ships(source)}
+    faults = [
+        f"{file} is to be shipped, but is not there" for file in sorted(allowed) if not (released / file).is_file()
+    ]
     needles = [*secret_lines(source), *(marker for pair in MARKERS for marker in pair)]
     for path in sorted(released.rglob("*")):
         if not path.is_file():
             continue
         relative = path.relative_to(released).as_posix()
-        if relative != f"{name}.ipynb":
+        if relative not in allowed:
             faults.append(f"{relative} lies beside the notebook; students would get it")
         text = path.read_bytes().decode("utf-8", errors="replace")
         faults += [

@@ -4,7 +4,8 @@
 must refuse it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference.
 :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader does. Cells run in an IPython shell
 in a forked process, one process a case, because starting a kernel for each would take minutes; ``tests/assignments``
-also sends some through nbgrader itself.
+also sends some through nbgrader itself. They run in the solution's folder, where files that the assignment ships
+lie as they lie beside the student's notebook.
 
 Cells with the tag ``demonstration`` are left out: they are slow, carry no points, and no graded cell needs them.
 """
@@ -16,6 +17,7 @@ import importlib.util
 import io
 import json
 import multiprocessing
+import os
 import platform
 import subprocess
 import sys
@@ -190,6 +192,7 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
 
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
+    os.chdir(root / "solutions" / name)
     cases: dict[str, Changes] = {"reference": {}}
     cases.update({mutant.name: mutant.changes for mutant in mutants})
     cases.update({answer.name: answer.changes for answer in right})
@@ -241,6 +244,7 @@ def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
     ingredients = [
         root / "solutions" / name / f"{name}.py",
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
+        *sorted((root / "solutions" / name).glob("*.safetensors")),
         library / "mutants.py",
         library / "source.py",
         library / "withheld.py",

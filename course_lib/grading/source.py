@@ -2,10 +2,12 @@
 
 ``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes ``solutions/<name>/<name>.ipynb`` (a build
 product). The steps are pure functions of the text, so the same source gives the same bytes on every machine: points in
-prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, and cells get ids
-that depend on nothing but their place. Taking solutions out is the business of :mod:`course_lib.grading.release`.
+prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, files that the
+assignment ships are named by their checksum, and cells get ids that depend on nothing but their place. Taking solutions
+out is the business of :mod:`course_lib.grading.release`.
 """
 
+import hashlib
 import importlib
 import inspect
 import re
@@ -16,6 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 
 POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
+SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
 SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
 
 
@@ -89,6 +92,9 @@ def read_source(path: Path) -> NotebookNode:
     Raises:
         AssignmentError: the file is missing, or a placeholder names what does not exist.
 
+    A code cell may say ``{sha256:weights.safetensors}``: the checksum of that file beside the source, by which the
+    notebook knows the file that it was released with.
+
     Chapter: seq2seq-attention
     """
     notebook = parse_source(path)
@@ -103,6 +109,7 @@ def read_source(path: Path) -> NotebookNode:
         else:
             cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
             cell.source = SOURCE.sub(lambda match: _library_source(match[1], match[2]), cell.source)
+            cell.source = SHA256.sub(lambda match: _checksum(path.parent / match[1]), cell.source)
     return notebook
 
 
@@ -112,6 +119,21 @@ def _library_source(module: str, name: str) -> str:
         return inspect.getsource(getattr(importlib.import_module(module), name)).rstrip()
     except (ImportError, AttributeError) as error:
         raise AssignmentError(f"{{source:{module}.{name}}}: {error}") from error
+
+
+def ships(notebook: NotebookNode) -> list[str]:
+    """Name the files that an assignment hands out beside its notebook (``course: ships:`` in the source's header).
+
+    >>> ships(nbformat.v4.new_notebook(metadata={"course": {"ships": ["weights.safetensors"]}}))
+    ['weights.safetensors']
+    """
+    return list(notebook.metadata.get("course", {}).get("ships", []))
+
+
+def _checksum(path: Path) -> str:
+    if not path.is_file():
+        raise AssignmentError(f"{{sha256:{path.name}}}: {path} does not exist")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def write_notebook(notebook: NotebookNode, path: Path) -> None:

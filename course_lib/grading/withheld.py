@@ -54,8 +54,9 @@ def withheld_uses(source: str, withheld: list[str]) -> list[str]:
                     refuse(node.lineno, "imports", name, match)
         elif isinstance(node, ast.Attribute) and node.attr in last_names:
             match = last_names[node.attr]
-            # `model.attention` is the student's own; `course_lib.attention`, `nn.MultiheadAttention` are not.
-            if match.startswith("torch.") or ast.unparse(node.value).startswith("course_lib"):
+            # `model.attention`, `self.layer_norm` are the student's; `course_lib.attention`, `nn.LayerNorm` are not.
+            owner = ast.unparse(node.value)
+            if owner.startswith("course_lib") or (match.startswith("torch.") and owner != "self"):
                 refuse(node.lineno, "uses", ast.unparse(node), match)
         elif isinstance(node, ast.Call) and node.args:
             called = ast.unparse(node.func).rpartition(".")[2]

@@ -12,6 +12,8 @@
 #     chapter: seq2seq-attention
 #     seconds: 60
 #     withholds:
+#       - course_lib.masking
+#       - course_lib.scores
 #       - course_lib.attention
 #       - course_lib.seq2seq
 #       - course_lib.decoding
