@@ -32,7 +32,7 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
     Raises
     ------
     ValueError
-        If a sentence has no word, or is longer than `max_length`.
+        If there is no sentence, or one has no word or is longer than `max_length`.
 
     Notes
     -----
@@ -44,7 +44,9 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
     tensor([[ True,  True,  True],
             [ True, False, False]])
     """
-    shortest, longest = int(lengths.min()), int(lengths.max())
+    if len(lengths) == 0:
+        raise ValueError("the batch holds no sentence; leave out empty batches")
+    shortest, longest = torch.stack(lengths.aminmax()).tolist()  # one look at the device, which waits for its work
     if shortest < 1:
         raise ValueError(
             f"sentence {int(lengths.argmin())} has length {shortest}; every sentence needs at least one word, "

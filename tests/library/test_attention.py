@@ -41,6 +41,10 @@ class TestMasks:
         with pytest.raises(ValueError, match="sentence 1 has length 0; every sentence needs at least one word"):
             padding_mask(torch.tensor([3, 0, 2]))
 
+    def test_padding_mask_of_an_empty_batch_is_refused(self):
+        with pytest.raises(ValueError, match="the batch holds no sentence"):
+            padding_mask(torch.tensor([], dtype=torch.long))
+
     def test_padding_mask_refuses_a_sentence_longer_than_the_batch(self):
         with pytest.raises(ValueError, match="sentence 1 has 5 words but max_length is 4"):
             padding_mask(torch.tensor([3, 5]), max_length=4)
