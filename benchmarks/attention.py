@@ -8,10 +8,13 @@ out during one call on one sentence, with the fused kernel and with the weights 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
 from side_by_side import (
+    MODES,
+    PRECISIONS,
     check_same,
     devices,
     inference,
@@ -25,6 +28,7 @@ from side_by_side import (
     training_step,
 )
 from torch import Tensor
+from tqdm import tqdm
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.experiments.attention_cost import fitted_exponent
@@ -83,26 +87,23 @@ def contestants(
 
 
 CALLS = ("self", "self, causal", "self, padding", "cross, padding")
-MODES = (("forward", 0.0), ("training step", 0.0), ("training step", 0.1))
 
 
 def measure_time(settings: Settings) -> list[dict[str, Any]]:
     """Race both for each device, precision, kind of call and mode."""
     rows = []
-    for device in devices():
-        for name in ("fp32", "bf16"):
-            for what in CALLS:
-                for mode, dropout in MODES:
-                    training = mode == "training step"
-                    ours, theirs, our_forward, forward = contestants(settings, what, dropout, training, device)
-                    steps = [inference(our_forward, name, device), inference(forward, name, device)]
-                    if not dropout:
-                        check_same(what, steps[0](), steps[1](), name)
-                    if training:
-                        both = ((ours, our_forward), (theirs, forward))
-                        steps = [training_step(module, call, name, device) for module, call in both]
-                    row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
-                    rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
+    cases = list(product(devices(), PRECISIONS, CALLS, MODES))
+    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
+        training = mode == "training step"
+        ours, theirs, our_forward, forward = contestants(settings, what, dropout, training, device)
+        steps = [inference(our_forward, name, device), inference(forward, name, device)]
+        if not dropout:
+            check_same(what, steps[0](), steps[1](), name)
+        if training:
+            both = ((ours, our_forward), (theirs, forward))
+            steps = [training_step(module, call, name, device) for module, call in both]
+        row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
+        rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
     return rows
 
 

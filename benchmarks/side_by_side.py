@@ -4,8 +4,8 @@ What else the machine does falls on both: each round runs one and then the other
 of the next, and what is reported is the median over the rounds of seconds of the peer divided by ours (above 1: ours
 is faster), with its quartiles.
 
-On a CPU the clock is the processor time of this process, which does not run while another program has the processor. On
-a GPU it is the wall clock, from an idle device to an idle device.
+On one thread of a CPU the clock is the processor time of this process, which stands still while another program has the
+processor. On several threads it is the wall clock, and on a GPU too, from an idle device to an idle device.
 """
 
 import argparse
@@ -33,6 +33,8 @@ from course_lib.experiments import records
 Settings = TypeVar("Settings")
 Step = Callable[[], object]
 
+PRECISIONS = ("fp32", "bf16")
+MODES = (("forward", 0.0), ("training step", 0.0), ("training step", 0.1))  # and the share of dropout
 WARM_UP = 3  # rounds that do not count
 TOLERANCES = {"fp32": 1e-4, "bf16": 1e-1}  # of outputs of order 1, before two programs are said to do the same
 
@@ -97,9 +99,10 @@ def seconds(step: Step, device: torch.device) -> float:
         step()
         torch.cuda.synchronize(device)
         return time.perf_counter() - started
-    started = time.process_time()
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    started = clock()
     step()
-    return time.process_time() - started
+    return clock() - started
 
 
 def race(ours: Step, theirs: Step, device: torch.device, rounds: int) -> dict[str, float]:

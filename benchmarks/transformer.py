@@ -12,11 +12,25 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
-from side_by_side import check_same, devices, inference, race, read_settings, save, setting, show_races, training_step
+from side_by_side import (
+    MODES,
+    PRECISIONS,
+    check_same,
+    devices,
+    inference,
+    race,
+    read_settings,
+    save,
+    setting,
+    show_races,
+    training_step,
+)
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from course_lib.experiments.torch_peers import peer
 from course_lib.masking import causal_mask, padding_mask
@@ -153,7 +167,6 @@ MODULES: dict[str, tuple[Module, Module]] = {
     "decoder": (OurDecoder, TheirDecoder),
     "Transformer": (OurTransformer, TheirTransformer),
 }
-MODES = (("forward", 0.0), ("training step", 0.0), ("training step", 0.1))
 
 
 def make_batch(settings: Settings, full: bool, device: torch.device) -> Batch:
@@ -171,37 +184,38 @@ def make_batch(settings: Settings, full: bool, device: torch.device) -> Batch:
 def measure(settings: Settings) -> list[dict[str, Any]]:
     """Race both for each device, precision, module and mode."""
     rows = []
-    for device in devices():
-        for name in ("fp32", "bf16"):
-            for what, modules in MODULES.items():
-                batch = make_batch(settings, what == "encoder, no padding", device)
-                for mode, dropout in MODES:
-                    set_seed(0)
-                    config = TransformerConfig(
-                        source_vocab=settings.vocab,
-                        target_vocab=settings.vocab,
-                        dim=settings.dim,
-                        num_heads=settings.heads,
-                        num_layers=settings.layers,
-                        hidden_dim=settings.hidden_dim,
-                        dropout=dropout,
-                    )
-                    model = Transformer(config).to(device).train(mode == "training step")
-                    pair = [make(deepcopy(model)) for make in modules]
-                    forwards = [partial(each, batch) for each in pair]
-                    if not dropout:
-                        ours, theirs = (inference(forward, name, device)() for forward in forwards)
-                        # In inference torch leaves zeros at padding, which nothing reads.
-                        words = padding_mask(batch.source_lengths) if what == "encoder" else slice(None)
-                        check_same(what, ours[words], theirs[words], name)
-                    if mode == "training step":
-                        both = zip(pair, forwards, strict=True)
-                        steps = [training_step(each, forward, name, device) for each, forward in both]
-                    else:
-                        steps = [inference(forward, name, device) for forward in forwards]
-                    row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
-                    rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
+    cases = list(product(devices(), PRECISIONS, MODULES, MODES))
+    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
+        batch = make_batch(settings, what == "encoder, no padding", device)
+        model = make_model(settings, dropout).to(device).train(mode == "training step")
+        pair = [make(deepcopy(model)) for make in MODULES[what]]
+        forwards = [partial(each, batch) for each in pair]
+        steps = [inference(forward, name, device) for forward in forwards]
+        if not dropout:
+            # In inference torch leaves zeros at padding, which nothing reads.
+            words = padding_mask(batch.source_lengths) if what == "encoder" else slice(None)
+            check_same(what, steps[0]()[words], steps[1]()[words], name)
+        if mode == "training step":
+            both = zip(pair, forwards, strict=True)
+            steps = [training_step(each, forward, name, device) for each, forward in both]
+        row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
+        rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
     return rows
+
+
+def make_model(settings: Settings, dropout: float) -> Transformer:
+    """The whole model, of which a part may be measured."""
+    set_seed(0)
+    config = TransformerConfig(
+        source_vocab=settings.vocab,
+        target_vocab=settings.vocab,
+        dim=settings.dim,
+        num_heads=settings.heads,
+        num_layers=settings.layers,
+        hidden_dim=settings.hidden_dim,
+        dropout=dropout,
+    )
+    return Transformer(config)
 
 
 def main(words: Sequence[str] | None = None) -> None:
