@@ -267,7 +267,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("bert", "translation", None, ["dot"], [0]), "there is no experiment 'bert'; there is: seq2seq, transformer"),
+            (("bert", "translation", None, ["dot"], [0]), "no experiment 'bert'; there is: seq2seq, transformer"),
             (("seq2seq", "sst2", None, ["dot"], [0]), "no recipe for 'sst2'; it has: translation, multi30k"),
             (("seq2seq", "translation", None, ["cosine"], [0]), "has no variant 'cosine'"),
             (("seq2seq", "multi30k", "nowhere", ["dot"], [0]), "nowhere"),

@@ -1,0 +1,308 @@
+"""Chapter 3's experiments: plans of variants, positions that fail, heads against gold, time, hidden words, records."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+import torch
+import typer.testing
+
+from course_lib.cli import app
+from course_lib.data.translation import generate
+from course_lib.experiments import alignment, masked_word, records, seq2seq, speed, transformer
+from course_lib.experiments.command import ExperimentError, record_experiment
+from course_lib.experiments.plans import Plan, Variant, plan_from, train_plan
+from course_lib.experiments.positions import replace_positions
+from course_lib.experiments.text import PAD, Pair, collate, encode_pairs, train_tokenizer
+from course_lib.training import TrainingConfig, device
+from course_lib.transformer import Transformer, TransformerConfig
+
+SIZES = {"dim": 12, "num_heads": 3, "num_layers": 2, "hidden_dim": 20}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """A small corpus from the real grammar: 60 pairs to train on, 12 to validate, 17 to test."""
+    rows = generate(89, seed=3, min_length=4, max_length=16)
+    parts = {"train": rows[:60], "validation": rows[60:72], "test": rows[72:]}
+    text = {s: {name: [row[name] for row in part] for name in ("en", "fr", "alignment")} for s, part in parts.items()}
+    tokenizers = tuple(train_tokenizer([row[side] for row in rows], "word") for side in ("en", "fr"))
+    pairs = {split: encode_pairs(columns["en"], columns["fr"], tokenizers) for split, columns in text.items()}
+    return seq2seq.Corpus(text, pairs, tokenizers)
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    training = TrainingConfig(steps=5, learning_rate=1e-2, progress=False)
+    return seq2seq.Recipe("translation", batch_size=16, transformer=SIZES, training=training, length_bins=(8, 16))
+
+
+@pytest.fixture(scope="module")
+def plan(recipe):
+    return Plan(
+        {"Transformer": Variant(recipe), "GRU": Variant(replace(recipe, embedding_dim=10, hidden_dim=14), "dot")}
+    )
+
+
+class TestTraining:
+    def test_the_same_code_trains_a_transformer(self, recipe, corpus):
+        run = seq2seq.train_and_score(recipe, corpus, "transformer", seed=0)
+        assert isinstance(run.model, Transformer)
+        assert len(run.texts) == 17
+        assert run.summary()["attention"] == "transformer"
+        assert run.history.losses[-1] < run.history.losses[0]
+
+    def test_smoothed_labels_are_for_training_only(self, recipe, corpus):
+        """Szegedy et al. 2016: with smoothing, training's loss differs from the cross-entropy that is reported."""
+        model = seq2seq.build(recipe, corpus, "transformer", seed=0)
+        batch = {name: tensor.to(device()) for name, tensor in collate(corpus.pairs["test"]).items()}
+        plain, count = seq2seq.loss_sum(model, batch)
+        smoothed, same_count = seq2seq.smoothed_loss_sum(0.3)(model, batch)
+        logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
+        words = batch["labels"] != PAD
+        uniform = -logits.log_softmax(dim=-1).mean(dim=-1)[words].sum()
+        assert count == same_count == words.sum()
+        torch.testing.assert_close(smoothed, 0.7 * plain + 0.3 * uniform, rtol=1e-5, atol=0)
+        assert seq2seq.smoothed_loss_sum(0.0) is seq2seq.loss_sum
+
+    def test_training_sentences_can_be_kept_short_while_the_test_split_stays(self):
+        recipe = seq2seq.Recipe("translation", max_source=4, test_size=40)
+        corpus = seq2seq.prepare(recipe, "embedded")
+        lengths = {s: [len(pair.source) for pair in pairs] for s, pairs in corpus.pairs.items()}
+        assert max(lengths["train"]) == max(lengths["validation"]) == 4
+        assert max(lengths["test"]) > 40
+        assert len(corpus.text["train"]["alignment"]) == len(corpus.pairs["train"]) == 2 * 345
+        english = [len(sentence.split()) for sentence in corpus.text["train"]["en"]]
+        assert english == lengths["train"]
+
+
+class TestPlans:
+    def test_a_plan_comes_back_from_its_record(self, plan, tmp_path):
+        records.save(records.make("small", ["course"], plan, [{"seed": 0}]), tmp_path)
+        assert plan_from(records.load("small", tmp_path).configuration) == plan
+
+    def test_variants_on_different_data_cannot_be_compared(self, recipe):
+        with pytest.raises(ValueError, match="prepare their data in 2 ways"):
+            Plan({"short": Variant(recipe), "long": Variant(replace(recipe, max_source=9))})
+
+    def test_a_plan_needs_a_variant(self):
+        with pytest.raises(ValueError, match="at least one variant"):
+            Plan({})
+
+    def test_all_runs_of_a_variant_have_its_recipe_and_their_seed(self, plan, corpus):
+        runs = train_plan(plan, corpus, [3, 1], processes=1)
+        assert {name: [run.seed for run in of_variant] for name, of_variant in runs.items()} == {
+            "Transformer": [3, 1],
+            "GRU": [3, 1],
+        }
+        assert [run.attention for run in runs["GRU"]] == ["dot", "dot"]
+        assert runs["GRU"][0].model.config.hidden_dim == 14
+
+    def test_shortened_plans_differ_in_steps_only(self, plan):
+        short = plan.shortened(2)
+        assert all(variant.recipe.training.steps == 2 for variant in short.variants.values())
+        assert short.shortened(5) == plan
+
+    def test_plans_of_the_chapter_say_what_they_change(self):
+        """Each part that is taken away differs from the Transformer in one setting."""
+        variants = transformer.PLANS["parts"].variants
+        base = variants["Transformer"].recipe
+        for name, variant in variants.items():
+            changed = {k for k, v in variant.recipe.transformer.items() if base.transformer.get(k) != v}
+            changed |= {"table"} if variant.recipe.position_table else set()
+            assert len(changed) == (name != "Transformer"), (name, changed)
+            assert replace(variant.recipe, transformer=base.transformer, position_table=None) == base
+
+    @pytest.mark.parametrize("data", ["translation", "short"])
+    def test_rivals_have_the_same_number_of_parameters(self, data):
+        """Within 1%, at the vocabularies of the generated data: 196 English and 251 French ids."""
+        plan = transformer.PLANS[data]
+        tokenizers = tuple(train_tokenizer([" ".join(map(str, range(n)))], "word") for n in (192, 247))
+        corpus = seq2seq.Corpus({}, {}, tokenizers)
+        sizes = [
+            sum(p.numel() for p in seq2seq.build(variant.recipe, corpus, variant.attention, 0).parameters())
+            for variant in plan.variants.values()
+        ]
+        assert max(sizes) < 1.01 * min(sizes)
+
+
+class TestPositionsThatFail:
+    def test_the_index_is_added_to_every_feature(self):
+        model = Transformer(TransformerConfig(9, 8, **SIZES, max_length=6))
+        replace_positions(model, "index")
+        assert model.encoder.embed.table.tolist() == [[float(k)] * 12 for k in range(6)]
+        replace_positions(model, "share")
+        torch.testing.assert_close(model.embed.table[:, 5], torch.arange(6) / 6)
+
+    def test_what_cannot_be_replaced_is_refused_in_words(self):
+        with pytest.raises(ValueError, match="position_table is 'angle'; choose 'index' or 'share'"):
+            replace_positions(Transformer(TransformerConfig(9, 8, **SIZES)), "angle")
+        with pytest.raises(ValueError, match="leave positions at 'sinusoidal'"):
+            replace_positions(Transformer(TransformerConfig(9, 8, **SIZES, positions="none")), "index")
+
+    def test_a_recipe_builds_with_them(self, recipe, corpus):
+        model = seq2seq.build(replace(recipe, position_table="index"), corpus, "transformer", seed=0)
+        assert model.embed.table[7, 3] == 7
+
+
+class TestAlignmentOfHeads:
+    def test_weights_are_those_of_the_words_and_sum_to_one(self, recipe, corpus):
+        model = seq2seq.build(recipe, corpus, "transformer", seed=0)
+        tables = alignment.cross_attention_weights(model, corpus.pairs["test"])
+        for table, pair in zip(tables, corpus.pairs["test"], strict=True):
+            assert table.shape == (2, 3, len(pair.target), len(pair.source))
+            torch.testing.assert_close(table.sum(dim=-1), torch.ones(2, 3, len(pair.target)))
+
+    def test_weights_come_back_in_the_order_given(self, recipe, corpus):
+        """They are computed sorted by length; each pair alone must give the same."""
+        model = seq2seq.build(recipe, corpus, "transformer", seed=0)
+        pairs = corpus.pairs["test"][:5]
+        together = alignment.cross_attention_weights(model, pairs)
+        for pair, table in zip(pairs, together, strict=True):
+            torch.testing.assert_close(alignment.cross_attention_weights(model, [pair])[0], table, rtol=1e-4, atol=1e-6)
+
+    def test_each_head_is_scored_alone_and_the_mean_last(self):
+        """Head 0 of layer 0 follows gold, head 1 goes the other way; their mean, 0.6 to 0.4, follows the louder one."""
+        right = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        quiet, loud = 0.8 * right + 0.1, right.flip(1)
+        table = torch.stack([torch.stack([quiet, loud]), torch.stack([right, right])])  # layers, heads, T, S
+        rates = alignment.error_rate_of_heads([table], [[[0, 0], [1, 1]]])
+        assert rates.tolist() == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+class TestSpeed:
+    def test_every_model_is_measured_at_every_length(self, recipe, corpus):
+        models = {
+            "Transformer": seq2seq.build(recipe, corpus, "transformer", 0),
+            "GRU": seq2seq.build(recipe, corpus, "dot", 0),
+        }
+        times = speed.microseconds_per_word(models, [3, 7], batch_size=2, repeats=3)
+        for of_model in times.values():
+            assert list(of_model) == ["training", "decoding", "decoding one"]
+            for repeats in of_model.values():
+                assert [len(values) for values in repeats] == [2, 2, 2]
+                assert all(value > 0 for values in repeats for value in values)
+
+    def test_measuring_leaves_weights_and_gradients_alone(self, recipe, corpus):
+        model = seq2seq.build(recipe, corpus, "transformer", 0)
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        speed.microseconds_per_word({"Transformer": model}, [4], batch_size=2, repeats=1)
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+        assert all(parameter.grad is None for parameter in model.parameters())
+
+    def test_the_middle_is_taken_length_by_length(self):
+        assert speed.middle([[1.0, 50.0], [9.0, 20.0], [2.0, 30.0]]) == [2.0, 30.0]
+
+
+class TestMissingWord:
+    CONFIG = TransformerConfig(11, 11, **SIZES)
+
+    def test_the_missing_word_is_the_label_and_its_place_is_marked(self):
+        batch = masked_word.hide([[7, 8, 9, 10], [5, 6]], places=[2, 0])
+        assert batch["ids"].tolist() == [[7, 8, masked_word.MASK, 10], [masked_word.MASK, 6, PAD, PAD]]
+        assert batch["labels"].tolist() == [9, 5]
+        assert batch["lengths"].tolist() == [4, 2]
+
+    @pytest.mark.parametrize("causal", [True, False])
+    def test_a_causal_guesser_sees_the_left_side_only(self, causal):
+        torch.manual_seed(0)
+        model = masked_word.WordGuesser(self.CONFIG, causal).double().eval()
+        guess = lambda words: model(torch.tensor([words]), torch.tensor([5]), torch.tensor([2]))  # noqa: E731
+        here = guess([4, 5, 3, 6, 7])
+        right_changed, left_changed = guess([4, 5, 3, 6, 8]), guess([4, 9, 3, 6, 7])
+        assert torch.equal(here, right_changed) == causal
+        assert not torch.allclose(here, left_changed)
+
+    def test_padding_changes_no_guess(self):
+        torch.manual_seed(0)
+        for causal in (True, False):
+            model = masked_word.WordGuesser(self.CONFIG, causal).double().eval()
+            alone = model(torch.tensor([[4, 3, 5]]), torch.tensor([3]), torch.tensor([1]))
+            padded = model(torch.tensor([[4, 3, 5, 0, 0]]), torch.tensor([3]), torch.tensor([1]))
+            torch.testing.assert_close(alone, padded, rtol=1e-12, atol=1e-12)
+
+    def test_both_sides_solve_what_the_left_side_cannot(self):
+        """Sentences of one word twice: the first, when it is missing, is known from the right side alone."""
+        pairs = {
+            "train": [Pair([w, w], [4]) for w in range(4, 11)] * 20,
+            "test": [Pair([w, w], [4]) for w in range(4, 11)],
+        }
+        training = TrainingConfig(steps=60, learning_rate=1e-2, progress=False)
+        first = masked_word.hide([pair.source for pair in pairs["test"]], [0] * 7)
+        right = {}
+        for causal in (True, False):
+            guesses = masked_word.train_guesser(self.CONFIG, pairs, causal, training, batch_size=28)
+            assert guesses.accuracy == 1.0  # its test hides the second word, which the left side tells
+            batch = {name: tensor.to(device()) for name, tensor in first.items()}
+            logits = guesses.model.eval()(batch["ids"], batch["lengths"], batch["places"])
+            right[causal] = int((logits.argmax(dim=-1) == batch["labels"]).sum())
+        assert right == {True: 1, False: 7}  # without the right side every sentence looks alike: one guess, right once
+
+    def test_frequencies_are_those_of_the_training_words(self):
+        """Counts 3 and 1, one added to each of 8 ids: p = 4/12 and 2/12."""
+        pairs = {"train": [Pair([4, 4, 5, 4], [1])], "test": [Pair([6, 4], [1]), Pair([4, 5, 4], [1])]}
+        perplexity, accuracy = masked_word.frequency_baseline(pairs, vocab_size=8)
+        assert perplexity == pytest.approx((12 / 4 * 12 / 2) ** 0.5)
+        assert accuracy == 0.5
+
+
+class TestCommand:
+    def test_what_cannot_run_is_refused_in_words(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(records, "RESULTS", tmp_path)
+        with pytest.raises(ExperimentError, match="no plan 'sst2'; it has: translation, short, parts, multi30k"):
+            record_experiment("transformer", "sst2", None, [], [0])
+        with pytest.raises(ExperimentError, match="has no variant 'two heads'; choose among Transformer, post-norm"):
+            record_experiment("transformer", "parts", None, ["two heads"], [0])
+
+    @pytest.mark.slow
+    def test_commands_side_by_side_keep_each_others_runs(self, tmp_path, monkeypatch, corpus, plan):
+        """A run that another command recorded in the meantime is neither lost nor made again."""
+        monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+        monkeypatch.setattr(seq2seq, "prepare", lambda recipe, source: corpus)
+        monkeypatch.setitem(transformer.PLANS, "short", plan)
+        monkeypatch.chdir(tmp_path)
+        record_experiment("transformer", "short", None, ["GRU"], [2])
+        first = records.load("transformer-short", tmp_path / "results").results
+        record_experiment("transformer", "short", None, [], [2])
+        second = records.load("transformer-short", tmp_path / "results").results
+        assert second[0] == first[0]
+        assert [(run["variant"], run["attention"], run["seed"]) for run in second] == [
+            ("GRU", "dot", 2),
+            ("Transformer", "transformer", 2),
+        ]
+        monkeypatch.setitem(transformer.PLANS, "short", plan.shortened(3))
+        with pytest.raises(ExperimentError, match="made with another configuration"):
+            record_experiment("transformer", "short", None, [], [2])
+
+
+RECORDED = sorted(records.RESULTS.glob("transformer-*.json"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+class TestRecordedResults:
+    """What `book/results/` holds of chapter 3 can be made again, and says what the chapter says."""
+
+    def test_its_command_still_parses(self, path, monkeypatch):
+        record = records.load(path.stem)
+        asked = []
+        monkeypatch.setattr(
+            "course_lib.experiments.command.record_experiment", lambda *words: asked.append(words) or path
+        )
+        program, *words = shlex.split(record.command)
+        result = typer.testing.CliRunner().invoke(app, words)
+        assert program == "course"
+        assert result.exit_code == 0, result.output
+        assert "-".join(asked[0][:2]) == record.name
+
+    def test_its_configuration_still_loads_and_is_the_plan_of_today(self, path):
+        record = records.load(path.stem)
+        assert plan_from(record.configuration) == transformer.PLANS[record.name.partition("-")[2]]
+
+    def test_it_says_where_when_and_with_what_it_was_made(self, path):
+        record = records.load(path.stem)
+        assert len(record.commit) == 40, "recorded from files that no commit holds"
+        assert record.date.startswith("20")
+        assert record.machine["device"] in ("cpu", "cuda", "mps")
+        assert sorted({run["seed"] for run in record.results}) == record.seeds
+        for name in {run["variant"] for run in record.results}:
+            assert sum(run["variant"] == name for run in record.results) >= 3, name
