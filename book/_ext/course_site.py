@@ -119,7 +119,7 @@ def mend_bibliography_roles(app: Sphinx, page: str, template: str, context: dict
 
 
 class AssignmentLinks(SphinxRole):
-    """{assignment}`attention`: the student's notebook, to open on Colab or to download."""
+    """{assignment}`attention`: the student's notebook, to open on Colab or to download, and what it ships."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         path = f"{ASSIGNMENTS}/{self.text}/{self.text}.ipynb"
@@ -130,11 +130,15 @@ class AssignmentLinks(SphinxRole):
             return [], [message]
         repository = self.config.html_theme_options["repository_url"]
         up = "../" * self.env.docname.count("/")
-        return [
+        links: list[nodes.Node] = [
             nodes.reference("", f"open {self.text}.ipynb on Colab", refuri=colab_url(repository, path)),
             nodes.Text(" or "),
             nodes.reference("", "download it", refuri=f"{up}{path}", internal=False),
-        ], []
+        ]
+        for file in sorted((Path(self.env.srcdir).parent / ASSIGNMENTS / self.text).glob("*.safetensors")):
+            address = f"{up}{ASSIGNMENTS}/{self.text}/{file.name}"
+            links += [nodes.Text(", with "), nodes.reference("", file.name, refuri=address, internal=False)]
+        return links, []
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

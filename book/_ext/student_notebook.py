@@ -62,8 +62,9 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(nbformat.writes(student_notebook(app, docname)) + "\n", encoding="utf-8")
     _copy(Path(app.srcdir) / "results", out / NOTEBOOKS / "results")
-    for source in sorted((root / ASSIGNMENTS).glob("*/*.ipynb")):
-        _copy(source, out / source.relative_to(root))
+    for kind in ("*.ipynb", "*.safetensors"):  # an assignment may ship weights beside its notebook
+        for source in sorted((root / ASSIGNMENTS).glob(f"*/{kind}")):
+            _copy(source, out / source.relative_to(root))
     _describe_binder(out / "binder", root, _repository(app))
 
 

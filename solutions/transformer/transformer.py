@@ -374,7 +374,9 @@ for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5), (torch.bf
         output, mixed.to(dtype), f"For 3 heads of size 5 in {dtype}, the output", "", tolerance
     )
 query, key = (torch.randn(3, 4, generator=random).to(device) for _ in range(2))
-attention(query.requires_grad_(), key, key)[0].square().sum().backward()
+output, _ = attention(query.requires_grad_(), key, key)
+if output.requires_grad:
+    output.square().sum().backward()
 assert query.grad is not None and (query.grad != 0).all(), (
     "No gradient reaches the queries, so nothing could be learned: no .detach(), .data or .item() on the way."
 )
@@ -1866,6 +1868,9 @@ def check_translations(pairs):
         raise AssertionError(
             f"No translation: {type(error).__name__}: {error} {first_wrong_part(model, record)}"
         ) from error
+    assert len(ours) == len(french), (
+        f"{len(french)} sentences went in, {len(ours)} translations came out. {first_wrong_part(model, record)}"
+    )
     wrong = [place for place in range(len(french)) if ours[place] != french[place]]
     assert not wrong, (
         f"{len(wrong)} of {len(french)} translations are wrong. {english[wrong[0]]!r} should be "

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from course_lib.grading.mutants import Mark, Mutant, Outcome, RightAnswer, load_cases, run_cases
+from course_lib.grading.release import assignments
 
 ROOT = Path(__file__).resolve().parents[2]
-ASSIGNMENTS = ["attention"]
+ASSIGNMENTS = assignments(ROOT)
 CASES = {name: load_cases(name, ROOT) for name in ASSIGNMENTS}
-MUTANTS = [pytest.param(name, mutant, id=mutant.name) for name in ASSIGNMENTS for mutant in CASES[name][0]]
-RIGHT = [pytest.param(name, answer, id=answer.name) for name in ASSIGNMENTS for answer in CASES[name][1]]
+MUTANTS = [pytest.param(name, mutant, id=f"{name}-{mutant.name}") for name in ASSIGNMENTS for mutant in CASES[name][0]]
+RIGHT = [pytest.param(name, answer, id=f"{name}-{answer.name}") for name in ASSIGNMENTS for answer in CASES[name][1]]
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ import pytest
 from nbformat import NotebookNode
 
 from course_lib.grading.lint import leaks, regions, secret_lines
-from course_lib.grading.release import build_source, release
-from course_lib.grading.source import AssignmentError, read_source
+from course_lib.grading.release import assignments, build_source, release
+from course_lib.grading.source import AssignmentError, read_source, ships
 
 ROOT = Path(__file__).resolve().parents[2]
-ASSIGNMENTS = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/*.py"))
+ASSIGNMENTS = assignments(ROOT)
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def course(tmp_path: Path) -> Path:
     """A copy of what a release needs, so that the real exercises and gradebook stay as they are."""
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     for name in ASSIGNMENTS:
-        (tmp_path / "solutions" / name).mkdir(parents=True)
-        shutil.copy(ROOT / "solutions" / name / f"{name}.py", tmp_path / "solutions" / name)
+        built = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__")
+        shutil.copytree(ROOT / "solutions" / name, tmp_path / "solutions" / name, ignore=built)
     return tmp_path
 
 
@@ -52,7 +52,7 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
 
 
 def test_there_is_an_assignment() -> None:
-    assert "attention" in ASSIGNMENTS
+    assert {"attention", "transformer"} <= set(ASSIGNMENTS)
 
 
 def test_the_committed_release_is_the_one_that_the_source_gives(name: str, course: Path) -> None:
@@ -86,8 +86,8 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source:
                 lines = [line.strip() for line in block.splitlines()]
                 secret += [line for line in lines if len(line) > 20 and line[-1] not in "([{"]
     assert len(secret) > 80
-    text = {path: path.read_text(encoding="utf-8") for path in (ROOT / "exercises" / name).rglob("*") if path.is_file()}
-    handed_out = json.dumps(list(text.values()), ensure_ascii=False)
+    files = [path.read_bytes() for path in (ROOT / "exercises" / name).rglob("*") if path.is_file()]
+    handed_out = json.dumps([file.decode("utf-8", errors="replace") for file in files], ensure_ascii=False)
     found = [line for line in secret if json.dumps(json.dumps(line, ensure_ascii=False))[2:-2] in handed_out]
     said_openly = {
         line.strip()
@@ -99,11 +99,15 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source:
         assert marker not in handed_out
 
 
-def test_exercises_hold_the_notebooks_and_nothing_beside_them() -> None:
-    files = {
-        path.relative_to(ROOT / "exercises").as_posix() for path in (ROOT / "exercises").rglob("*") if path.is_file()
-    }
-    assert files == {f"{name}/{name}.ipynb" for name in ASSIGNMENTS}
+def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else() -> None:
+    exercises = ROOT / "exercises"
+    files = {path.relative_to(exercises).as_posix() for path in exercises.rglob("*") if path.is_file()}
+    expected = {f"{name}/{name}.ipynb" for name in ASSIGNMENTS}
+    for name in ASSIGNMENTS:
+        for shipped in ships(read_source(ROOT / "solutions" / name / f"{name}.py")):
+            assert (exercises / name / shipped).read_bytes() == (ROOT / "solutions" / name / shipped).read_bytes()
+            expected.add(f"{name}/{shipped}")
+    assert files == expected
 
 
 def test_the_search_for_leaks_finds_each_secret_line_in_source_metadata_and_other_files(

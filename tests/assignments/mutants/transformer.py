@@ -81,7 +81,7 @@ MATRICES = [
         "not the number of keys",
         "hidden",
         {"by-matrices": (SCALE, "math.sqrt(key.shape[-2])")},
-        ("attention-mask", "multi-head-values", TRANSLATION),
+        ("attention-mask", "multi-head-values", "multi-head-mask"),
     ),
     Mutant(
         "softmax_over_queries",
@@ -584,7 +584,7 @@ POSITIONS = [
         "is wrong at [0, 0]: expected 0.0000, yours is 0.8415",
         "visible",
         {"encoding": ("torch.arange(length).unsqueeze(1)", "torch.arange(1, length + 1).unsqueeze(1)")},
-        ("positions-embed", TRANSLATION),
+        ("positions-embed",),
     ),
     Mutant(
         "base_ignored",
@@ -685,7 +685,6 @@ LAYER_NORM = [
         "Divide by D, not by D - 1, and put eps under the root",
         "visible",
         {"norm": ("torch.sqrt(variance + self.eps)", "(hidden.std(dim=-1, keepdim=True) + self.eps)")},
-        ("layer-norm-positions",),
     ),
     Mutant(
         "eps_forgotten",
@@ -739,7 +738,6 @@ LAYER_NORM = [
                 "self.gain * ((hidden - mean) / torch.sqrt(variance + self.eps) + self.offset)",
             )
         },
-        (TRANSLATION,),
     ),
     Mutant(
         "ready_made_norm",
@@ -824,7 +822,6 @@ ENCODER = [
         "ReLU [1, 0, 2]",
         "visible",
         {"feed-forward": ("torch.relu(", "torch.nn.functional.gelu(")},
-        (TRANSLATION,),
     ),
     Mutant(
         "residual_inside_the_network",
@@ -904,7 +901,6 @@ ENCODER = [
                 "        hidden = hidden + attended\n        return self.feed_forward_norm(hidden + self.feed_forward(self.attention_norm(hidden)))",
             )
         },
-        (TRANSLATION,),
     ),
     Mutant(
         "norm_only_once",
@@ -922,7 +918,6 @@ ENCODER = [
         "The block calls attention_norm 2 times instead of once",
         "visible",
         {"encoder": ("return self.feed_forward_norm(", "return self.attention_norm(")},
-        (TRANSLATION,),
     ),
     Mutant(
         "encoder_mask_forgotten",
@@ -1176,7 +1171,6 @@ GREEDY = [
         "Use .tolist() or .item()",
         "visible",
         {"search": ("rows = target[:, 1:].tolist()", "rows = [list(row) for row in target[:, 1:]]")},
-        ("greedy-batch", TRANSLATION),
     ),
     Mutant(
         "special_words_typed_in",
