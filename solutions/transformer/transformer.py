@@ -81,24 +81,36 @@ WITHHELD = [
 # {source:course_lib.grading.withheld.withheld_uses}
 
 
-def latest_cell(name):
-    """The cell that defined a function or class last. `In` holds the cells that have run."""
+def cells_that_define(name):
+    """The cells that have run, kept by Jupyter in `In`, and that define a function or class, the latest last."""
     heads = (f"def {name}(", f"class {name}(", f"class {name}:")
-    return [cell for cell in In if any(head in cell for head in heads)][-1:]
+    return [cell for cell in In if any(head in cell for head in heads)]
 
 
 def check_withheld(*names):
     """Refuse, in words, an answer that uses what you are to build."""
     for name in names:
-        uses = [use for cell in latest_cell(name) for use in withheld_uses(cell, WITHHELD)]
+        uses = [
+            use
+            for cell in cells_that_define(name)[-1:]
+            for use in withheld_uses(cell, WITHHELD)
+        ]
         assert not uses, f"In the cell that defines {name}, {uses[0]}."
+
+
+def check_given(*names):
+    """Refuse a second definition of what the notebook gives."""
+    for name in names:
+        assert len(set(cells_that_define(name))) == 1, (
+            f"{name} is given by the notebook, and one of your cells defines it, too. Take that away."
+        )
 
 
 def check_no_loop(name):
     """Refuse a loop over positions in a function that is to work on whole matrices."""
     import ast
 
-    for cell in latest_cell(name):
+    for cell in cells_that_define(name)[-1:]:
         for function in ast.walk(ast.parse(cell)):
             if isinstance(function, ast.FunctionDef) and function.name == name:
                 for node in ast.walk(function):
@@ -618,23 +630,23 @@ with torch.no_grad():
     ):
         linear.weight.copy_(scale * torch.eye(4))
         linear.bias.zero_()
-hidden = tensor([[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0]]])
+hidden = tensor([[[1.0, 1.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0]]])
 answer = module(hidden, hidden, hidden)
 output, weights = check_pair(answer, "MultiHeadAttention must return (output, weights)")
 check_close(
     weights,
-    tensor([[[[0.8044, 0.1956], [0.5, 0.5]], [[0.5, 0.5], [0.0558, 0.9442]]]]),
+    tensor([[[[0.8044, 0.1956], [0.5, 0.5]], [[0.9442, 0.0558], [0.5, 0.5]]]]),
     "The weights of the two heads",
-    "Head 0 sees the queries and keys [1, 1] and [0, 0], head 1 sees [0, 0] and [2, 0]. Split, then call your attention.",
+    "Head 0 sees [1, 1] and [0, 0] as queries and keys, head 1 sees [0, 2] and [0, 0]. Split, then call your attention.",
     tolerance=1e-4,
     slips=(
         (
-            [[[[0.7311, 0.2689], [0.5, 0.5]], [[0.5, 0.5], [0.1192, 0.8808]]]],
+            [[[[0.7311, 0.2689], [0.5, 0.5]], [[0.8808, 0.1192], [0.5, 0.5]]]],
             "You divide by the square root of all features, 4. A query of one head has 2.",
         ),
     ),
 )
-expected = tensor([[[16.0878, 16.0878, 20.0, 0.0], [10.0, 10.0, 37.7686, 0.0]]])
+expected = tensor([[[16.0878, 16.0878, 0.0, 37.7686], [10.0, 10.0, 0.0, 20.0]]])
 check_close(
     output,
     expected,
@@ -1829,6 +1841,7 @@ assert words == [[2, 2, 2], [6, 5, 4, 4, 8], [], [3], [6, 5, 4, 4, 8]], (
 # parts is the first that gives something else, even if its own tests above are content.
 
 # %% nbgrader={"grade": true, "grade_id": "greedy-translation", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_given("Transformer", "load_translator", "first_wrong_part")
 PAIRS = """
 he follows the european economic and social committee = il suit le comité économique et social européen
 three birds ' owl arrives under two newspapers = le hibou de trois oiseaux arrive sous deux journaux

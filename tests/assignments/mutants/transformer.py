@@ -1219,6 +1219,14 @@ GREEDY = [
         (TRANSLATION,),
     ),
     Mutant(
+        "a_translator_of_ones_own",
+        "defines load_translator again, to load other weights",
+        TRANSLATION,
+        "load_translator is given by the notebook",
+        "visible",
+        {"search": ("def greedy_decode(", "def load_translator():\n    return None\n\n\ndef greedy_decode(")},
+    ),
+    Mutant(
         "a_part_rewritten_wrongly_at_the_end",
         "defines causal_mask again, wrongly, below the tests of Part 3",
         TRANSLATION,
