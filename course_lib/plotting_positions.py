@@ -56,7 +56,7 @@ def position_heatmap(table: Float[Tensor, "T D"] | Float[np.ndarray, "T D"], tit
     bar.ax.tick_params(colors=INK, labelcolor=INK)
     bar.ax.yaxis.label.set_color(INK)
     bar.outline.set_edgecolor(INK)
-    changes = (np.abs(np.diff(np.sign(values), axis=0)) > 0).sum(axis=0)
+    changes = np.diff(values >= 0, axis=0).sum(axis=0)
     halves = [changes[: values.shape[1] // 2], changes[values.shape[1] // 2 :]]
     first, second = (int(half.max()) if half.size else 0 for half in halves)
     return describe(
