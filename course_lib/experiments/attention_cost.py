@@ -37,9 +37,9 @@ class Explicit(nn.Module):
         return self.attention(hidden, return_weights=True)[0]
 
 
-def make_layers(dim: int) -> dict[str, nn.Module]:
-    """Return the three layers that are compared, all from D features to D features."""
-    set_seed(0)
+def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
+    """Return the three layers that are compared, untrained, all from D features to D features."""
+    set_seed(seed)
     return {
         "explicit attention": Explicit(dim),
         "fused attention": MultiHeadAttention(dim, num_heads=1),
@@ -53,10 +53,8 @@ class AllocationCounter(TorchDispatchMode):
     Memory that a kernel takes and gives back within one operation is not seen; for the layers here it is small
     (the tests compare with the log of torch's allocator).
 
-    Parameters
-    ----------
-    None
-        ``now`` and ``peak`` are bytes; ``operations`` is a number.
+    ``now`` and ``peak`` are bytes; ``operations`` is a number. A tensor that was there before is counted when an
+    operation first changes it in place.
     """
 
     def __init__(self) -> None:
@@ -148,7 +146,7 @@ def measure_allocations(
     return counted
 
 
-def fitted_exponent(lengths: Sequence[float], costs: Sequence[float]) -> float:
+def fitted_exponent(lengths: Sequence[float | int], costs: Sequence[float | int]) -> float:
     """Return p of the power law cost = c · length^p that fits best: the slope of a line through the logarithms.
 
     Parameters
@@ -201,14 +199,26 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def best_seconds(function: Callable[[], object], repetitions: int) -> float:
-    """Return the CPU seconds of the fastest of several calls."""
-    times = []
-    for _ in range(repetitions):
-        started = process_time()
-        function()
-        times.append(process_time() - started)
-    return min(times)
+def compare_seconds(ways: dict[str, Callable[[], object]], repetitions: int) -> dict[str, list[float]]:
+    """Time several ways to compute the same thing, in CPU seconds on one thread; they take turns.
+
+    Parameters
+    ----------
+    ways
+        Functions to call, by name.
+    repetitions
+        How often each is timed. Before each timed call comes one that does not count, which finds the caches filled by
+        another way.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    with one_thread():
+        for _ in range(repetitions):
+            for name, way in ways.items():
+                way()
+                started = process_time()
+                way()
+                seconds[name].append(process_time() - started)
+    return seconds
 
 
 def _inputs(dim: int, lengths: Sequence[int]) -> list[Tensor]:
