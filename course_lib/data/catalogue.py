@@ -91,8 +91,8 @@ DATASETS: dict[str, DataSet] = {
             title='English-French pairs in which "it" is one of two nouns',
             description=(
                 'Sentences such as "the animal did not cross the street because it was too tired": the last word '
-                'decides which noun "it" is, and the French pronoun and adjective agree with that noun. One noun is '
-                "masculine in French and one feminine, so a translation is right only if the pronoun is resolved."
+                'decides which noun "it" is, and the French pronoun and adjective agree with that noun. In validation '
+                "and test the nouns differ in gender: a translation is right only if the pronoun is resolved."
             ),
             features=Features(
                 {

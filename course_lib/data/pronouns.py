@@ -1,9 +1,10 @@
 """English-French pairs whose French cannot be written without knowing what "it" is, generated.
 
 "The animal did not cross the street because it was too tired": it is the animal, il. With "wide" it is the street,
-elle. Each sentence has two nouns, an animal and a place, one masculine and one feminine in French. The adjective
-fits animals or places, so it decides which noun "it" stands for, and with it two French words: the pronoun and the
-adjective's ending. Uszkoreit (2017) shows a Transformer's attention with this sentence; pairs of sentences that differ
+elle. Each sentence has two nouns, an animal and a place. The adjective fits animals or places, so it decides which noun
+"it" stands for, and the gender of that noun decides two French words: the pronoun and the adjective's ending.
+
+Uszkoreit (2017) shows a Transformer's attention with this sentence; pairs of sentences that differ
 in one word, which decides a pronoun, are Winograd schemas (Levesque et al. 2012).
 
 Chapter: transformer
@@ -95,7 +96,9 @@ def generate(split: str, seed: int = 0) -> list[Row]:
     """Generate a split: all combinations of its noun pairs with order, adjective and verb, each once.
 
     A split has noun pairs of its own; each noun is in all splits. In every split "it" is as often the first noun as the
-    second, the animal as the place, masculine as feminine, and so are these three taken together.
+    second, the animal as the place, masculine as feminine, and so are these three taken together. In validation and
+    test the nouns differ in gender, so that who takes the wrong noun gets the French wrong; in training they may agree.
+    With pairs that always differ, the gender of one noun tells that of the other, and neither need be chosen.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ def generate(split: str, seed: int = 0) -> list[Row]:
     Returns
     -------
     list
-        6,912 sentences for training, 1,728 for each of the others.
+        13,824 sentences for training, 1,728 for each of the others.
 
     Raises
     ------
@@ -144,9 +147,10 @@ def generate(split: str, seed: int = 0) -> list[Row]:
 
 
 def _noun_pairs(split: str) -> Iterator[tuple[Noun, Noun]]:
-    """An animal and a place of the other gender, each with as many partners as any other."""
-    for feminine in (False, True):
-        animals, places = ANIMALS[feminine], PLACES[not feminine]
+    """An animal and a place, each with as many partners as any other."""
+    for animals, places in product(ANIMALS, PLACES):
+        if split != "train" and animals[0].feminine == places[0].feminine:
+            continue
         for (i, animal), (j, place) in product(enumerate(animals), enumerate(places)):
             if (j - i) % len(places) in SPLITS[split]:
                 yield animal, place

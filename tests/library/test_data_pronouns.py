@@ -65,7 +65,7 @@ def traits(row) -> tuple[bool, bool, bool]:
     return row["antecedent"] < row["other_noun"], word in ANIMALS, french(row)[row["antecedent"]][0] in FEMININE
 
 
-@pytest.mark.parametrize(("split", "size"), [("train", 6912), ("validation", 1728), ("test", 1728)])
+@pytest.mark.parametrize(("split", "size"), [("train", 13824), ("validation", 1728), ("test", 1728)])
 def test_every_combination_of_traits_is_equally_frequent(splits, split, size):
     rows = splits[split]
     assert len({row["en"] for row in rows}) == len(rows) == size
@@ -74,7 +74,7 @@ def test_every_combination_of_traits_is_equally_frequent(splits, split, size):
 
 def test_no_pair_of_nouns_is_in_two_splits_and_every_word_is_in_all(splits):
     pairs = {split: {frozenset(nouns(row)) for row in rows} for split, rows in splits.items()}
-    assert [len(found) for found in pairs.values()] == [48, 12, 12]
+    assert [len(found) for found in pairs.values()] == [96, 12, 12]
     assert not any(pairs[a] & pairs[b] for a, b in combinations(pairs, 2))
     for side in ("en", "fr"):
         words = {split: {word for row in rows for word in row[side].split()} for split, rows in splits.items()}
@@ -103,14 +103,28 @@ def test_the_last_word_alone_decides_which_noun_it_is(splits):
         assert all({fits for fits, _ in found} == {True, False} for found in by_beginning.values())
 
 
-def test_the_french_pronoun_and_adjective_agree_with_the_antecedent_and_never_with_the_other_noun(splits):
+def genders(row) -> tuple[bool, bool]:
+    """Whether the antecedent is feminine, and whether the other noun is."""
+    links = french(row)
+    found = [links[row[name]][0] for name in ("antecedent", "other_noun")]
+    assert all((noun in FEMININE) is not (noun in MASCULINE) for noun in found)
+    return found[0] in FEMININE, found[1] in FEMININE
+
+
+def test_in_training_the_gender_of_one_noun_says_nothing_of_the_other(splits):
+    assert Counter(map(genders, splits["train"])) == dict.fromkeys(product([False, True], repeat=2), 13824 // 4)
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_in_the_other_splits_who_takes_the_wrong_noun_gets_the_pronoun_wrong(splits, split):
+    assert all(antecedent is not other for antecedent, other in map(genders, splits[split]))
+
+
+def test_the_french_pronoun_and_adjective_agree_with_the_antecedent(splits):
     forms = defaultdict(set)
     for row in splits["train"]:
         links = french(row)
-        antecedent, other = (links[row[name]][0] for name in ("antecedent", "other_noun"))
-        feminine = antecedent in FEMININE
-        assert (antecedent in MASCULINE) is not feminine
-        assert (other in MASCULINE) is feminine, "the nouns differ in gender"
+        feminine, _ = genders(row)
         assert links[row["pronoun"]] == ["elle" if feminine else "il"]
         forms[row["en"].split()[-1]].add((feminine, links[len(row["en"].split()) - 1][0]))
     assert {adjective: dict(found) for adjective, found in forms.items()} == {
@@ -172,7 +186,7 @@ def test_a_seed_chooses_openings_and_order_and_nothing_else():
 def test_the_catalogue_offers_it(splits):
     data = load("pronouns", "embedded")
     assert data["test"][3] == splits["test"][3]
-    assert data["train"].num_rows == 6912
+    assert data["train"].num_rows == 13824
 
 
 def test_a_split_that_does_not_exist_is_refused_in_words():
