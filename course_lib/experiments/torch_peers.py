@@ -73,11 +73,14 @@ def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
 
     Raises
     ------
-    TypeError
-        If torch has no such module.
+    KeyError, ValueError
+        If one of the two has a parameter that the other lacks.
     """
     pairs = list(_pairs(ours, theirs))
-    assert {id(its) for _, _, its in pairs} == {id(its) for its in theirs.parameters()}
+    paired = {id(its) for _, _, its in pairs}
+    left_out = [name for name, its in theirs.named_parameters() if id(its) not in paired]
+    if left_out:
+        raise ValueError(f"torch's {type(theirs).__name__} has parameters that ours lacks: {', '.join(left_out)}")
     yield from pairs
 
 

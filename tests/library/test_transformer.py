@@ -116,6 +116,7 @@ class TestAgainstTorch:
         )
         torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)
 
+    @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
     def test_torch_s_fast_path_for_inference_gives_the_same(self, batch, monkeypatch):
         """It leaves out the padding and runs each layer as one kernel, if the number of heads is even."""
         calls, kernel = [], torch._transformer_encoder_layer_fwd
@@ -243,12 +244,12 @@ class TestParameters:
         shared = sum(parameter.numel() for parameter in make(share_embeddings=True, target_vocab=source).parameters())
         assert shared == expected["post"] - target * dim + (source - target)
 
-    def test_the_published_base_model_has_about_65_million(self):
-        """Vaswani et al. 2017, table 3: 65 million at 37,000 shared tokens."""
+    def test_the_published_base_model_has_63_million(self):
+        """Vaswani et al. 2017, table 3, says 65 million for "about 37,000" shared tokens."""
         with torch.device("meta"):
             config = TransformerConfig(37_000, 37_000, 512, 8, 6, 2048, share_embeddings=True)
             count = sum(parameter.numel() for parameter in Transformer(config).parameters())
-        assert round(count / 1e6) in (63, 64, 65)
+        assert round(count / 1e6, 1) == 63.1
 
     def test_layers_do_not_share_weights(self):
         model = make()
