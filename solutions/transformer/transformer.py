@@ -8,6 +8,7 @@
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
+#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
 #   course:
 #     chapter: transformer
 #     seconds: 60

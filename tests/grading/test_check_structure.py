@@ -14,6 +14,7 @@ from sample_class import cell_of, delete
 
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import Problem, grade_id, structure_problems
+from course_lib.grading.withheld import withheld_uses
 
 
 def problems(change: Callable[[NotebookNode], object]) -> list[Problem]:
@@ -194,6 +195,21 @@ def test_withheld_module_is_refused_in_any_cell_but_the_released_ones() -> None:
     kind, cell, message = only(structure_problems(notebook, released))
     assert (kind, cell) == ("withheld", "cell 7")
     assert message.startswith("cell 7: line 2 imports course_lib.attention.DotScore, which this assignment withholds")
+
+
+@pytest.mark.parametrize(
+    ("code", "uses"),
+    [
+        ("torch.nn.functional.layer_norm(x, x.shape[-1:])", ["torch.nn.functional.layer_norm"]),
+        ("import torch.nn.functional as F\nF.layer_norm(x, x.shape[-1:])", ["torch.nn.functional.layer_norm"]),
+        ("self.layer_norm = LayerNorm(4)\ny = self.layer_norm(x)", []),
+        ("block.attention(x)", []),
+        ("class Mine(torch.nn.LayerNorm): pass", ["torch.nn.LayerNorm"]),
+    ],
+)
+def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(code: str, uses: list[str]) -> None:
+    withheld = ["course_lib.attention", "torch.nn.functional.layer_norm", "torch.nn.LayerNorm"]
+    assert [use.rpartition(" ")[2] for use in withheld_uses(code, withheld)] == uses
 
 
 @pytest.mark.parametrize("metadata", ["text", ["grade_id"], {"grade_id": ["margin"]}, {"grade_id": 3}, None])
