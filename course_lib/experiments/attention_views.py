@@ -1,4 +1,4 @@
-"""From a trained Transformer to the attention explorer: its weights on chosen sentences, with their words (chapter 3)."""
+"""From a Transformer to the attention explorer: its weights on chosen sentences, with their words (chapter 3)."""
 
 from collections.abc import Iterable
 
@@ -36,14 +36,14 @@ def attention_views(model: Transformer, corpus: Corpus, rows: Iterable[int], spl
         the word just read; in cross-attention it is the word that is written next.
     """
     model.eval()
-    english, french = corpus.tokenizers
+    english, french = ({number: word for word, number in side.get_vocab().items()} for side in corpus.tokenizers)
     views = []
     for row in rows:
         pair, sentence = corpus.pairs[split][row], corpus.text[split]["en"][row]
         batch = {name: tensor.to(device()) for name, tensor in collate([pair]).items()}
         _, maps = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
-        source = [english.id_to_token(word) for word in pair.source]
-        target = [french.id_to_token(word) for word in (BOS, *pair.target, EOS)]
+        source = [english[word] for word in pair.source]
+        target = [french[word] for word in (BOS, *pair.target, EOS)]
         read, written = target[:-1], target[1:]
         for kind, layers, queries, keys, languages in (
             (ENCODER, maps.encoder, source, source, ("en", "en")),
