@@ -23,11 +23,11 @@ BENCHMARKS = pytest.mark.parametrize("name", ["attention", "transformer"])
 
 @pytest.fixture
 def benchmark(monkeypatch):
-    """A program of benchmarks/, imported as Python runs it: from its own folder."""
+    """A program of benchmarks/, imported as Python runs it: from its own folder, whose names mean nothing elsewhere."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    yield importlib.import_module
     for module in ("side_by_side", "attention", "transformer"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    return importlib.import_module
+        sys.modules.pop(module, None)
 
 
 @pytest.mark.slow
