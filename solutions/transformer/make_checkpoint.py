@@ -10,13 +10,14 @@ file holds, and nothing else:
   translations are wrong which part is the first to go another way;
 - in the header, as JSON: both vocabularies, the sizes of the model, and where all this comes from.
 
-The same seed on the same machine gives the same file. It takes about ten minutes on one core.
+The same seed on the same machine gives the same weights. It takes about ten minutes on one core.
 """
 
 import argparse
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from course_lib.grading.source import read_source
 from course_lib.training import train
 from course_lib.training_config import TrainingConfig
 from IPython.core.interactiveshell import InteractiveShell
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from traitlets.config import Config
@@ -158,6 +160,8 @@ def trace(parts: dict[str, Any], model: nn.Module, pairs: list[Pair]) -> dict[st
             "value": value,
             "mixed": parts["attention"](query, key, value, padding[:, None])[0],
             "attended": attended,
+            "told": decoder.cross_attention(written, memory, memory, padding)[0],
+            "recalled": decoder.self_attention(written, written, written, written_mask)[0],
             "normed": normed,
             "fed": encoder.feed_forward(normed),
             "encoded": encoder(embedded, padding),
@@ -168,17 +172,18 @@ def trace(parts: dict[str, Any], model: nn.Module, pairs: list[Pair]) -> dict[st
     return {f"trace.{name}": tensor.contiguous().clone() for name, tensor in tensors.items()}
 
 
-def main(path: Path, config: TrainingConfig) -> None:
-    """Train, round, measure on the test sentences, write."""
-    torch.set_num_threads(1)
-    parts = solution_parts()
+def fit(
+    parts: dict[str, Any], config: TrainingConfig
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Train; return the weights in float16, and the facts that the file's header states."""
     english, french = short_sentences("train", MAX_WORDS)
     tokenizers = train_tokenizer(english, "word"), train_tokenizer(french, "word")
     pairs = encode_pairs(english, french, tokenizers)
     test = encode_pairs(*short_sentences("test", TEST_WORDS), tokenizers)
     validation = encode_pairs(*short_sentences("validation", TEST_WORDS), tokenizers)
     set_seed(config.seed)
-    model = build(parts, *(tokenizer.get_vocab_size() for tokenizer in tokenizers))
+    sizes = [tokenizer.get_vocab_size() for tokenizer in tokenizers]
+    model = build(parts, *sizes)
 
     def epoch_batches(epoch: int) -> Iterator[dict[str, Tensor]]:
         return batches(pairs, 64, config.seed, epoch, collate, lambda pair: len(pair.target))
@@ -192,14 +197,14 @@ def main(path: Path, config: TrainingConfig) -> None:
     model = model.cpu().eval()
     weights = {name: tensor.half() for name, tensor in model.state_dict().items()}
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    facts = {
+    words = [
+        [tokenizer.id_to_token(number) for number in range(size)]
+        for tokenizer, size in zip(tokenizers, sizes, strict=True)
+    ]
+    return weights, {
         **SIZES,
-        "source_words": [
-            tokenizers[0].id_to_token(i) for i in range(tokenizers[0].get_vocab_size())
-        ],
-        "target_words": [
-            tokenizers[1].id_to_token(i) for i in range(tokenizers[1].get_vocab_size())
-        ],
+        "source_words": words[0],
+        "target_words": words[1],
         "made_by": "solutions/transformer/make_checkpoint.py",
         "trained_on": f"translation, train split, {len(pairs)} sentences of at most {MAX_WORDS} English words",
         "steps": config.steps,
@@ -210,21 +215,45 @@ def main(path: Path, config: TrainingConfig) -> None:
         "test_sentences": f"{len(test)} of the test split, at most {TEST_WORDS} English words",
         "torch": torch.__version__,
     }
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights and the facts of a file that was written before."""
+    with safe_open(path, "pt") as file:
+        names = [name for name in file.keys() if not name.startswith("trace.")]  # noqa: SIM118
+        return {name: file.get_tensor(name) for name in names}, json.loads(
+            file.metadata()["course"]
+        )
+
+
+def write(
+    path: Path, parts: dict[str, Any], weights: dict[str, Tensor], facts: dict[str, Any]
+) -> None:
+    """Record the trace of three validation sentences and write everything, whole or not at all."""
+    model = build(parts, len(facts["source_words"]), len(facts["target_words"]))
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+    places = [
+        {word: number for number, word in enumerate(facts[side])}
+        for side in ("source_words", "target_words")
+    ]
+    pairs = [
+        Pair(
+            *(
+                [place[w] for w in text.split()]
+                for place, text in zip(places, texts, strict=True)
+            )
+        )
+        for texts in zip(*short_sentences("validation", TEST_WORDS), strict=True)
+    ]
     traced = [
-        next(pair for pair in validation if len(pair.source) == length) for length in (8, 4, 6)
+        next(pair for pair in pairs if len(pair.source) == length) for length in (7, 4, 5)
     ]
     partial = path.with_suffix(".partial")
-    save_file(
-        {**weights, **trace(parts, model, traced)},
-        partial,
-        {"course": json.dumps(facts, ensure_ascii=False)},
-    )
+    tensors = {**weights, **trace(parts, model.eval(), traced)}
+    save_file(tensors, partial, {"course": json.dumps(facts, ensure_ascii=False)})
     partial.replace(path)
-    print(
-        json.dumps(
-            {name: fact for name, fact in facts.items() if "words" not in name}, indent=2
-        )
-    )
+    said = {name: fact for name, fact in facts.items() if not name.endswith("_words")}
+    print(json.dumps(said, indent=2))
     print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")
 
 
@@ -233,11 +262,20 @@ if __name__ == "__main__":
     arguments.add_argument("--steps", type=int, default=RECIPE.steps)
     arguments.add_argument("--seed", type=int, default=RECIPE.seed)
     arguments.add_argument("--output", type=Path, default=HERE / "translator.safetensors")
-    given = arguments.parse_args()
-    warmup = min(RECIPE.warmup_steps, math.ceil(given.steps / 10))
-    main(
-        given.output,
-        TrainingConfig(
-            **{**vars(RECIPE), "steps": given.steps, "seed": given.seed, "warmup_steps": warmup}
-        ),
+    arguments.add_argument(
+        "--keep-weights",
+        action="store_true",
+        help="train nothing: write the trace of OUTPUT anew",
     )
+    given = arguments.parse_args()
+    torch.set_num_threads(1)
+    definitions = solution_parts()
+    if given.keep_weights:
+        made = read(given.output)
+    else:
+        warmup = min(RECIPE.warmup_steps, math.ceil(given.steps / 10))
+        made = fit(
+            definitions,
+            replace(RECIPE, steps=given.steps, seed=given.seed, warmup_steps=warmup),
+        )
+    write(given.output, definitions, *made)

@@ -1658,6 +1658,16 @@ def first_wrong_part(model, record):
             lambda: encoder.self_attention(r.embedded, r.embedded, r.embedded, r.padding)[0],
         ),
         (
+            "Part 2 (MultiHeadAttention)",
+            r.told,
+            lambda: decoder.cross_attention(r.written, r.memory, r.memory, r.padding)[0],
+        ),
+        (
+            "Part 2 (MultiHeadAttention)",
+            r.recalled,
+            lambda: decoder.self_attention(r.written, r.written, r.written, r.written_mask)[0],
+        ),
+        (
             "Part 3 (padding_mask)",
             r.padding,
             lambda: padding_mask(r.lengths, r.source.shape[1]),
