@@ -27,7 +27,7 @@ def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, s
 
     `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step after the last, so that no
     step is wasted; `inverse_sqrt` falls as 1/sqrt(step). The last is equation 3 of Vaswani et al. 2017,
-    d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is (d * warmup)^-0.5.
+    d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is `paper_peak`'s.
 
     Parameters
     ----------
@@ -66,3 +66,37 @@ def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, s
     if step < warmup_steps:
         return peak * step / warmup_steps
     return peak * SCHEDULES[schedule](step, max(warmup_steps, 1), steps)
+
+
+def paper_peak(dim: int, warmup_steps: int) -> float:
+    """The peak at which "inverse_sqrt" is the schedule of Vaswani et al. 2017, equation 3.
+
+    Parameters
+    ----------
+    dim
+        Features of the model.
+    warmup_steps
+        The length of the warm-up; 4,000 in the paper.
+
+    Returns
+    -------
+    float
+        1 / sqrt(dim * warmup_steps), the learning rate at the end of the warm-up.
+
+    Raises
+    ------
+    ValueError
+        A number is below 1.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> round(paper_peak(dim=512, warmup_steps=4000), 6)
+    0.000699
+    """
+    if dim < 1 or warmup_steps < 1:
+        raise ValueError(f"dim={dim} and warmup_steps={warmup_steps}: both must be at least 1")
+    return (dim * warmup_steps) ** -0.5

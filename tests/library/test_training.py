@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from course_lib.schedules import paper_peak
 from course_lib.training import (
     History,
     TrainingConfig,
@@ -136,8 +137,13 @@ def test_a_model_learns_what_can_be_learnt():
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 10, 1000])
 def test_the_inverse_square_root_is_equation_3_of_vaswani_et_al_2017(step):
     width, warmup = 512, 4
-    ours = learning_rate_at(step, (width * warmup) ** -0.5, "inverse_sqrt", warmup, steps=1000)
+    ours = learning_rate_at(step, paper_peak(width, warmup), "inverse_sqrt", warmup, steps=1000)
     assert ours == pytest.approx(width**-0.5 * min(step**-0.5, step * warmup**-1.5), rel=1e-14)
+
+
+def test_the_papers_peak_needs_a_width_and_a_warm_up():
+    with pytest.raises(ValueError, match="dim=512 and warmup_steps=0: both must be at least 1"):
+        paper_peak(512, 0)
 
 
 @pytest.mark.parametrize(
