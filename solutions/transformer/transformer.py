@@ -18,6 +18,7 @@
 #       - course_lib.masking
 #       - course_lib.scores
 #       - course_lib.attention
+#       - course_lib.positions
 #       - course_lib.transformer_layers
 #       - course_lib.transformer_heads
 #       - course_lib.transformer
