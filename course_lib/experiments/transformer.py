@@ -15,7 +15,7 @@ FULL = Recipe(
     "translation",
     batch_size=32,
     transformer={"dim": 128, "num_heads": 4, "num_layers": 2, "hidden_dim": 256, "norm": "pre", "dropout": 0.1},
-    training=TrainingConfig(steps=6000, learning_rate=2e-3, warmup_steps=400, schedule="linear", evaluate_every=1000),
+    training=TrainingConfig(steps=10000, learning_rate=2e-3, warmup_steps=400, schedule="linear", evaluate_every=1000),
 )
 SHORT = Recipe(
     "translation",
