@@ -245,10 +245,10 @@ def _table(view: View) -> str:
     rows = ""
     for place, word in enumerate(view.query_words):
         cells = "".join(
-            f"<td>{_word(view.key_words[key], view.key_language)} {column[place, key]:.2f}</td>"
+            f'<td lang="{view.key_language}">{html.escape(view.key_words[key])} {column[place, key]:.2f}</td>'
             for column, key in zip(columns, best[:, place], strict=True)
         )
-        rows += f'<tr><th scope="row">{_word(word, view.query_language)}</th>{cells}</tr>'
+        rows += f'<tr><th scope="row" lang="{view.query_language}">{html.escape(word)}</th>{cells}</tr>'
     # A table may be wider than a phone: its frame scrolls, and takes the focus so that a keyboard can scroll it.
     name = html.escape(f"{view.kind}: {view.sentence}")
     return (
@@ -256,7 +256,3 @@ def _table(view: View) -> str:
         f"<caption>{html.escape(view.kind)}</caption>"
         f'<thead><tr><th scope="col">word</th>{head_row}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
-
-
-def _word(text: str, language: str) -> str:
-    return f'<span lang="{language}">{html.escape(text)}</span>'
