@@ -1,6 +1,7 @@
 """What students get: generated, the same bytes each time, no solution and no hidden test in it, points that add up."""
 
 import json
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -75,6 +76,10 @@ def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(name: st
     committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
     assert (course / "exercises" / name / f"{name}.ipynb").read_bytes() == committed
     assert (course / "gradebook.db").stat().st_size > 0
+    for shipped in ships(read_source(course / "solutions" / name / f"{name}.py")):
+        assert (course / "exercises" / name / shipped).read_bytes() == (
+            course / "solutions" / name / shipped
+        ).read_bytes()
 
 
 def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source: NotebookNode) -> None:
@@ -160,6 +165,12 @@ def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(released:
     assert "course_lib.attention" in withheld
     for module in withheld:
         assert f"`{module}`" in released.cells[0].source
+
+
+def test_everything_that_is_withheld_exists(released: NotebookNode) -> None:
+    """A module that has been renamed would no longer be withheld, and nobody would notice."""
+    for name in released.metadata.course.withholds:
+        assert pkgutil.resolve_name(name) is not None
 
 
 def test_a_release_has_no_outputs_no_execution_counts_and_no_path(released: NotebookNode) -> None:
