@@ -41,9 +41,9 @@
 # # Assignment 2 · Build a Transformer
 #
 # The file `translator.safetensors` beside this notebook holds 116,304 trained numbers and no code. They translate *he
-# follows the european economic and social committee* into *il suit le comité économique et social européen*, but only when they sit in a Transformer whose
-# every part does what it did in training. You write those parts. In Part 8 you load the numbers and read what your
-# model writes: one wrong scale, mask or axis, and it writes nonsense.
+# follows the european economic and social committee* into *il suit le comité économique et social européen*, but only
+# when they sit in a Transformer whose every part does what it did in training. You write those parts. In Part 8 you
+# load the numbers and read what your model writes: one wrong scale, mask or axis, and it may write nonsense.
 #
 # You need chapters 2 and 3 of the book, PyTorch, and about five hours. There are {points:total} points. No GPU is needed;
 # if there is one, the notebook uses it.
