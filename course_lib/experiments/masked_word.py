@@ -5,7 +5,9 @@ One word of each English sentence is replaced by `MASK`, and an encoder with a l
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 import torch
 import torch.nn.functional as F
@@ -94,6 +96,20 @@ def train_guesser(
     history = train(model, epoch_batches, _loss, training)
     perplexity, accuracy = evaluate(model, [pair.source for pair in pairs["test"]])
     return Guesses(model, history, perplexity, accuracy)
+
+
+def train_guessers(
+    jobs: Sequence[tuple[bool, TrainingConfig]],
+    config: TransformerConfig,
+    pairs: dict[str, list[Pair]],
+    batch_size: int = 64,
+    processes: int = 2,
+) -> list[Guesses]:
+    """Train several guessers, `processes` at a time: for each job `train_guesser` with its `causal` and `training`."""
+    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
+    with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+        futures = [pool.submit(train_guesser, config, pairs, causal, training, batch_size) for causal, training in jobs]
+        return [future.result() for future in futures]
 
 
 def hide(sources: Sequence[Sequence[int]], places: Sequence[int]) -> dict[str, Tensor]:
