@@ -13,7 +13,7 @@ from course_lib.experiments.text import BOS, EOS, Pair, collate
 from course_lib.training import device
 
 Times = dict[str, dict[str, list[list[float]]]]
-"""By model and by kind ("training", "decoding", "decoding one"): for each repeat, microseconds a target word by length."""
+"""By model and kind ("training", "decoding", "decoding one"): for each repeat, microseconds a target word by length."""
 
 
 def microseconds_per_word(
