@@ -220,12 +220,14 @@ class TestRecords:
             records.load("half", tmp_path)
 
 
-# Those of benchmarks, which have no recipe, are checked with the benchmarks.
-RECORDED = sorted(path for path in records.RESULTS.glob("*.json") if not path.stem.startswith("benchmark-"))
+RECORDED = sorted(records.RESULTS.glob("seq2seq-*.json"))
 
 
-def test_there_are_recorded_results():
+def test_every_record_belongs_to_an_experiment_whose_tests_check_it():
+    """Those of plans are checked in test_experiments_transformer.py, those of benchmarks in tests/benchmarks/."""
     assert [path.stem for path in RECORDED] == ["seq2seq-multi30k"]
+    kinds = {path.stem.partition("-")[0] for path in records.RESULTS.iterdir()}
+    assert kinds == {"seq2seq", "transformer", "benchmark"}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
