@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib.grading.source import ships
+from course_lib.grading.source import ships, with_library_sources
 
 TYPED_POINTS = re.compile(r"\b\d+(?:\.\d+)?\s+points?\b")
 STATED_POINTS = re.compile(r"\b(\d+(?:\.\d+)?) points?\b")
@@ -71,7 +71,7 @@ def source_faults(raw: NotebookNode) -> list[str]:
         node.name: node
         for cell in raw.cells
         if cell.metadata.get("nbgrader", {}).get("locked") and cell.cell_type == "code"
-        for node in ast.walk(_parse(cell.source))
+        for node in ast.walk(_parse(with_library_sources(cell.source)))
         if isinstance(node, ast.FunctionDef)
     }
     for cell in raw.cells:

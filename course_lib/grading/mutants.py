@@ -247,6 +247,7 @@ def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
         *sorted((root / "solutions" / name).glob("*.safetensors")),
         library / "mutants.py",
         library / "source.py",
+        library / "student_checks.py",
         library / "withheld.py",
     ]
     versions = f"{platform.python_version()} {version('torch')} {version('nbgrader')} {version('ipython')}"

@@ -108,9 +108,18 @@ def read_source(path: Path) -> NotebookNode:
             cell.source = cell.source.replace("{withholds}", ", ".join(f"`{name}`" for name in withheld))
         else:
             cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
-            cell.source = SOURCE.sub(lambda match: _library_source(match[1], match[2]), cell.source)
+            cell.source = with_library_sources(cell.source)
             cell.source = SHA256.sub(lambda match: _checksum(path.parent / match[1]), cell.source)
     return notebook
+
+
+def with_library_sources(source: str) -> str:
+    """Put the text of a library function in the place of each line ``# {source:module.function}``.
+
+    Raises:
+        AssignmentError: there is no such module or function.
+    """
+    return SOURCE.sub(lambda match: _library_source(match[1], match[2]), source)
 
 
 def _library_source(module: str, name: str) -> str:

@@ -64,51 +64,22 @@ WITHHELD = [
 # {source:course_lib.grading.withheld.withheld_uses}
 
 
-def check_withheld(name):
-    """Refuse, in words, an answer that uses what you are to build. `In` holds the cells that have run."""
-    latest = [cell for cell in In if f"def {name}(" in cell][-1:]
-    uses = [use for cell in latest for use in withheld_uses(cell, WITHHELD)]
-    assert not uses, f"In the cell that defines {name}, {uses[0]}."
+# {source:course_lib.grading.student_checks.cells_that_define}
 
 
-def check_pair(got, what):
-    """Refuse what cannot be taken apart into two."""
-    assert got is not None, f"{what}: yours returns nothing. Did you forget return?"
-    assert isinstance(got, tuple) and len(got) == 2, (
-        f"{what}: yours returns a {type(got).__name__}, not two things with a comma between them."
-    )
-    return got
+# {source:course_lib.grading.student_checks.check_withheld}
 
 
-def check_shape(got, shape, what, hint=""):
-    """Refuse what is no tensor of this shape."""
-    assert got is not None, f"{what} must be a tensor; yours is None. Did you forget return?"
-    assert isinstance(got, torch.Tensor), (
-        f"{what} must be a tensor; yours is a {type(got).__name__}."
-    )
-    assert list(got.shape) == list(shape), (
-        f"{what} must have shape {list(shape)}; yours has {list(got.shape)}.{hint}"
-    )
+# {source:course_lib.grading.student_checks.check_pair}
 
 
-def check_close(got, expected, what, hint="", tolerance=1e-5):
-    """Compare a result with what is expected: type, shape, number type, device, then values."""
-    hint = f" {hint}" if hint else ""
-    check_shape(got, expected.shape, what, hint)
-    assert got.dtype == expected.dtype, (
-        f"{what} must keep the input's dtype {expected.dtype}; yours is {got.dtype}."
-    )
-    assert got.device == expected.device, (
-        f"{what} must stay on {expected.device}; yours is on {got.device}."
-    )
-    assert not got.isnan().any(), f"{what} contains nan, which is no number.{hint}"
-    wrong = ~torch.isclose(got.double(), expected.double(), rtol=tolerance, atol=tolerance)
-    if wrong.any():
-        where = tuple(wrong.nonzero()[0].tolist())
-        raise AssertionError(
-            f"{what} is wrong at {list(where)}: expected {expected[where].item():.4f}, "
-            f"yours is {got[where].item():.4f}.{hint}"
-        )
+# {source:course_lib.grading.student_checks.check_shape}
+
+
+# {source:course_lib.grading.student_checks.alike}
+
+
+# {source:course_lib.grading.student_checks.check_close}
 
 
 # %% [markdown]

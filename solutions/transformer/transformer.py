@@ -83,21 +83,10 @@ WITHHELD = [
 # {source:course_lib.grading.withheld.withheld_uses}
 
 
-def cells_that_define(name):
-    """The cells that have run, kept by Jupyter in `In`, and that define a function or class, the latest last."""
-    heads = (f"def {name}(", f"class {name}(", f"class {name}:")
-    return [cell for cell in In if any(head in cell for head in heads)]
+# {source:course_lib.grading.student_checks.cells_that_define}
 
 
-def check_withheld(*names):
-    """Refuse, in words, an answer that uses what you are to build."""
-    for name in names:
-        uses = [
-            use
-            for cell in cells_that_define(name)[-1:]
-            for use in withheld_uses(cell, WITHHELD)
-        ]
-        assert not uses, f"In the cell that defines {name}, {uses[0]}."
+# {source:course_lib.grading.student_checks.check_withheld}
 
 
 def check_given(*names):
@@ -124,59 +113,29 @@ def check_no_loop(name):
                     )
 
 
-def check_pair(got, what):
-    """Refuse what cannot be taken apart into two."""
-    assert got is not None, f"{what}: yours returns nothing. Did you forget return?"
-    assert isinstance(got, tuple) and len(got) == 2, (
-        f"{what}: yours returns a {type(got).__name__}, not two things with a comma between them."
-    )
-    return got
+# {source:course_lib.grading.student_checks.check_pair}
 
 
-def check_shape(got, shape, what, hint=""):
-    """Refuse what is no tensor of this shape."""
-    assert got is not None, f"{what} must be a tensor; yours is None. Did you forget return?"
-    assert isinstance(got, torch.Tensor), (
-        f"{what} must be a tensor; yours is a {type(got).__name__}."
-    )
-    assert list(got.shape) == list(shape), (
-        f"{what} must have shape {list(shape)}; yours has {list(got.shape)}. {hint}"
-    )
+# {source:course_lib.grading.student_checks.check_shape}
 
 
-def alike(got, expected, tolerance):
-    return torch.isclose(got.double(), expected.double(), rtol=tolerance, atol=tolerance)
+# {source:course_lib.grading.student_checks.alike}
 
 
-def check_close(got, expected, what, hint="", tolerance=1e-5, slips=()):
-    """Compare a result with what is expected: type, shape, number type, device, then values.
-
-    slips: pairs (what a known mistake gives, what to say to it)
-    """
-    check_shape(got, expected.shape, what, hint)
-    assert got.dtype == expected.dtype, (
-        f"{what} must have dtype {expected.dtype}; yours is {got.dtype}. {hint}"
-    )
-    assert got.device == expected.device, (
-        f"{what} must be on {expected.device}; yours is on {got.device}."
-    )
-    assert not got.isnan().any(), f"{what} contains nan, which is no number. {hint}"
-    wrong = ~alike(got, expected, tolerance)
-    if wrong.any():
-        where = tuple(wrong.nonzero()[0].tolist())
-        value = lambda table: (
-            table[where].item() if table.dtype == torch.bool else f"{table[where].item():.4f}"
-        )
-        for slip, words in slips:
-            slip = torch.as_tensor(slip, dtype=expected.dtype, device=expected.device)
-            hint = words if alike(got, slip.expand_as(got), tolerance).all() else hint
-        raise AssertionError(
-            f"{what} is wrong at {list(where)}: expected {value(expected)}, yours is {value(got)}. {hint}"
-        )
+# {source:course_lib.grading.student_checks.check_close}
 
 
 def tensor(numbers, **options):
     return torch.tensor(numbers, device=device, **options)
+
+
+def normal(seed, *shapes, dtype=torch.float64):
+    """Random tensors of these shapes, the same on every machine."""
+    random = torch.Generator().manual_seed(seed)
+    return [
+        torch.randn(*shape, generator=random, dtype=torch.float64).to(device, dtype)
+        for shape in shapes
+    ]
 
 
 def filled(module, seed, dtype=torch.float32):
@@ -221,6 +180,20 @@ class AttentionStandIn(StandIn):
 class LayerStandIn(StandIn):
     def forward(self, hidden):
         return self.note(input=hidden)
+
+
+class TorchAttention(torch.nn.Module):
+    """torch's attention behind the interface of the assignment's."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            mask = ~mask.expand(len(query), query.shape[1], key.shape[1])
+            mask = mask.repeat_interleave(self.inner.num_heads, dim=0)
+        return self.inner(query, key, value, attn_mask=mask, average_attn_weights=False)
 
 
 # %% [markdown]
@@ -284,11 +257,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(11)
-query, key, value = (
-    torch.randn(*shape, generator=random, dtype=torch.float64).to(device)
-    for shape in ((3, 5), (4, 5), (4, 6))
-)
+query, key, value = normal(11, (3, 5), (4, 5), (4, 6))
 exponentials = ((query[:, None] * key).sum(-1) / 5**0.5).exp()
 check_close(
     attention_by_loops(query, key, value),
@@ -365,12 +334,8 @@ check_close(
 )
 check_close(output, tensor([[11.9557], [15.0]]), "The output", "It is weights @ value.", 1e-4)
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(12)
 for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5), (torch.bfloat16, 0.03)):
-    query, key, value = (
-        torch.randn(*shape, generator=random, dtype=torch.float64).to(device, dtype)
-        for shape in ((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7))
-    )
+    query, key, value = normal(12, (2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7), dtype=dtype)
     exponentials = (
         (query[..., :, None, :] * key[..., None, :, :]).double().sum(-1) / 5**0.5
     ).exp()
@@ -387,7 +352,7 @@ for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5), (torch.bf
     check_close(
         output, mixed.to(dtype), f"For 3 heads of size 5 in {dtype}, the output", "", tolerance
     )
-query, key = (torch.randn(3, 4, generator=random).to(device) for _ in range(2))
+query, key = normal(14, (3, 4), (3, 4))
 output, _ = attention(query.requires_grad_(), key, key)
 if output.requires_grad:
     output.square().sum().backward()
@@ -448,10 +413,7 @@ for dtype, huge in (
             f"With scores [{number:g}, {number:g}, 0] in {dtype} and the third masked, the table of weights",
             hint,
         )
-random = torch.Generator().manual_seed(13)
-query, key, value = (
-    torch.randn(2, 3, 4, 5, generator=random, dtype=torch.float64).to(device) for _ in range(3)
-)
+query, key, value = normal(13, *[(2, 3, 4, 5)] * 3)
 mask = tensor([[True, False, True, True], [True, True, False, False]])[:, None, None]
 weights = attention(query, key, value, mask)[1]
 exponentials = (query @ key.mT / 5**0.5).exp() * mask
@@ -669,11 +631,7 @@ for B, T, S, D, H, dtype, tolerance in (
     (2, 3, 5, 12, 4, torch.float64, 1e-9),
 ):
     module = filled(MultiHeadAttention(D, H), 21, dtype)
-    random = torch.Generator().manual_seed(22)
-    query, key, value = (
-        torch.randn(*shape, generator=random, dtype=torch.float64).to(device, dtype)
-        for shape in ((B, T, D), (B, S, D), (B, S, D))
-    )
+    query, key, value = normal(22, (B, T, D), (B, S, D), (B, S, D), dtype=dtype)
     projected = [
         torch.nn.functional.linear(states, linear.weight, linear.bias)
         for states, linear in (
@@ -704,8 +662,7 @@ for name, parameter in module.named_parameters():
 
 # %% nbgrader={"grade": true, "grade_id": "multi-head-mask", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 module = filled(MultiHeadAttention(4, 2), 23)
-random = torch.Generator().manual_seed(24)
-hidden = torch.randn(2, 3, 4, generator=random).to(device)
+(hidden,) = normal(24, (2, 3, 4), dtype=torch.float32)
 padded = tensor(
     [[[True, True, False]], [[True, True, True]]]
 )  # the first sentence has two words
@@ -731,8 +688,7 @@ check_close(
 for B, T, S, H in ((3, 4, 5, 2), (2, 2, 2, 2), (4, 4, 4, 4)):
     module = filled(MultiHeadAttention(8, H), 25, torch.float64)
     random = torch.Generator().manual_seed(26)
-    query = torch.randn(B, T, 8, generator=random, dtype=torch.float64).to(device)
-    key = torch.randn(B, S, 8, generator=random, dtype=torch.float64).to(device)
+    query, key = normal(27, (B, T, 8), (B, S, 8))
     for rows in (1, T):
         mask = torch.rand(B, rows, S, generator=random).to(device) < 0.5
         mask[..., 1] = True
@@ -1010,8 +966,7 @@ check_close(
     ),
 )
 ### BEGIN HIDDEN TESTS
-random = torch.Generator().manual_seed(41)
-embedding = torch.randn(7, 6, generator=random, dtype=torch.float64).to(device).requires_grad_()
+embedding = normal(41, (7, 6))[0].requires_grad_()
 tokens = tensor([[1, 5, 5, 0, 2], [3, 3, 3, 3, 6]])
 got = embed(tokens, embedding)
 shifts = got.detach() - 6**0.5 * embedding.detach()[tokens]
@@ -1120,9 +1075,7 @@ for shape, dtype, tolerance in (
     ((2, 3, 4, 6), torch.float64, 1e-9),
 ):
     norm = filled(LayerNorm(shape[-1]), 51, dtype)
-    random = torch.Generator().manual_seed(52)
-    hidden = 3 * torch.randn(*shape, generator=random, dtype=torch.float64) + 5
-    hidden = hidden.to(device, dtype)
+    hidden = (3 * normal(52, shape)[0] + 5).to(dtype)
     expected = torch.nn.functional.layer_norm(hidden, shape[-1:], norm.gain, norm.offset, 1e-5)
     check_close(
         norm(hidden), expected, f"For {list(shape)} in {dtype}, the norm", "", tolerance
@@ -1245,8 +1198,7 @@ check_close(
 )
 ### BEGIN HIDDEN TESTS
 network = filled(FeedForward(5, 11), 61, torch.float64)
-random = torch.Generator().manual_seed(62)
-hidden = torch.randn(2, 3, 4, 5, generator=random, dtype=torch.float64).to(device)
+(hidden,) = normal(62, (2, 3, 4, 5))
 inner = (hidden @ network.inner.weight.T + network.inner.bias).clamp(min=0)
 expected = inner @ network.outer.weight.T + network.outer.bias
 check_close(network(hidden), expected, "For [2, 3, 4, 5], the network's output", "", 1e-9)
@@ -1318,28 +1270,13 @@ check_close(Y, 101 * A - 3, "What the block returns", "It is what the second nor
 ### BEGIN HIDDEN TESTS
 
 
-class Attention(torch.nn.Module):
-    """torch's attention behind the interface of the assignment's."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            mask = ~mask.expand(len(query), query.shape[1], key.shape[1])
-            mask = mask.repeat_interleave(self.inner.num_heads, dim=0)
-        return self.inner(query, key, value, attn_mask=mask, average_attn_weights=False)
-
-
 peer = torch.nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
 peer = filled(peer, 63, torch.float64)
 block = EncoderBlock(12, 3, 20).to(device)
-block.self_attention = Attention(peer.self_attn)
+block.self_attention = TorchAttention(peer.self_attn)
 block.attention_norm, block.feed_forward_norm = peer.norm1, peer.norm2
 block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
-random = torch.Generator().manual_seed(64)
-hidden = torch.randn(4, 5, 12, generator=random, dtype=torch.float64).to(device)
+(hidden,) = normal(64, (4, 5, 12))
 mask = torch.arange(5, device=device) < tensor([3, 5, 1, 4])[:, None]
 check_close(
     block(hidden, mask[:, None]),
@@ -1512,34 +1449,16 @@ for part, mask, words in (
 ### BEGIN HIDDEN TESTS
 
 
-class Attention(torch.nn.Module):
-    """torch's attention behind the interface of the assignment's."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            mask = ~mask.expand(len(query), query.shape[1], key.shape[1])
-            mask = mask.repeat_interleave(self.inner.num_heads, dim=0)
-        return self.inner(query, key, value, attn_mask=mask, average_attn_weights=False)
-
-
 peer = torch.nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
 peer = filled(peer, 71, torch.float64)
 block = DecoderBlock(12, 3, 20).to(device)
 block.self_attention, block.cross_attention = (
-    Attention(peer.self_attn),
-    Attention(peer.multihead_attn),
+    TorchAttention(peer.self_attn),
+    TorchAttention(peer.multihead_attn),
 )
 block.self_norm, block.cross_norm, block.feed_forward_norm = peer.norm1, peer.norm2, peer.norm3
 block.feed_forward = torch.nn.Sequential(peer.linear1, torch.nn.ReLU(), peer.linear2)
-random = torch.Generator().manual_seed(72)
-hidden, memory = (
-    torch.randn(3, length, 12, generator=random, dtype=torch.float64).to(device)
-    for length in (4, 6)
-)
+hidden, memory = normal(72, (3, 4, 12), (3, 6, 12))
 causal = torch.arange(4, device=device) <= torch.arange(4, device=device)[:, None]
 source = torch.arange(6, device=device) < tensor([6, 2, 5])[:, None]
 blocked = (~source[:, None]).expand(3, 4, 6).repeat_interleave(3, dim=0)
