@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Explorer", "View", "attention_explorer"]
+__all__ = ["Explorer", "View", "attention_explorer", "script_safe"]
 
 Weights = Float[Tensor, "N H T S"] | Float[np.ndarray, "N H T S"]
 
@@ -181,7 +181,7 @@ def attention_explorer(views: Sequence[View], title: str = "Attention explorer")
         "heads": [str(number + 1) for number in range(heads)] + [MEAN] * (heads > 1),
         "views": [[_as_json(grid[sentence, kind]) for kind in kinds] for sentence in sentences],
     }
-    text = _script_safe(data)
+    text = script_safe(data)
     if len(text) > LARGEST:
         longest = max(max(view.values().shape[2:]) for view in views)
         raise ValueError(
@@ -219,8 +219,28 @@ def _as_json(view: View) -> dict[str, object]:
     }
 
 
-def _script_safe(data: object) -> str:
-    """Write JSON that can stand inside a script element: no word in it can end the element or begin a comment."""
+def script_safe(data: object) -> str:
+    """Write JSON that can stand inside a script element: no word in it can end the element or begin a comment.
+
+    Parameters
+    ----------
+    data
+        Whatever JSON can say.
+
+    Returns
+    -------
+    str
+        ASCII only.
+
+    Notes
+    -----
+    HTML, "Restrictions for contents of script elements". Chapter: transformer
+
+    Examples
+    --------
+    >>> script_safe(["</script>"])
+    '["\\\\u003c/script\\\\u003e"]'
+    """
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
