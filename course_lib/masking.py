@@ -5,6 +5,9 @@ Dimension letters, everywhere in this module::
     B  sentences in a batch     S  padded length     T  positions
 
 Masks are boolean, and True means "may attend".
+
+A wrong mask or length raises a ValueError that names it. A graph that ``torch.compile`` traces knows no values yet, so
+there the check becomes a part of the graph, and what is wrong stops it with a RuntimeError.
 """
 
 import torch
@@ -46,6 +49,16 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
     """
     if len(lengths) == 0:
         raise ValueError("the batch holds no sentence; leave out empty batches")
+    if max_length is not None and torch.compiler.is_compiling():
+        fits = (lengths >= 1) & (lengths <= max_length)
+        torch._assert_async(fits.all(), "a sentence has no word, or more words than max_length")
+    else:
+        max_length = _padded_length(lengths, max_length)
+    positions = torch.arange(max_length, device=lengths.device)
+    return positions < lengths[:, None]  # (S) < (B, 1) -> (B, S)
+
+
+def _padded_length(lengths: Tensor, max_length: int | None) -> int:
     shortest, longest = torch.stack(lengths.aminmax()).tolist()  # one look at the device, which waits for its work
     if shortest < 1:
         raise ValueError(
@@ -57,8 +70,7 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
             f"sentence {int(lengths.argmax())} has {longest} words but max_length is {max_length}; "
             f"truncate it or pass max_length={longest}"
         )
-    positions = torch.arange(max_length or longest, device=lengths.device)
-    return positions < lengths[:, None]  # (S) < (B, 1) -> (B, S)
+    return longest if max_length is None else max_length
 
 
 def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[Tensor, "T T"]:
@@ -124,8 +136,11 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False) 
     """
     if causal:
         mask = mask & causal_mask(mask.shape[-1], mask.device)
-    if not bool(mask.any(dim=dim).all()):
-        empty = int((~mask.any(dim=dim)).sum())
+    answered = mask.any(dim=dim)
+    if torch.compiler.is_compiling():
+        torch._assert_async(answered.all(), "the mask forbids every key for a query, so its weights cannot sum to 1")
+    elif not bool(answered.all()):
+        empty = int((~answered).sum())
         raise ValueError(
             f"the mask forbids every key for {empty} of the queries, so their weights cannot sum to 1; "
             "True means 'may attend': leave at least one True for each query (is the mask inverted?)"
