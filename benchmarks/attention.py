@@ -8,27 +8,12 @@ out during one call on one sentence, with the fused kernel and with the weights 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from typing import Any
 
 import torch
-from side_by_side import (
-    MODES,
-    PRECISIONS,
-    check_same,
-    devices,
-    inference,
-    peak_bytes,
-    race,
-    read_settings,
-    save,
-    setting,
-    show,
-    show_races,
-    training_step,
-)
+from side_by_side import Contest, devices, peak_bytes, race_all, read_settings, save, setting, show, show_races
 from torch import Tensor
-from tqdm import tqdm
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.experiments.attention_cost import fitted_exponent
@@ -52,13 +37,11 @@ class Settings:
     memory_lengths: tuple[int, ...] = setting((256, 512, 1024, 2048, 4096), "lengths at which memory is measured")
 
 
-Forward = Callable[[], Tensor]
+CALLS = ("self", "self, causal", "self, padding", "cross, padding")
 
 
-def contestants(
-    settings: Settings, what: str, dropout: float, training: bool, device: torch.device
-) -> tuple[MultiHeadAttention, torch.nn.MultiheadAttention, Forward, Forward]:
-    """Build both modules, and the call of each that says the same."""
+def make_contest(settings: Settings, what: str, dropout: float, training: bool, device: torch.device) -> Contest:
+    """Both modules, and the call of each that says the same."""
     set_seed(0)
     ours = MultiHeadAttention(settings.dim, settings.heads, dropout).to(device).train(training)
     theirs = peer(ours)
@@ -67,44 +50,16 @@ def contestants(
     keys = memory if what == "cross, padding" else query
     lengths = torch.linspace(keys.shape[1] // 2, keys.shape[1], settings.batch).long()
     words = padding_mask(lengths).to(device)
-    match what:
-        case "self":
-            return ours, theirs, lambda: ours(query), lambda: theirs(query, query, query, need_weights=False)[0]
-        case "self, causal":
-            later = ~causal_mask(settings.length, device)
-            return (
-                ours,
-                theirs,
-                lambda: ours(query, causal=True),
-                lambda: theirs(query, query, query, attn_mask=later, is_causal=True, need_weights=False)[0],
-            )
-    return (
-        ours,
-        theirs,
-        lambda: ours(query, keys, mask=words[:, None]) if keys is memory else ours(query, mask=words[:, None]),
-        lambda: theirs(query, keys, keys, key_padding_mask=~words, need_weights=False)[0],
-    )
-
-
-CALLS = ("self", "self, causal", "self, padding", "cross, padding")
-
-
-def measure_time(settings: Settings) -> list[dict[str, Any]]:
-    """Race both for each device, precision, kind of call and mode."""
-    rows = []
-    cases = list(product(devices(), PRECISIONS, CALLS, MODES))
-    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
-        training = mode == "training step"
-        ours, theirs, our_forward, forward = contestants(settings, what, dropout, training, device)
-        steps = [inference(our_forward, name, device), inference(forward, name, device)]
-        if not dropout:
-            check_same(what, steps[0](), steps[1](), name)
-        if training:
-            both = ((ours, our_forward), (theirs, forward))
-            steps = [training_step(module, call, name, device) for module, call in both]
-        row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
-        rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
-    return rows
+    later = ~causal_mask(settings.length, device)
+    torch_s = partial(theirs, query, keys, keys, need_weights=False)
+    calls: dict[str, tuple[Callable[[], Tensor], Callable[[], tuple[Tensor, None]]]] = {
+        "self": (partial(ours, query), torch_s),
+        "self, causal": (partial(ours, query, causal=True), partial(torch_s, attn_mask=later, is_causal=True)),
+        "self, padding": (partial(ours, query, mask=words[:, None]), partial(torch_s, key_padding_mask=~words)),
+        "cross, padding": (partial(ours, query, keys, mask=words[:, None]), partial(torch_s, key_padding_mask=~words)),
+    }
+    our_forward, their_call = calls[what]
+    return Contest(ours, theirs, our_forward, lambda: their_call()[0])
 
 
 def measure_memory(settings: Settings) -> list[dict[str, Any]]:
@@ -149,7 +104,7 @@ def memory_step(settings: Settings, who: str, path: str, length: int, device: to
 def main(words: Sequence[str] | None = None) -> None:
     settings, record = read_settings(Settings, words, __doc__)
     torch.set_num_threads(settings.threads)
-    times = measure_time(settings)
+    times = race_all(CALLS, partial(make_contest, settings), settings.rounds)
     show_races(f"Attention, {settings.rounds} rounds, {settings.threads} thread(s)", times)
     memory = measure_memory(settings)
     show(

@@ -18,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +29,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
+from tqdm import tqdm
 
 from course_lib.experiments import records
 
@@ -131,6 +134,53 @@ def race(ours: Step, theirs: Step, device: torch.device, rounds: int) -> dict[st
         "peer_milliseconds": 1000 * statistics.median(spent["theirs"]),
         "rounds": rounds,
     }
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two modules that should compute the same, and the call of each that is timed."""
+
+    ours: nn.Module
+    theirs: nn.Module
+    our_forward: Callable[[], Tensor]
+    their_forward: Callable[[], Tensor]
+    read: Tensor | None = None  # True where something reads the outputs, so that they must agree; None for everywhere
+
+
+def race_all(
+    contests: Sequence[str], make: Callable[[str, float, bool, torch.device], Contest], rounds: int
+) -> list[dict[str, Any]]:
+    """Race both sides of each contest, on each device, in each precision and mode.
+
+    Parameters
+    ----------
+    contests
+        Names.
+    make
+        Builds one from its name, the share of dropout, whether it is for training, and the device.
+    rounds
+        As in `race`.
+
+    Returns
+    -------
+    list of dict
+        A row for each race: where and how it was run, and what `race` returns.
+    """
+    rows = []
+    cases = list(product(devices(), PRECISIONS, contests, MODES))
+    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
+        contest = make(what, dropout, mode == "training step", device)
+        sides = ((contest.ours, contest.our_forward), (contest.theirs, contest.their_forward))
+        forwards = [inference(forward, name, device) for _, forward in sides]
+        if not dropout:
+            outputs = [forward() if contest.read is None else forward()[contest.read] for forward in forwards]
+            check_same(what, *outputs, name)
+        steps: Sequence[Step] = forwards
+        if mode == "training step":
+            steps = [training_step(module, forward, name, device) for module, forward in sides]
+        row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
+        rows.append({**row, **race(steps[0], steps[1], device, rounds)})
+    return rows
 
 
 def peak_bytes(step: Step, device: torch.device) -> int:

@@ -12,25 +12,10 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
-from typing import Any
 
 import torch
-from side_by_side import (
-    MODES,
-    PRECISIONS,
-    check_same,
-    devices,
-    inference,
-    race,
-    read_settings,
-    save,
-    setting,
-    show_races,
-    training_step,
-)
+from side_by_side import Contest, race_all, read_settings, save, setting, show_races
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from course_lib.experiments.torch_peers import peer
 from course_lib.masking import causal_mask, padding_mask
@@ -181,26 +166,14 @@ def make_batch(settings: Settings, full: bool, device: torch.device) -> Batch:
     )
 
 
-def measure(settings: Settings) -> list[dict[str, Any]]:
-    """Race both for each device, precision, module and mode."""
-    rows = []
-    cases = list(product(devices(), PRECISIONS, MODULES, MODES))
-    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
-        batch = make_batch(settings, what == "encoder, no padding", device)
-        model = make_model(settings, dropout).to(device).train(mode == "training step")
-        pair = [make(deepcopy(model)) for make in MODULES[what]]
-        forwards = [partial(each, batch) for each in pair]
-        steps = [inference(forward, name, device) for forward in forwards]
-        if not dropout:
-            # In inference torch leaves zeros at padding, which nothing reads.
-            words = padding_mask(batch.source_lengths) if what == "encoder" else slice(None)
-            check_same(what, steps[0]()[words], steps[1]()[words], name)
-        if mode == "training step":
-            both = zip(pair, forwards, strict=True)
-            steps = [training_step(each, forward, name, device) for each, forward in both]
-        row = {"device": device.type, "precision": name, "what": what, "mode": mode, "dropout": dropout}
-        rows.append({**row, **race(steps[0], steps[1], device, settings.rounds)})
-    return rows
+def make_contest(settings: Settings, what: str, dropout: float, training: bool, device: torch.device) -> Contest:
+    """A part of one model and torch's of the same weights, on one batch."""
+    batch = make_batch(settings, what == "encoder, no padding", device)
+    model = make_model(settings, dropout).to(device).train(training)
+    ours, theirs = (make(deepcopy(model)) for make in MODULES[what])
+    # In inference torch leaves zeros at padding, which nothing reads.
+    words = padding_mask(batch.source_lengths) if what == "encoder" else None
+    return Contest(ours, theirs, partial(ours, batch), partial(theirs, batch), words)
 
 
 def make_model(settings: Settings, dropout: float) -> Transformer:
@@ -222,7 +195,7 @@ def main(words: Sequence[str] | None = None) -> None:
     settings, record = read_settings(Settings, words, __doc__)
     warnings.filterwarnings("ignore", "The PyTorch API of nested tensors is in prototype stage")  # torch uses its own
     torch.set_num_threads(settings.threads)
-    rows = measure(settings)
+    rows = race_all(list(MODULES), partial(make_contest, settings), settings.rounds)
     show_races(f"Transformer, {settings.rounds} rounds, {settings.threads} thread(s)", rows)
     if record:
         save("benchmark-transformer", settings, rows)
