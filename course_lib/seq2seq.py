@@ -9,10 +9,10 @@ Dimension letters, everywhere in this module::
     B  sentences in a batch     S  source length     T  target length     V  words in the target vocabulary
     D  features of a hidden state
 
-What this module does not do: no stacked layers, no input feeding, no copying of unknown words.
+What this module does not do: no stacked layers, no copying of unknown words.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, overload
 
 import torch
@@ -44,6 +44,12 @@ class Seq2SeqConfig:
         attention.
     dropout
         Share of features set to zero in training, on embeddings and before the output layer.
+    input_feeding
+        Whether each step of the decoder also reads what the step before gave to the output layer (Luong et al. 2015,
+        section 3.3). A known target then runs word by word, and training takes longer.
+    tie_output
+        Whether the output layer's matrix is the target embedding (Press and Wolf 2017); needs `embedding_dim` equal to
+        `hidden_dim`.
 
     Raises
     ------
@@ -66,6 +72,8 @@ class Seq2SeqConfig:
     hidden_dim: int = 128
     attention: str | None = "dot"
     dropout: float = 0.0
+    input_feeding: bool = False
+    tie_output: bool = False
 
     def __post_init__(self) -> None:
         for name in ("source_vocab", "target_vocab", "embedding_dim", "hidden_dim"):
@@ -80,6 +88,11 @@ class Seq2SeqConfig:
             raise ValueError(f"attention is {self.attention!r}; choose 'dot', 'bilinear', 'additive' or None")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout is {self.dropout}; it is a share, at least 0 and below 1")
+        if self.tie_output and self.embedding_dim != self.hidden_dim:
+            raise ValueError(
+                f"tie_output shares one matrix between embedding_dim {self.embedding_dim} and hidden_dim "
+                f"{self.hidden_dim}; make them equal"
+            )
 
 
 @dataclass
@@ -96,6 +109,8 @@ class DecoderState:
         True at source words, False at padding, ``(B, S)``.
     summary
         The last encoder state, ``(B, D)``: all that a decoder without attention sees of the source.
+    combined
+        What the last step gave to the output layer, ``(B, D)``; zeros at first. Input feeding reads it.
 
     Notes
     -----
@@ -103,8 +118,8 @@ class DecoderState:
 
     Examples
     --------
-    >>> mask = torch.ones(2, 3, dtype=torch.bool)
-    >>> state = DecoderState(torch.zeros(2, 4), torch.zeros(2, 3, 4), mask, torch.zeros(2, 4))
+    >>> mask, zeros = torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4)
+    >>> state = DecoderState(zeros, torch.zeros(2, 3, 4), mask, summary=zeros, combined=zeros)
     >>> state.encoder_states.shape
     torch.Size([2, 3, 4])
     """
@@ -113,6 +128,7 @@ class DecoderState:
     encoder_states: Tensor
     source_mask: Tensor
     summary: Tensor
+    combined: Tensor
 
 
 class Encoder(nn.Module):
@@ -166,7 +182,7 @@ class Decoder(nn.Module):
     Notes
     -----
     Luong et al. 2015, section 3: the context is joined to the state after the recurrent layer, so all steps of a known
-    target run at once.
+    target run at once, unless input feeding makes each step wait for the one before.
 
     Chapter: seq2seq-attention
 
@@ -174,7 +190,7 @@ class Decoder(nn.Module):
     --------
     >>> decoder = Decoder(Seq2SeqConfig(source_vocab=9, target_vocab=8, embedding_dim=4, hidden_dim=6))
     >>> states, mask = torch.randn(1, 3, 6), torch.ones(1, 3, dtype=torch.bool)
-    >>> start = DecoderState(torch.zeros(1, 6), states, mask, states[:, -1])
+    >>> start = DecoderState(torch.zeros(1, 6), states, mask, states[:, -1], combined=torch.zeros(1, 6))
     >>> logits, weights, end = decoder(torch.tensor([[1, 5]]), start)
     >>> logits.shape, weights.shape
     (torch.Size([1, 2, 8]), torch.Size([1, 2, 3]))
@@ -185,25 +201,43 @@ class Decoder(nn.Module):
         dim = config.hidden_dim
         self.embedding = nn.Embedding(config.target_vocab, config.embedding_dim)
         self.dropout = nn.Dropout(config.dropout)
-        self.gru = nn.GRU(config.embedding_dim, dim, batch_first=True)
+        self.input_feeding = config.input_feeding
+        self.gru = nn.GRU(config.embedding_dim + (dim if config.input_feeding else 0), dim, batch_first=True)
         self.score = _make_score(config)
         self.combine = nn.Linear(2 * dim, dim)
         self.output = nn.Linear(dim, config.target_vocab)
+        if config.tie_output:
+            self.output.weight = self.embedding.weight
+            nn.init.normal_(self.embedding.weight, std=dim**-0.5)  # so that the first scores have variance near 1
 
     def forward(
         self, target_ids: Int[Tensor, "B T"], state: DecoderState
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T S"] | None, DecoderState]:
         """Return the logits of the next word after each target word, the attention weights (None without attention),
         and the state after the last word."""
-        hidden, last = self.gru(self.dropout(self.embedding(target_ids)), state.hidden[None])  # (B, T, D)
+        embedded = self.dropout(self.embedding(target_ids))
+        combined, weights, state = (self._feed if self.input_feeding else self._run)(embedded, state)
+        return self.output(self.dropout(combined)), weights, state
+
+    def _run(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
+        """All steps at once, (B, T, inputs): what each gives to the output layer, its weights, and the last state."""
+        hidden, last = self.gru(inputs, state.hidden[None])  # (B, T, D)
         if self.score is None:
             weights, context = None, state.summary[:, None].expand_as(hidden)  # (B, D) -> (B, T, D)
         else:
             scores = self.score(hidden, state.encoder_states)
             context, weights = attend(scores, state.encoder_states, state.source_mask[:, None])
         combined = self.combine(torch.cat([context, hidden], dim=-1)).tanh()  # Luong et al. 2015, equation 5
-        end = DecoderState(last[0], state.encoder_states, state.source_mask, state.summary)
-        return self.output(self.dropout(combined)), weights, end
+        return combined, weights, replace(state, hidden=last[0], combined=combined[:, -1])
+
+    def _feed(self, embedded: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
+        """The same step by step: each reads the word and what the step before gave to the output layer."""
+        outputs, rows = [], []
+        for word in embedded.split(1, dim=1):
+            combined, weights, state = self._run(torch.cat([word, state.combined[:, None]], dim=-1), state)
+            outputs.append(combined)
+            rows.append(weights)
+        return torch.cat(outputs, dim=1), None if self.score is None else torch.cat(rows, dim=1), state
 
 
 def _make_score(config: Seq2SeqConfig) -> nn.Module | None:
@@ -273,7 +307,7 @@ class Seq2Seq(nn.Module):
         """
         mask = padding_mask(source_lengths, max_length=source_ids.shape[1])
         states, last = self.encoder(source_ids, source_lengths)
-        return DecoderState(self.bridge(last).tanh(), states, mask, last)
+        return DecoderState(self.bridge(last).tanh(), states, mask, last, combined=torch.zeros_like(last))
 
     def step(self, state: DecoderState, tokens: Int[Tensor, "B"]) -> tuple[Float[Tensor, "B V"], DecoderState]:
         """Read one target word for each sentence and score the next.

@@ -39,7 +39,7 @@ class Recipe:
         "word" or "bpe".
     vocab_size
         Upper limit on each side's vocabulary.
-    embedding_dim, hidden_dim, dropout
+    embedding_dim, hidden_dim, dropout, input_feeding, tie_output
         Of a recurrent model, as in `Seq2SeqConfig`.
     transformer
         Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
@@ -82,6 +82,8 @@ class Recipe:
     position_table: str | None = None
     max_source: int | None = None
     label_smoothing: float = 0.0
+    input_feeding: bool = False
+    tie_output: bool = False
 
     def shortened(self, steps: int) -> "Recipe":
         """Return the same recipe for another number of training steps."""
@@ -160,7 +162,14 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
             replace_positions(model, recipe.position_table)
         return model.to(device())
     config = Seq2SeqConfig(
-        source_vocab, target_vocab, recipe.embedding_dim, recipe.hidden_dim, attention, recipe.dropout
+        source_vocab,
+        target_vocab,
+        recipe.embedding_dim,
+        recipe.hidden_dim,
+        attention,
+        recipe.dropout,
+        recipe.input_feeding,
+        recipe.tie_output,
     )
     return Seq2Seq(config).to(device())
 

@@ -1,13 +1,23 @@
 """The encoder-decoder: against torch.nn run by hand, stepwise against all at once, and blind to padding."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from course_lib.scores import DotScore
-from course_lib.seq2seq import DecoderState, Encoder, Seq2Seq, Seq2SeqConfig
+from course_lib.seq2seq import Encoder, Seq2Seq, Seq2SeqConfig
 
-ATTENTIONS = [None, "dot", "bilinear", "additive"]
+KINDS = [
+    {"attention": None},
+    {"attention": "dot"},
+    {"attention": "bilinear"},
+    {"attention": "additive"},
+    {"attention": "dot", "input_feeding": True},
+    {"attention": None, "input_feeding": True},
+]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(map(str, kind.values())))
 # All different: source and target vocabulary, embedding, hidden, batch, source length, target length.
 SIZES = {"source_vocab": 13, "target_vocab": 11, "embedding_dim": 5, "hidden_dim": 8}
 B, S, T = 3, 7, 4
@@ -28,9 +38,9 @@ def make(attention, **changes) -> Seq2Seq:
     return Seq2Seq(Seq2SeqConfig(**{**SIZES, "attention": attention, **changes})).double().eval()
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_padding_changes_nothing_whatever_it_holds(attention, batch):
-    model = make(attention)
+@every_kind
+def test_padding_changes_nothing_whatever_it_holds(kind, batch):
+    model = make(**kind)
     logits = model(**batch)
     padding = torch.arange(S) >= batch["source_lengths"][:, None]
     poisoned = {**batch, "source_ids": batch["source_ids"].masked_fill(padding, 12)}
@@ -39,18 +49,18 @@ def test_padding_changes_nothing_whatever_it_holds(attention, batch):
     torch.testing.assert_close(model(**longer), logits, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_a_sentence_is_translated_the_same_alone_and_in_a_batch(attention, batch):
-    model = make(attention)
+@every_kind
+def test_a_sentence_is_translated_the_same_alone_and_in_a_batch(kind, batch):
+    model = make(**kind)
     together = model(**batch)
     for row, length in enumerate(batch["source_lengths"]):
         alone = model(batch["source_ids"][row : row + 1, :length], length[None], batch["target_ids"][row : row + 1])
         torch.testing.assert_close(alone[0], together[row], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_step_by_step_gives_what_teacher_forcing_gives(attention, batch):
-    model = make(attention)
+@every_kind
+def test_step_by_step_gives_what_teacher_forcing_gives(kind, batch):
+    model = make(**kind)
     logits = model(**batch)
     state = model.start(batch["source_ids"], batch["source_lengths"])
     for position in range(T):
@@ -58,9 +68,9 @@ def test_step_by_step_gives_what_teacher_forcing_gives(attention, batch):
         torch.testing.assert_close(log_probs, logits[:, position].log_softmax(-1), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_a_later_target_word_cannot_change_an_earlier_prediction(attention, batch):
-    model = make(attention)
+@every_kind
+def test_a_later_target_word_cannot_change_an_earlier_prediction(kind, batch):
+    model = make(**kind)
     before = model(**batch)
     changed = batch["target_ids"].clone()
     changed[:, 2] = (changed[:, 2] + 1) % 11
@@ -79,18 +89,20 @@ def test_the_encoder_equals_a_bidirectional_gru_on_each_sentence_by_itself(batch
         assert (states[row, length:] == 0).all()
 
 
-def test_the_decoder_equals_its_equations_worked_by_hand(batch):
-    """Luong et al. 2015, equations 4 and 5, with the dot score, one sentence and one step at a time."""
-    model = make("dot")
+@pytest.mark.parametrize("input_feeding", [False, True], ids=["", "input feeding"])
+def test_the_decoder_equals_its_equations_worked_by_hand(input_feeding, batch):
+    """Luong et al. 2015, equations 4 and 5 (and section 3.3, input feeding), one sentence and one step at a time."""
+    model = make("dot", input_feeding=input_feeding)
     logits, weights = model(**batch, return_weights=True)
     decoder = model.decoder
     for row, length in enumerate(batch["source_lengths"]):
         encoder_states, last = model.encoder(batch["source_ids"][row : row + 1, :length], length[None])
-        hidden = torch.tanh(model.bridge(last))
+        hidden, combined = torch.tanh(model.bridge(last)), torch.zeros(8, dtype=torch.float64)
         for position in range(T):
-            _, hidden_next = decoder.gru(
-                decoder.embedding(batch["target_ids"][row : row + 1, position : position + 1]), hidden[None]
-            )
+            read = decoder.embedding(batch["target_ids"][row, position])
+            if input_feeding:
+                read = torch.cat([read, combined])
+            _, hidden_next = decoder.gru(read[None, None], hidden[None])
             hidden = hidden_next[0]
             attention = torch.softmax(encoder_states[0] @ hidden[0], dim=0)
             context = sum(weight * state for weight, state in zip(attention, encoder_states[0], strict=True))
@@ -104,7 +116,7 @@ def test_without_attention_the_decoder_sees_the_source_through_the_last_state_al
     """The bottleneck: change the other encoder states, and nothing happens."""
     model = make(None)
     state = model.start(batch["source_ids"], batch["source_lengths"])
-    blind = DecoderState(state.hidden, torch.full_like(state.encoder_states, 99.0), state.source_mask, state.summary)
+    blind = replace(state, encoder_states=torch.full_like(state.encoder_states, 99.0))
     for first, second in zip(
         model.decoder(batch["target_ids"], state), model.decoder(batch["target_ids"], blind), strict=True
     ):
@@ -121,6 +133,19 @@ def test_models_with_and_without_dot_attention_have_the_same_parameters(batch):
     assert names.keys() == dict(without.named_parameters()).keys()
     for name, parameter in without.named_parameters():
         assert torch.equal(parameter, names[name])
+
+
+def test_a_tied_output_layer_is_the_target_embedding_and_learns_with_it(batch):
+    """Press and Wolf 2017: one matrix, so a word that is only read moves its score too."""
+    model, separate = make("dot", embedding_dim=8, tie_output=True), make("dot", embedding_dim=8)
+    assert model.decoder.output.weight is model.decoder.embedding.weight
+    sizes = [sum(p.numel() for p in either.parameters()) for either in (model, separate)]
+    assert sizes[1] - sizes[0] == 11 * 8
+    assert model.decoder.embedding.weight.std().item() == pytest.approx(8**-0.5, rel=0.2)
+    model(**batch)[..., 3].sum().backward()
+    read = set(batch["target_ids"].flatten().tolist())
+    touched = {row for row, grad in enumerate(model.decoder.embedding.weight.grad) if grad.abs().sum() > 0}
+    assert touched == read | {3}
 
 
 def test_parameter_count_is_the_sum_of_the_layers_by_hand():
@@ -150,6 +175,7 @@ def test_dropout_is_active_in_training_and_only_there(batch):
         ({"attention": "cosine"}, "attention is 'cosine'; choose 'dot', 'bilinear', 'additive' or None"),
         ({"embedding_dim": 0}, "embedding_dim is 0; it must be at least 1"),
         ({"dropout": 1.0}, "dropout is 1.0; it is a share, at least 0 and below 1"),
+        ({"tie_output": True}, "one matrix between embedding_dim 5 and hidden_dim 8; make them equal"),
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused_in_words(change, message):
