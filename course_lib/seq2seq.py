@@ -236,8 +236,9 @@ class Decoder(nn.Module):
         for word in embedded.split(1, dim=1):
             combined, weights, state = self._run(torch.cat([word, state.combined[:, None]], dim=-1), state)
             outputs.append(combined)
-            rows.append(weights)
-        return torch.cat(outputs, dim=1), None if self.score is None else torch.cat(rows, dim=1), state
+            if weights is not None:
+                rows.append(weights)
+        return torch.cat(outputs, dim=1), torch.cat(rows, dim=1) if rows else None, state
 
 
 def _make_score(config: Seq2SeqConfig) -> nn.Module | None:
