@@ -3,7 +3,7 @@
 Use this for corpora and training runs, `WordPiece` to see what happens. Ids, strings and offsets are the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -11,7 +11,7 @@ from tokenizers import Encoding as LibraryEncoding
 
 from course_lib.text_normalization import check_text
 from course_lib.wordpiece import CLS, PAD, SEP, UNK, Padding, Text
-from course_lib.wordpiece_encoding import Encoding
+from course_lib.wordpiece_encoding import Encoding, check_room
 from course_lib.wordpiece_files import Settings, check_vocab, load, save
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
@@ -45,11 +45,11 @@ class FastWordPiece:
     """
 
     def __init__(
-        self, vocab: Iterable[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
+        self, vocab: Sequence[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
     ) -> None:
         self.settings = Settings(lowercase, strip, max_word_length)
-        self.pieces = list(vocab)
-        self.vocab = check_vocab(self.pieces)
+        self.vocab = check_vocab(vocab)
+        self.pieces = list(self.vocab)
         model = models.WordPiece(
             self.vocab, unk_token=UNK, max_input_chars_per_word=max_word_length, continuing_subword_prefix=PREFIX
         )
@@ -149,15 +149,14 @@ class FastWordPiece:
         for text in texts:
             for part in [text] if isinstance(text, str) else text:
                 check_text(part)
-        added = 3 if any(not isinstance(text, str) for text in texts) else 2
-        for token in [CLS, SEP] if add_special_tokens else []:
+        for token in (CLS, SEP) if add_special_tokens else ():
             self._require(token)
+        longest = 3 if any(not isinstance(text, str) for text in texts) else 2
+        check_room(max_length, longest if add_special_tokens else 0)
         if max_length is None:
             self.tokenizer.no_truncation()
         else:
-            if add_special_tokens and max_length < added:
-                raise ValueError(f"max_length={max_length} has no room for {added} special tokens; pass more")
-            self.tokenizer.enable_truncation(max_length)
+            self.tokenizer.enable_truncation(max_length)  # of both texts the longer first, as `truncate`
         if padding is None:
             self.tokenizer.no_padding()
         else:

@@ -16,6 +16,7 @@ from course_lib.unicode_classes import canonical_order, category, decompose, low
 __all__ = [
     "Character",
     "Word",
+    "check_text",
     "clean",
     "is_chinese",
     "is_control",

@@ -11,10 +11,13 @@ Not here: what the classes are for, see `text_normalization`.
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import groupby
 
 __all__ = ["canonical_order", "category", "decompose", "lower_case"]
+
+
+MEMORY = 2**14  # characters that are kept looked up: those of any language, and a bound for hostile text
 
 
 def _expand(ranges: str) -> frozenset[str]:
@@ -73,7 +76,7 @@ SMALL_LETTERS = {
 }
 
 
-@cache
+@lru_cache(maxsize=MEMORY)
 def category(character: str) -> str:
     """Unicode's general category of a character, as of version 8.0.
 
@@ -101,7 +104,7 @@ def category(character: str) -> str:
     return CLASS_OF_8_0.get(character) or unicodedata.category(character)
 
 
-@cache
+@lru_cache(maxsize=MEMORY)
 def decompose(character: str) -> tuple[tuple[str, bool], ...]:
     """Take a character apart into letter and marks, as Unicode 9.0 does.
 
@@ -155,12 +158,12 @@ def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bo
         yield from sorted(run, key=lambda part: _order(part[0]))  # letters have order 0: they stay as they are
 
 
-@cache
+@lru_cache(maxsize=MEMORY)
 def _order(character: str) -> int:
     return 0 if character in NEWER_ORDER else unicodedata.combining(character)
 
 
-@cache
+@lru_cache(maxsize=MEMORY)
 def lower_case(character: str) -> str:
     """Write one character in lower case, whatever stands around it.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.text_normalization import Word, check_text, split_words
-from course_lib.wordpiece_encoding import NOWHERE, Encoding, Token, assemble, pad, truncate
+from course_lib.wordpiece_encoding import NOWHERE, Encoding, Token, assemble, check_room, pad, truncate
 from course_lib.wordpiece_files import Settings, check_vocab, load, save
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
@@ -135,11 +135,11 @@ class WordPiece:
     """
 
     def __init__(
-        self, vocab: Iterable[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
+        self, vocab: Sequence[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
     ) -> None:
         self.settings = Settings(lowercase, strip, max_word_length)
-        self.pieces = list(vocab)
-        self.vocab = check_vocab(self.pieces)
+        self.vocab = check_vocab(vocab)
+        self.pieces = list(self.vocab)
         self._cut: dict[str, list[str]] = {}  # words that were cut before; most of a text is words seen before
         present = [re.escape(token) for token in SPECIAL_TOKENS if token in self.vocab]
         self._specials = re.compile(f"({'|'.join(present)})")
@@ -193,9 +193,8 @@ class WordPiece:
         first = self._tokens(text)
         second = None if pair is None else self._tokens(pair)
         added = (1 if second is None else 2) + 1 if add_special_tokens else 0
+        check_room(max_length, added)
         if max_length is not None:
-            if max_length < added:
-                raise ValueError(f"max_length={max_length} has no room for {added} special tokens; pass more")
             keep = truncate(len(first), len(second or ()), max_length - added)
             first, second = first[: keep[0]], None if second is None else second[: keep[1]]
         marks = (self._special(CLS), self._special(SEP)) if add_special_tokens else (None, None)

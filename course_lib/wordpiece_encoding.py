@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-__all__ = ["Encoding", "Token", "assemble", "pad", "truncate"]
+__all__ = ["Encoding", "Token", "assemble", "check_room", "pad", "truncate"]
 
 NOWHERE = (0, 0)  # the offsets of a token that is not in the text
 
@@ -107,6 +107,31 @@ def truncate(first: int, second: int, room: int) -> tuple[int, int]:
         return first, second
     short = min(first, second, room // 2)
     return (room - short, short) if first > second else (short, room - short)
+
+
+def check_room(max_length: int | None, added: int) -> None:
+    """Refuse a maximal length below that of the special tokens alone.
+
+    Raises
+    ------
+    ValueError
+        If `max_length` is less than `added`, the number of special tokens.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> check_room(2, added=3)
+    Traceback (most recent call last):
+    ValueError: max_length=2 has no room for the 3 special tokens; ...
+    """
+    if max_length is not None and max_length < added:
+        raise ValueError(
+            f"max_length={max_length} has no room for the {added} special tokens; "
+            f"pass at least {added}, and more for the text"
+        )
 
 
 def assemble(

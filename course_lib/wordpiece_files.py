@@ -1,14 +1,17 @@
 """A tokenizer on disk: ``vocab.txt`` as BERT was published with, and ``tokenizer.json`` of the library `tokenizers`.
 
-Both are data. What a file says is checked before it is used, and nothing in it is run.
+Both are data. What a file says is checked before it is used, and nothing in it is run. A file that asks for something
+that `wordpiece.WordPiece` does not do is refused, not read in part; only its settings for truncation and padding are
+left aside, because here each call says these.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.text_normalization import check_text
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
 __all__ = ["Settings", "check_vocab", "load", "save"]
@@ -60,7 +63,9 @@ def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
     Raises
     ------
     ValueError
-        If a piece is there twice, is empty, or [UNK] is missing.
+        If a piece is there twice, is empty or has a space in it, or [UNK] is missing.
+    TypeError
+        If the pieces are in no order, or one is no string.
 
     Notes
     -----
@@ -72,11 +77,12 @@ def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
     {'[UNK]': 0, 'a': 1}
     """
     vocab: dict[str, int] = {}
+    if isinstance(pieces, Mapping | Set):
+        raise TypeError("the vocabulary is a table or a set; pass a list of its pieces, in the order of their ids")
     for index, piece in enumerate(pieces):
-        if not isinstance(piece, str) or not piece:
-            raise ValueError(
-                f"piece {index} of the vocabulary is {piece!r}; each piece is a string of a character or more"
-            )
+        check_text(piece)
+        if piece.split() != [piece]:  # nothing, or with a space or the end of a line, which would also break vocab.txt
+            raise ValueError(f"piece {index} of the vocabulary is {piece!r}; a piece has a character or more, no space")
         if piece in vocab:
             raise ValueError(f"the vocabulary has {piece!r} twice, as {vocab[piece]} and as {index}; remove one")
         vocab[piece] = index
@@ -151,34 +157,22 @@ def load(path: Path) -> tuple[list[str], Settings]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no tokenizer at {path}: pass a tokenizer.json, a vocab.txt or their folder")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # with or without a mark of the byte order in front
         if path.suffix != ".json":
             pieces = [line.rstrip() for line in text.removesuffix("\n").split("\n")]
             check_vocab(pieces)
             return pieces, Settings()
         return _from_json(json.loads(text))
-    except (ValueError, RecursionError) as error:  # of encoding, of JSON, or of ours
+    except (ValueError, TypeError, RecursionError) as error:  # of encoding, of JSON, or of ours
         raise ValueError(f"{path} is no WordPiece tokenizer: {error}") from error
 
 
 def _as_json(vocab: dict[str, int], settings: Settings) -> dict[str, Any]:
-    special = [token for token in SPECIAL_TOKENS if token in vocab]
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {
-                "id": vocab[token],
-                "content": token,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-            for token in sorted(special, key=vocab.__getitem__)
-        ],
+        "added_tokens": _added_tokens(vocab),
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": True,
@@ -187,9 +181,7 @@ def _as_json(vocab: dict[str, int], settings: Settings) -> dict[str, Any]:
             "lowercase": settings.lowercase,
         },
         "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {"type": "BertProcessing", "sep": [SEP, vocab[SEP]], "cls": [CLS, vocab[CLS]]}
-        if SEP in vocab and CLS in vocab
-        else None,
+        "post_processor": _post_processors(vocab)[0],
         "decoder": {"type": "WordPiece", "prefix": PREFIX, "cleanup": True},
         "model": {
             "type": "WordPiece",
@@ -199,6 +191,38 @@ def _as_json(vocab: dict[str, int], settings: Settings) -> dict[str, Any]:
             "vocab": vocab,
         },
     }
+
+
+def _added_tokens(vocab: dict[str, int]) -> list[dict[str, Any]]:
+    """The special tokens, as the library describes them: found in a text as they stand, before it is normalised."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    present = sorted((token for token in SPECIAL_TOKENS if token in vocab), key=vocab.__getitem__)
+    return [{"id": vocab[token], "content": token, **flags} for token in present]
+
+
+def _post_processors(vocab: dict[str, int]) -> list[dict[str, Any] | None]:
+    """The two ways in which the library writes down that [CLS] stands before a text and [SEP] behind it."""
+    if SEP not in vocab or CLS not in vocab:
+        return [None]
+    single = [_mark(CLS, 0), _text("A", 0), _mark(SEP, 0)]
+    marks = {token: {"id": token, "ids": [vocab[token]], "tokens": [token]} for token in (CLS, SEP)}
+    return [
+        {"type": "BertProcessing", "sep": [SEP, vocab[SEP]], "cls": [CLS, vocab[CLS]]},
+        {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": [*single, _text("B", 1), _mark(SEP, 1)],
+            "special_tokens": marks,
+        },
+    ]
+
+
+def _mark(token: str, type_id: int) -> dict[str, Any]:
+    return {"SpecialToken": {"id": token, "type_id": type_id}}
+
+
+def _text(name: str, type_id: int) -> dict[str, Any]:
+    return {"Sequence": {"id": name, "type_id": type_id}}
 
 
 def _from_json(content: Any) -> tuple[list[str], Settings]:
@@ -217,6 +241,13 @@ def _from_json(content: Any) -> tuple[list[str], Settings]:
         raise ValueError("normalizer.lowercase is true or false, and strip_accents is true, false or null")
     pieces = sorted(vocab, key=vocab.__getitem__)
     check_vocab(pieces)
+    if content.get("added_tokens") != _added_tokens(vocab):
+        raise ValueError(
+            f"added_tokens are not those of {', '.join(SPECIAL_TOKENS)} that its vocabulary has, each with its id, "
+            "special and not normalized; other tokens beside the model's cannot be read"
+        )
+    if content.get("post_processor") not in _post_processors(vocab):
+        raise ValueError("post_processor does not put [CLS] before a text and [SEP] behind it, as BERT's does")
     return pieces, Settings(lowercase, strip, length)
 
 
