@@ -13,6 +13,7 @@ from statistics import median
 from datasets import Dataset, DatasetDict
 
 from course_lib.data.catalogue import DATASETS, DataSet
+from course_lib.data.corpus import corpus_figures, markdown_table
 from course_lib.data.loading import load
 
 GROUP = 10  # words: the width of a group in the table of lengths
@@ -72,7 +73,7 @@ def write_cards(folder: Path) -> list[Path]:
     ...     pages = write_cards(Path(folder))
     translation: embedded, ...
     >>> [page.name for page in pages]
-    ['translation.md', 'pronouns.md', 'multi30k.md']
+    ['translation.md', 'pronouns.md', 'pydocs.md', 'multi30k.md']
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []
@@ -119,9 +120,9 @@ def card(entry: DataSet, data: DatasetDict | None) -> str:
     parts = [
         f"(data-{entry.name})=\n# `{entry.name}`\n\n**{entry.title}.** {entry.description}",
         f'```python\nfrom course_lib.data import load\n\ndata = load("{entry.name}", source="{entry.sources[0]}")\n```',
-        _table(("fact", ""), facts),
+        markdown_table(("fact", ""), facts),
         "## Columns\n\n"
-        + _table(
+        + markdown_table(
             ("column", "type", "what it holds"),
             [(f"`{name}`", _type_name(columns[name]), entry.column_notes[name]) for name in columns],
         ),
@@ -139,6 +140,18 @@ def card(entry: DataSet, data: DatasetDict | None) -> str:
 
 
 def _figures(entry: DataSet, data: DatasetDict) -> list[str]:
+    if "paragraphs" in entry.features:
+        return [corpus_figures(data), *_first_document(entry, data)]
+    return _sentence_figures(entry, data)
+
+
+def _first_document(entry: DataSet, data: DatasetDict) -> list[str]:
+    if not entry.show_rows:
+        return ["Rows are not printed here: the licence does not say that a page may."]
+    return ["### The first document\n\n" + "\n\n".join(f"> {text}" for text in data["train"][0]["paragraphs"][:3])]
+
+
+def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
     texts = [name for name, feature in next(iter(data.values())).features.items() if _type_name(feature) == "text"]
     sizes, groups = [], []
     for split, rows in data.items():
@@ -163,9 +176,9 @@ def _figures(entry: DataSet, data: DatasetDict) -> list[str]:
         shares = [f"{100 * counts[column][group] / len(train):.1f}%" for column in texts]
         groups.append((f"{group * GROUP + 1} to {(group + 1) * GROUP}", *shares))
     parts = [
-        _table(("split", "rows", "column", "shortest (words)", "median", "longest", "different words"), sizes),
+        markdown_table(("split", "rows", "column", "shortest (words)", "median", "longest", "different words"), sizes),
         "### Lengths of training sentences, in words\n\n"
-        + _table(("words", *(f"`{column}`" for column in texts)), groups),
+        + markdown_table(("words", *(f"`{column}`" for column in texts)), groups),
     ]
     if "alignment" in train.features:
         parts.append("### Alignments\n\n" + _alignments(train))
@@ -191,7 +204,7 @@ def _alignments(rows: Dataset) -> str:
         ("English words linked to two French words or more", f"{shared_source:,}"),
         ("sentences in which at least two links cross", f"{100 * crossing / len(rows):.1f}%"),
     ]
-    return _table(("training split", ""), figures)
+    return markdown_table(("training split", ""), figures)
 
 
 def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int = 14) -> str:
@@ -208,14 +221,10 @@ def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int 
     return "\n".join(lines).rstrip()
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def _type_name(feature: object) -> str:
     text = str(feature)
     if "List(List" in text:
         return "list of pairs of integers"
+    if "List(Value('string'" in text:
+        return "list of texts"
     return "text" if "string" in text else "integer" if "int64" in text else text

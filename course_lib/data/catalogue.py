@@ -9,7 +9,7 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict, Features, List, Value
 
-from course_lib.data import pronouns, translation
+from course_lib.data import corpus, pronouns, pydocs, translation
 
 SPLITS = ("train", "validation", "test")
 
@@ -39,7 +39,7 @@ class DataSet:
     get_it: str
     optional_features: Features | None = None
     show_rows: bool = True  # whether the licence lets a public page print some
-    embedded: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
+    embedded: Callable[[], Mapping[str, Dataset | Sequence[Mapping[str, Any]]]] | None = None
     hub: Hub | None = None
 
     @property
@@ -128,6 +128,27 @@ DATASETS: dict[str, DataSet] = {
             embedded=lambda: {split: pronouns.generate(split) for split in SPLITS},
         ),
         DataSet(
+            name="pydocs",
+            title="English prose from the documentation that is installed with the course",
+            description=(
+                "What the standard library and the scientific packages say about themselves, cleaned to paragraphs of "
+                "plain prose, with document boundaries. For subword vocabularies and for pre-training."
+            ),
+            features=corpus.FEATURES,
+            column_notes=corpus.column_notes(
+                package='the installed package, "python" for the standard library',
+                module="dotted name of the module: the unit that is split",
+                title="the class, function, module or topic that the document describes",
+                paragraphs="the document: plain prose, one string a paragraph, in their order",
+            ),
+            splits=SPLITS,
+            licence="That of each package; the text is read on your machine and not distributed with the course",
+            citation="The documentation of Python and of the packages listed below, by their authors.",
+            quirks=("Another version of a package gives another corpus.",),
+            get_it='Nothing to get: `load("pydocs")` reads it from the packages installed on your machine.',
+            embedded=pydocs.load,
+        ),
+        DataSet(
             name="multi30k",
             title="Multi30k: image captions in English, French and German",
             description=(
@@ -201,7 +222,9 @@ def make_embedded(entry: DataSet) -> DatasetDict:
     if entry.name not in _made:
         _made[entry.name] = DatasetDict(
             {
-                split: Dataset.from_dict({name: [row[name] for row in rows] for name in entry.features}, entry.features)
+                split: rows
+                if isinstance(rows, Dataset)
+                else Dataset.from_dict({name: [row[name] for row in rows] for name in entry.features}, entry.features)
                 for split, rows in entry.embedded().items()
             }
         )

@@ -1,0 +1,206 @@
+"""`pydocs`: real English prose for language models, read from the documentation that is installed with the course.
+
+The steps: docstrings in the source files of each package (:mod:`course_lib.data.pydocs_extract`), their running text
+(:mod:`course_lib.data.pydocs_blocks`), of that what is prose (:mod:`course_lib.data.pydocs_prose`), and of prose the
+first of all paragraphs that say nearly the same (:mod:`course_lib.data.near_duplicates`). A document is what one class
+with its methods, one function, one module or one topic says about itself. A module's documents are all in one split.
+
+Chapter: wordpiece
+"""
+
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import TypedDict
+
+from datasets import Dataset
+
+from course_lib.data import near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose
+from course_lib.data.arrow_cache import cached
+from course_lib.data.corpus import FEATURES
+
+# All come with the course's own requirements. The order is that of the corpus: of paragraphs that say nearly the same,
+# the first is kept.
+PACKAGES = (
+    *("python", "numpy", "scipy", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow", "datasets"),
+    *("huggingface_hub", "mpmath", "pydantic"),
+)
+SPLITS = ("train", "validation", "test")
+HELD_OUT = 5  # percent of the modules in validation, and as many in test
+# Two paragraphs are near-duplicates from this Jaccard index of their runs of three words.
+THRESHOLD, SHINGLE = 0.6, 3
+
+
+class Document(TypedDict):
+    """One row: what a class, function, module or topic says about itself."""
+
+    document: str
+    package: str
+    module: str
+    title: str
+    paragraphs: list[str]
+
+
+def split_of(module: str) -> str:
+    """Return the split in which the documents of a module are, on every machine and for every version.
+
+    Parameters
+    ----------
+    module
+        Its dotted name.
+
+    Returns
+    -------
+    str
+        "train", "validation" or "test".
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> split_of("numpy.linalg")
+    'train'
+    """
+    percent = int(hashlib.sha256(module.encode()).hexdigest(), 16) % 100
+    return "test" if percent < HELD_OUT else "validation" if percent < 2 * HELD_OUT else "train"
+
+
+def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """Return what the corpus is made from: the version of each package, and the code that cleans.
+
+    Parameters
+    ----------
+    packages
+        Names of packages; "python" is the standard library.
+
+    Returns
+    -------
+    dict
+        A version for each package, and under "cleaning" a hash of the source of the modules that make the corpus.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If a package is not installed.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> sorted(fingerprint(["python", "numpy"]))
+    ['cleaning', 'numpy', 'python']
+    """
+    versions = {}
+    for package in packages:
+        if package != "python":
+            pydocs_extract.installed_folder(package)
+        versions[package] = platform.python_version() if package == "python" else version(package).split("+")[0]
+    sources = [
+        __file__,
+        *(module.__file__ for module in (near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose)),
+    ]
+    code = hashlib.sha256(b"".join(Path(str(file)).read_bytes() for file in sources)).hexdigest()
+    return {**versions, "cleaning": code[:16]}
+
+
+def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Document]:
+    """Yield the documents of the packages in their order, near-duplicates still among them.
+
+    Parameters
+    ----------
+    packages
+        Names of packages; "python" is the standard library.
+
+    Yields
+    ------
+    Document
+        With at least one paragraph of prose.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If a package is not installed.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> next(documents(["numpy"]))["title"]
+    'numpy'
+    """
+    for package in packages:
+        for title, parts in groupby(pydocs_extract.docstrings(package), key=lambda part: part.title):
+            texts = list(parts)
+            candidates = [text for part in texts for text in pydocs_blocks.paragraphs(part.text)]
+            found = [kept for text in candidates if (kept := pydocs_prose.prose(text))]
+            if found:
+                name = f"{package}/{title}"
+                yield Document(document=name, package=package, module=texts[0].module, title=title, paragraphs=found)
+
+
+def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Document]]:
+    """Make the corpus: all documents without near-duplicates, split by module.
+
+    Parameters
+    ----------
+    packages
+        Names of packages; "python" is the standard library.
+
+    Returns
+    -------
+    dict
+        For each split its documents, in the order of packages, modules and source.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If a package is not installed.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> {split: len(rows) > 0 for split, rows in make(["numpy"]).items()}
+    {'train': True, 'validation': True, 'test': True}
+    """
+    found = list(documents(packages))
+    keep = iter(
+        near_duplicates.first_of_its_kind([text for row in found for text in row["paragraphs"]], THRESHOLD, SHINGLE)
+    )
+    splits: dict[str, list[Document]] = {split: [] for split in SPLITS}
+    for row in found:
+        paragraphs = [text for text in row["paragraphs"] if next(keep)]
+        if paragraphs:
+            splits[split_of(row["module"])].append({**row, "paragraphs": paragraphs})
+    return splits
+
+
+def load() -> dict[str, Dataset]:
+    """Return the corpus from the cache, or make it: some 40 CPU seconds, once for each set of versions.
+
+    Returns
+    -------
+    dict
+        The splits.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> sorted(load())
+    ['test', 'train', 'validation']
+    """
+    return cached("pydocs", fingerprint(), FEATURES, make)
