@@ -18,9 +18,6 @@ from course_lib.experiments.text import collate
 from course_lib.training import device
 from course_lib.transformer import Transformer
 
-Head = tuple[int, int]
-"""Layer and head, counted from 0."""
-
 #: Whose attention is measured. English words look at English words; French words look at them while they are written.
 QUERIES = ("it", "adjective", "il or elle", "French adjective")
 
@@ -122,33 +119,10 @@ def another_sentence(rows: Rows, generator: torch.Generator) -> Rows:
     return replace(rows, weights=weights)
 
 
-@dataclass(frozen=True)
-class Preference:
-    """How often a word attends to the noun that "it" stands for more than to the other, in its best head.
+def preference(validation: Rows, test: Rows) -> float:
+    """Return the share of test sentences in which the antecedent gets more weight, in the head with most on validation.
 
-    Parameters
-    ----------
-    head
-        The one with the largest share on validation.
-    share
-        Its share on test; 0.5 by chance.
-    on_antecedent, on_other_noun
-        Its mean weights on test.
-    every_head
-        The share of every layer and head on test.
+    By chance it is 0.5.
     """
-
-    head: Head
-    share: float
-    on_antecedent: float
-    on_other_noun: float
-    every_head: Float[Tensor, "N H"]
-
-
-def preference(validation: Rows, test: Rows) -> Preference:
-    """Choose a head on validation and report it on test."""
-    shares = test.preference()
-    best = int(validation.preference().argmax())
-    layer, head = divmod(best, shares.shape[1])
-    means = [test.on(place)[:, layer, head].mean().item() for place in (test.antecedent, test.other_noun)]
-    return Preference((layer, head), shares[layer, head].item(), means[0], means[1], shares)
+    best = validation.preference().argmax()
+    return test.preference().flatten()[best].item()

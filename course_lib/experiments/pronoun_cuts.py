@@ -1,4 +1,4 @@
-"""Which words and heads does a model need to choose between il and elle? Take some away and count again (chapter 3).
+"""Which words does a model need to choose between il and elle? Take some away and count again (chapter 3).
 
 A weight can be large and of no use, or small and decisive (Jain and Wallace 2019). What a model cannot do without, it
 uses.
@@ -6,16 +6,14 @@ uses.
     B  sentences   S  source words
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from course_lib.experiments.pronoun_attention import Head, Places, places
+from course_lib.experiments.pronoun_attention import Places, places
 from course_lib.experiments.scoring import sorted_chunks
 from course_lib.experiments.seq2seq import Corpus
 from course_lib.experiments.text import collate
@@ -100,21 +98,3 @@ def _masks(
         for place in where.of(name):
             memory_mask[sentences, 0, place[chosen]] = False
     return encoder_mask, memory_mask
-
-
-@contextmanager
-def silent(model: Transformer, head: Head) -> Iterator[None]:
-    """Silence one head of the encoder: what it adds is 0 (Michel et al. 2019, section 2.2)."""
-    layer, number = head
-    features = model.config.dim // model.config.num_heads
-
-    def silence(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-        merged = inputs[0].clone()
-        merged[..., number * features : (number + 1) * features] = 0
-        return (merged,)
-
-    hook = model.encoder.blocks[layer].attention.out_proj.register_forward_pre_hook(silence)
-    try:
-        yield
-    finally:
-        hook.remove()

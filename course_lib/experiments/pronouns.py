@@ -7,8 +7,8 @@ which of two nouns "it" stands for. Three questions, each asked of pairs of noun
 2. Do weights show it? `shares`: how often a word attends to the noun that "it" stands for more than to the other,
    in the head that does best on validation. By chance: 0.5. Controls: the same weights with source words permuted, the
    weights of another sentence, an untrained model.
-3. Does the model need it? `accuracies`: how often the pronoun is right when some words may not look at others, or
-   a head is silent. A weight can be large and of no use (Jain and Wallace 2019); such a cut shows use.
+3. Does the model need it? `Probe.cuts`: how often the pronoun is right when some words may not look at others. A
+   weight can be large and of no use (Jain and Wallace 2019); such a cut shows use.
 
 A page runs ::
 
@@ -18,28 +18,22 @@ A page runs ::
 
 and shows `share_table(probes)` and `cut_table(probes)`, or reads `Probe.resolved`, `shares(probes)["trained"]["it"]`
 and `Probe.cuts[name]`.
-
-    N  layers   H  heads
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from course_lib.experiments.pronoun_attention import (
     QUERIES,
-    Preference,
     Rows,
     another_sentence,
     attention_rows,
     permuted_words,
     preference,
 )
-from course_lib.experiments.pronoun_cuts import CUTS, pronoun_accuracy, silent
+from course_lib.experiments.pronoun_cuts import CUTS, pronoun_accuracy
 from course_lib.experiments.seq2seq import Corpus, Recipe, Trained
 from course_lib.metrics import Interval, mean_interval
 from course_lib.training import TrainingConfig, device, set_seed
@@ -82,22 +76,19 @@ class Probe:
         Of its training.
     resolved
         Share of test translations, greedy, with the right pronoun and adjective.
-    preferences
-        For "trained", "permuted words", "another sentence" and "untrained", the `Preference` of each of `QUERIES`.
+    shares
+        For "trained", "permuted words", "another sentence" and "untrained", the `preference` of each of `QUERIES`.
     cuts
         For each of `CUTS`, the share of test sentences with the right pronoun.
     untrained
         That share before training, with nothing cut.
-    silent_heads
-        That share when one head of the encoder is silent, for each layer and head.
     """
 
     seed: int
     resolved: float
-    preferences: dict[str, dict[str, Preference]]
+    shares: dict[str, dict[str, float]]
     cuts: dict[str, float]
     untrained: float
-    silent_heads: Float[Tensor, "N H"]
 
 
 def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
@@ -110,7 +101,7 @@ def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
     corpus
         What it was trained on.
     size
-        How many test sentences each cut and each silent head is measured on; the rest is measured on all.
+        How many test sentences each cut is measured on; the rest is measured on all.
 
     Returns
     -------
@@ -130,29 +121,24 @@ def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
     generator = torch.Generator().manual_seed(run.seed)
     trained_rows, untrained_rows = _both_splits(model, corpus), _both_splits(untrained, corpus)
 
-    def control(change: Callable[[Rows, torch.Generator], Rows]) -> dict[str, Preference]:
+    def control(change: Callable[[Rows, torch.Generator], Rows]) -> dict[str, float]:
         """Change the weights on both splits, and let the control choose its head as the model does."""
         return {
             query: preference(*(change(rows, generator) for rows in splits)) for query, splits in trained_rows.items()
         }
 
-    preferences = {
+    of_sources = {
         "trained": {query: preference(*splits) for query, splits in trained_rows.items()},
         "permuted words": control(permuted_words),
         "another sentence": control(another_sentence),
         "untrained": {query: preference(*splits) for query, splits in untrained_rows.items()},
     }
-    heads = [[0.0] * model.config.num_heads for _ in range(model.config.num_layers)]
-    for layer, head in product(range(model.config.num_layers), range(model.config.num_heads)):
-        with silent(model, (layer, head)):
-            heads[layer][head] = pronoun_accuracy(model, corpus, size=size)
     return Probe(
         run.seed,
         resolved(run.texts, corpus.text["test"]["fr"]),
-        preferences,
+        of_sources,
         {name: pronoun_accuracy(model, corpus, cut, size) for name, cut in CUTS.items()},
         pronoun_accuracy(untrained, corpus, size=size),
-        torch.tensor(heads),
     )
 
 
@@ -167,16 +153,9 @@ def _both_splits(model: Transformer, corpus: Corpus) -> dict[str, tuple[Rows, Ro
 def shares(probes: Sequence[Probe]) -> dict[str, dict[str, Interval]]:
     """Return the mean share of each source of weights and each query over seeds, with its interval."""
     return {
-        source: {
-            query: mean_interval([probe.preferences[source][query].share for probe in probes]) for query in QUERIES
-        }
-        for source in probes[0].preferences
+        source: {query: mean_interval([probe.shares[source][query] for probe in probes]) for query in QUERIES}
+        for source in probes[0].shares
     }
-
-
-def accuracies(probes: Sequence[Probe]) -> dict[str, Interval]:
-    """Return the mean accuracy of each of `CUTS` over seeds, with its interval."""
-    return {name: mean_interval([probe.cuts[name] for probe in probes]) for name in CUTS}
 
 
 def share_table(probes: Sequence[Probe]) -> str:
