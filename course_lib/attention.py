@@ -486,9 +486,8 @@ class MultiHeadAttention(nn.Module):
         if causal and (mask is not None or return_weights):  # the kernel takes one or the other, not both
             order = causal_mask(query.shape[-2], query.device)
             mask, causal = order if mask is None else mask & order, False
-        if mask is not None:
-            mask = mask if mask.dim() == 3 else mask[None]  # (T, S) -> (1, T, S)
-            mask = mask[:, None]  # (B, T, S) -> (B, 1, T, S); with three dimensions the kernel would not be fused
+        if mask is not None and mask.dim() == 3:
+            mask = mask[:, None]  # (B, T, S) -> (B, 1, T, S), the same for all heads
         if not return_weights:
             return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal), None
         scores = query @ key.mT / math.sqrt(query.shape[-1])  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)

@@ -159,24 +159,27 @@ def _(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
     yield from _within("out_proj", ours.out_proj, theirs.out_proj)
 
 
-@_pairs.register
-def _(ours: EncoderBlock, theirs: nn.TransformerEncoderLayer) -> Pairs:
-    yield from _within("attention", ours.attention, theirs.self_attn)
-    yield from _within("feed_forward.expand", ours.feed_forward.expand, theirs.linear1)
-    yield from _within("feed_forward.contract", ours.feed_forward.contract, theirs.linear2)
-    yield from _within("around_attention.norm", ours.around_attention.norm, theirs.norm1)
-    yield from _within("around_feed_forward.norm", ours.around_feed_forward.norm, theirs.norm2)
+#: What torch calls the parts of a block.
+ENCODER_NAMES = {
+    "attention": "self_attn",
+    "feed_forward.expand": "linear1",
+    "feed_forward.contract": "linear2",
+    "around_attention.norm": "norm1",
+    "around_feed_forward.norm": "norm2",
+}
+DECODER_NAMES = {
+    **ENCODER_NAMES,
+    "cross_attention": "multihead_attn",
+    "around_cross_attention.norm": "norm2",
+    "around_feed_forward.norm": "norm3",
+}
 
 
-@_pairs.register
-def _(ours: DecoderBlock, theirs: nn.TransformerDecoderLayer) -> Pairs:
-    yield from _within("attention", ours.attention, theirs.self_attn)
-    yield from _within("cross_attention", ours.cross_attention, theirs.multihead_attn)
-    yield from _within("feed_forward.expand", ours.feed_forward.expand, theirs.linear1)
-    yield from _within("feed_forward.contract", ours.feed_forward.contract, theirs.linear2)
-    yield from _within("around_attention.norm", ours.around_attention.norm, theirs.norm1)
-    yield from _within("around_cross_attention.norm", ours.around_cross_attention.norm, theirs.norm2)
-    yield from _within("around_feed_forward.norm", ours.around_feed_forward.norm, theirs.norm3)
+@_pairs.register(EncoderBlock)
+@_pairs.register(DecoderBlock)
+def _(ours: EncoderBlock | DecoderBlock, theirs: nn.Module) -> Pairs:
+    for name, its in (ENCODER_NAMES if isinstance(ours, EncoderBlock) else DECODER_NAMES).items():
+        yield from _within(name, ours.get_submodule(name), theirs.get_submodule(its))
 
 
 @_pairs.register

@@ -1,13 +1,10 @@
-"""The experiments: text to batches and back, runs, records; and each recorded result can be made again."""
+"""The experiments: text to batches and back, runs, records."""
 
-import shlex
 from dataclasses import replace
 
 import pytest
 import torch
-import typer.testing
 
-from course_lib.cli import app
 from course_lib.data.translation import generate
 from course_lib.decoding import greedy
 from course_lib.experiments import alignment, gradients, records, scoring, seq2seq
@@ -21,20 +18,6 @@ SENTENCES = [
     "L'été, à la plage : deux chiens (noirs) jouent !",
     "Quelqu'un court…",
 ]
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    """A small corpus from the real grammar: 60 pairs to train on, 12 to validate, 17 to test."""
-    rows = generate(89, seed=3, min_length=4, max_length=16)
-    parts = {"train": rows[:60], "validation": rows[60:72], "test": rows[72:]}
-    text = {
-        split: {name: [row[name] for row in part] for name in ("en", "fr", "alignment")}
-        for split, part in parts.items()
-    }
-    tokenizers = tuple(train_tokenizer([row[side] for row in rows], "word") for side in ("en", "fr"))
-    pairs = {split: encode_pairs(columns["en"], columns["fr"], tokenizers) for split, columns in text.items()}
-    return seq2seq.Corpus(text, pairs, tokenizers)
 
 
 @pytest.fixture(scope="module")
@@ -218,51 +201,6 @@ class TestRecords:
         (tmp_path / "half.json").write_text('{"name": "half"')
         with pytest.raises(ValueError, match=r"half\.json is not a recorded result"):
             records.load("half", tmp_path)
-
-
-RECORDED = sorted(records.RESULTS.glob("seq2seq-*.json"))
-
-
-def test_every_record_belongs_to_an_experiment_whose_tests_check_it():
-    """Those of plans are checked in test_experiments_transformer.py, those of benchmarks in tests/benchmarks/."""
-    assert [path.stem for path in RECORDED] == ["seq2seq-multi30k"]
-    kinds = {path.stem.partition("-")[0] for path in records.RESULTS.iterdir()}
-    assert kinds == {"seq2seq", "transformer", "benchmark"}
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-class TestRecordedResults:
-    """What `book/results/` holds can be made again, and says what the chapter says."""
-
-    def test_its_command_still_parses(self, path, monkeypatch):
-        """The words go through the real command line, up to the point where training would begin."""
-        record = records.load(path.stem)
-        asked = []
-        monkeypatch.setattr(
-            "course_lib.experiments.command.record_experiment", lambda *words: asked.append(words) or path
-        )
-        program, *words = shlex.split(record.command)
-        result = typer.testing.CliRunner().invoke(app, words)
-        assert program == "course"
-        assert result.exit_code == 0, result.output
-        assert asked[0][:2] == ("seq2seq", record.configuration["data"])
-
-    def test_its_configuration_still_loads_and_is_the_recipe_of_today(self, path):
-        record = records.load(path.stem)
-        assert seq2seq.recipe_from(record.configuration) == seq2seq.RECIPES[record.configuration["data"]]
-
-    def test_it_says_where_when_and_with_what_it_was_made(self, path):
-        record = records.load(path.stem)
-        assert len(record.commit) == 40, "recorded from files that no commit holds"
-        assert record.date.startswith("20")
-        assert record.machine["device"] in ("cpu", "cuda", "mps")
-        assert sorted({run["seed"] for run in record.results}) == record.seeds
-        assert len(record.seeds) >= 3
-
-    def test_attention_wins_in_every_seed(self, path):
-        scores = {(run["attention"], run["seed"]): run["scores"]["bleu"] for run in records.load(path.stem).results}
-        for seed in records.load(path.stem).seeds:
-            assert scores["dot", seed] > scores[None, seed] + 3
 
 
 class TestCommand:

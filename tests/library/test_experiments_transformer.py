@@ -1,34 +1,19 @@
-"""Chapter 3's experiments: plans of variants, positions that fail, heads against gold, time, hidden words, records."""
+"""Chapter 3's experiments: plans of variants, positions that fail, heads against gold, time, hidden words."""
 
-import shlex
 from dataclasses import replace
 
 import pytest
 import torch
-import typer.testing
 
-from course_lib.cli import app
-from course_lib.data.translation import generate
 from course_lib.experiments import alignment, masked_word, records, seq2seq, speed, transformer
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.plans import Plan, Variant, plan_from, train_plan
 from course_lib.experiments.positions import replace_positions
-from course_lib.experiments.text import PAD, Pair, collate, encode_pairs, train_tokenizer
+from course_lib.experiments.text import PAD, Pair, collate, train_tokenizer
 from course_lib.training import TrainingConfig, device
 from course_lib.transformer import Transformer, TransformerConfig
 
 SIZES = {"dim": 12, "num_heads": 3, "num_layers": 2, "hidden_dim": 20}
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    """A small corpus from the real grammar: 60 pairs to train on, 12 to validate, 17 to test."""
-    rows = generate(89, seed=3, min_length=4, max_length=16)
-    parts = {"train": rows[:60], "validation": rows[60:72], "test": rows[72:]}
-    text = {s: {name: [row[name] for row in part] for name in ("en", "fr", "alignment")} for s, part in parts.items()}
-    tokenizers = tuple(train_tokenizer([row[side] for row in rows], "word") for side in ("en", "fr"))
-    pairs = {split: encode_pairs(columns["en"], columns["fr"], tokenizers) for split, columns in text.items()}
-    return seq2seq.Corpus(text, pairs, tokenizers)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +50,7 @@ class TestTraining:
         torch.testing.assert_close(smoothed, 0.7 * plain + 0.3 * uniform, rtol=1e-5, atol=0)
         assert seq2seq.smoothed_loss_sum(0.0) is seq2seq.loss_sum
 
+    @pytest.mark.slow
     def test_training_sentences_can_be_kept_short_while_the_test_split_stays(self):
         recipe = seq2seq.Recipe("translation", max_source=4, test_size=40)
         corpus = seq2seq.prepare(recipe, "embedded")
@@ -273,43 +259,3 @@ class TestCommand:
         monkeypatch.setitem(transformer.PLANS, "short", plan.shortened(3))
         with pytest.raises(ExperimentError, match="made with another configuration"):
             record_experiment("transformer", "short", None, [], [2])
-
-
-RECORDED = sorted(records.RESULTS.glob("transformer-*.json"))
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-class TestRecordedResults:
-    """What `book/results/` holds of chapter 3 can be made again, and says what the chapter says."""
-
-    def test_its_command_still_parses(self, path, monkeypatch):
-        record = records.load(path.stem)
-        asked = []
-        monkeypatch.setattr(
-            "course_lib.experiments.command.record_experiment", lambda *words: asked.append(words) or path
-        )
-        program, *words = shlex.split(record.command)
-        result = typer.testing.CliRunner().invoke(app, words)
-        assert program == "course"
-        assert result.exit_code == 0, result.output
-        assert "-".join(asked[0][:2]) == record.name
-
-    def test_its_configuration_still_loads_and_is_the_plan_of_today(self, path):
-        record = records.load(path.stem)
-        assert plan_from(record.configuration) == transformer.PLANS[record.name.partition("-")[2]]
-
-    def test_it_says_where_when_and_with_what_it_was_made(self, path):
-        record = records.load(path.stem)
-        assert len(record.commit) == 40, "recorded from files that no commit holds"
-        assert record.date.startswith("20")
-        assert record.machine["device"] in ("cpu", "cuda", "mps")
-        assert sorted({run["seed"] for run in record.results}) == record.seeds
-        for name in {run["variant"] for run in record.results}:
-            assert sum(run["variant"] == name for run in record.results) >= 3, name
-
-
-def test_the_recorded_transformer_translates_99_of_100_sentences_exactly():
-    """On the held-out test of `translation`, at all lengths, with every seed."""
-    results = records.load("transformer-translation").results
-    scores = [run["scores"]["exact_match"] for run in results if run["variant"] == "Transformer"]
-    assert min(scores) >= 0.99

@@ -1,0 +1,79 @@
+"""What `book/results/` holds of trained models can be made again, and says what the chapters say."""
+
+import shlex
+
+import pytest
+import typer.testing
+
+from course_lib.cli import app
+from course_lib.experiments import records, seq2seq, transformer
+from course_lib.experiments.plans import plan_from
+
+# For each experiment how its configuration is loaded, and what it is today.
+EXPERIMENTS = {
+    "seq2seq": (seq2seq.recipe_from, seq2seq.RECIPES),
+    "transformer": (plan_from, transformer.PLANS),
+}
+KINDS = {path.stem: path.stem.partition("-")[0] for path in sorted(records.RESULTS.glob("*.json"))}
+recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS])
+
+
+def test_every_record_is_of_a_kind_whose_tests_check_it():
+    """Those of benchmarks are checked in tests/benchmarks/."""
+    assert set(KINDS.values()) <= {*EXPERIMENTS, "benchmark"}
+    assert {"seq2seq-multi30k", "transformer-translation", "transformer-parts"} <= KINDS.keys()
+
+
+@recorded
+def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
+    """The words go through the real command line, up to the point where training would begin."""
+    asked = []
+    monkeypatch.setattr(
+        "course_lib.experiments.command.record_experiment",
+        lambda *words: asked.append(words) or records.RESULTS / f"{name}.json",
+    )
+    program, *words = shlex.split(records.load(name).command)
+    result = typer.testing.CliRunner().invoke(app, words)
+    assert program == "course"
+    assert result.exit_code == 0, result.output
+    assert "-".join(asked[0][:2]) == name
+
+
+@recorded
+def test_its_configuration_still_loads_and_is_that_of_today(name):
+    kind, _, data = name.partition("-")
+    load, today = EXPERIMENTS[kind]
+    assert load(records.load(name).configuration) == today[data]
+
+
+@recorded
+def test_it_says_where_when_and_with_what_it_was_made(name):
+    record = records.load(name)
+    assert len(record.commit) == 40, "recorded from files that no commit holds"
+    assert record.date.startswith("20")
+    assert record.machine["device"] in ("cpu", "cuda", "mps")
+    assert sorted({run["seed"] for run in record.results}) == record.seeds
+
+
+@recorded
+def test_each_model_ran_with_three_seeds_or_more_and_with_none_twice(name):
+    record = records.load(name)
+    of_models: dict[str, list[int]] = {}
+    for run in record.results:
+        of_models.setdefault(run.get("variant", run["attention"]), []).append(run["seed"])
+    for model, seeds in of_models.items():
+        assert len(set(seeds)) == len(seeds) >= 3, model
+
+
+def test_with_attention_captions_are_translated_better_with_every_seed():
+    record = records.load("seq2seq-multi30k")
+    scores = {(run["attention"], run["seed"]): run["scores"]["bleu"] for run in record.results}
+    for seed in record.seeds:
+        assert scores["dot", seed] > scores[None, seed] + 3
+
+
+def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
+    """On the held-out test of `translation`, at all lengths, with every seed."""
+    results = records.load("transformer-translation").results
+    scores = [run["scores"]["exact_match"] for run in results if run["variant"] == "Transformer"]
+    assert min(scores) >= 0.99
