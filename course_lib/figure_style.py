@@ -51,6 +51,10 @@ MODELS: dict[str, Style] = {
     "1 head": Style("#d55e00", "s", "--"),
     "Transformer": Style("#008a64", "^", "-."),
     "GRU with attention": Style("#0072b2", "o", "-"),
+    "WordPiece": Style("#0072b2", "o", "-"),
+    "BPE": Style("#d55e00", "s", "--"),
+    "pieces": Style("#d55e00", "s", "--"),
+    "whole words": Style("#008a64", "^", "-."),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

@@ -170,8 +170,8 @@ def _table(table: Table) -> str:
     caption = html.escape(table.caption)
     # A table may be wider than a phone: its frame scrolls, and takes the focus so that a keyboard can scroll it.
     return (
-        f'<div class="stepper-frame" role="group" tabindex="0" aria-label="{caption}"><table><caption>{caption}</caption>'
-        f"<thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f'<div class="stepper-frame" role="group" tabindex="0" aria-label="{caption}">'
+        f"<table><caption>{caption}</caption><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 

@@ -1,7 +1,7 @@
 """The tokenizer in a page: a reader types a sentence and sees its pieces, their ids and where they come from.
 
-A cell ends with `tokenizer_explorer(...)`. What it shows is plain HTML: a table of one example that can be read without a
-script, and the vocabulary as JSON. `book/_static/tokenizer.js` runs the chapter's algorithm on it in the browser.
+A cell ends with `tokenizer_explorer(...)`. What it shows is plain HTML: a table of one example that can be read without
+a script, and the vocabulary as JSON. `book/_static/tokenizer.js` runs the chapter's algorithm on it in the browser.
 Nothing is fetched and nothing is stored.
 
 What this module does not do: it knows no tokenizer. The vocabulary, the tables of characters and the examples are given
@@ -120,8 +120,8 @@ def tokenizer_explorer(
     classes
         For each name in `CLASSES` the code points that belong to it, as `character_ranges` writes them.
     letters
-        What a character becomes without accents and in lower case, for each that does not stay as it is. Korean syllables
-        are left out.
+        What a character becomes without accents and in lower case, for each that does not stay as it is. Korean
+        syllables are left out.
     example
         The sentence that the page begins with; its table stands where no script runs.
     recorded
@@ -184,14 +184,15 @@ def tokenizer_explorer(
     size = sum(len(text) for _, text in scripts)
     if size > LARGEST:
         raise ValueError(
-            f"the tokenizer takes {size:,} bytes, more than the {LARGEST:,} that a page should carry: {len(vocabulary):,} "
-            f"pieces and {len(recorded)} recorded sentences; show a smaller vocabulary or fewer sentences"
+            f"the tokenizer takes {size:,} bytes, more than the {LARGEST:,} that a page should carry: "
+            f"{len(vocabulary):,} pieces and {len(recorded)} recorded sentences; show fewer of either"
         )
     name = html.escape(title)
     markup = (
         f'<div class="tokenizer-explorer" role="group" aria-label="{name}"><p class="tokenizer-title">{name}</p>'
         + "".join(f'<script type="application/json" class="{kind}">{text}</script>' for kind, text in scripts)
-        + f'<details class="tokenizer-static" open><summary>As a table: one sentence</summary>{_table(example)}</details></div>'
+        + '<details class="tokenizer-static" open><summary>As a table: one sentence</summary>'
+        + f"{_table(example)}</details></div>"
     )
     return Explorer(markup, f"{title}: {len(vocabulary):,} pieces")
 
