@@ -200,7 +200,7 @@ def merge_heads(heads: Float[Tensor, "*batch H T N"]) -> Float[Tensor, "*batch T
 
 
 def self_attention_loops(
-    query: Float[Tensor, "T K"],
+    query: Float[Tensor, "T Q"],
     key: Float[Tensor, "S K"],
     value: Float[Tensor, "S E"],
     mask: Bool[Tensor, "T S"] | None = None,

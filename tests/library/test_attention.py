@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from course_lib.attention import attend, merge_heads, scaled_dot_product_attention, split_heads
+from course_lib.attention import (
+    attend,
+    merge_heads,
+    scaled_dot_product_attention,
+    self_attention_loops,
+    split_heads,
+)
 from course_lib.masking import causal_mask, masked_softmax, padding_mask
 from course_lib.scores import AdditiveScore, BilinearScore, DotScore
 
@@ -246,6 +252,50 @@ class TestScaledDotProductAttention:
         mask[1] = False
         with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
             scaled_dot_product_attention(query, key, value, mask, return_weights)
+
+
+class TestLoops:
+    """Vaswani et al. 2017, equation 1, number by number."""
+
+    @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+    @pytest.mark.parametrize("mask", [None, some_mask(T, S)], ids=["all", "holes"])
+    def test_loops_equal_matrices_and_give_the_weights_too(self, dtype, tolerance, mask):
+        query, key, value = tensors((T, D), (S, D), (S, E), dtype=dtype)
+        output, weights = self_attention_loops(query, key, value, mask)
+        expected, expected_weights = scaled_dot_product_attention(query, key, value, mask, return_weights=True)
+        torch.testing.assert_close(output, expected, rtol=0, atol=tolerance)
+        torch.testing.assert_close(weights, expected_weights, rtol=0, atol=tolerance)
+        if mask is not None:
+            assert (weights[~mask] == 0).all()
+
+    def test_a_worked_example(self):
+        """Two keys; the scores are ln 3 and 0, so the weights are 3/4 and 1/4."""
+        root = 2.0  # of 4 features
+        query = torch.tensor([[root, 0.0, 0.0, 0.0]], dtype=torch.float64)
+        key = torch.tensor([[3.0, 0, 0, 0], [1.0, 5, 5, 5]], dtype=torch.float64)
+        key[:, 0] = key[:, 0].log()
+        output, weights = self_attention_loops(query, key, torch.tensor([[8.0], [16.0]], dtype=torch.float64))
+        assert weights.tolist() == [[pytest.approx(0.75, abs=1e-15), pytest.approx(0.25, abs=1e-15)]]
+        assert output.item() == pytest.approx(10.0, abs=1e-14)
+
+    def test_large_scores_do_not_overflow(self):
+        """exp(710) is beyond float64: the largest score must be taken off first."""
+        query, key, value = (
+            torch.tensor(x, dtype=torch.float64) for x in ([[1000.0]], [[1.0], [0.999]], [[1.0], [0.0]])
+        )
+        output, weights = self_attention_loops(query, key, value)
+        torch.testing.assert_close(weights, query.new_tensor([[1.0, 0.0]]).softmax(-1), rtol=1e-12, atol=0)
+        assert output.item() == weights[0, 0].item()
+
+    def test_a_query_that_may_attend_to_nothing_is_refused_in_words(self):
+        mask = torch.ones(T, S, dtype=torch.bool)
+        mask[3] = False
+        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+            self_attention_loops(*tensors((T, D), (S, D), (S, E)), mask)
+
+    def test_different_features_are_refused_in_words(self):
+        with pytest.raises(ValueError, match="query has 4 features and key has 6"):
+            self_attention_loops(*tensors((T, D), (S, E), (S, E)))
 
 
 class TestHeads:

@@ -1,4 +1,7 @@
-"""Multi-head attention four ways: loops, matrices, the fused kernel, and torch.nn.MultiheadAttention."""
+"""Multi-head attention four ways: loops, matrices, the fused kernel, and torch.nn.MultiheadAttention.
+
+More than 400 lines: one class has all these promises, and they share its inputs and masks.
+"""
 
 import itertools
 
@@ -140,44 +143,6 @@ class TestFourWays:
             assert (weights[~mask.expand(B, T, keys)[:, None].expand_as(weights)] == 0).all()
 
 
-class TestLoops:
-    @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS, ids=["float64", "float32"])
-    @pytest.mark.parametrize("mask", [None, holes(T, S)], ids=["all", "holes"])
-    def test_loops_equal_matrices_and_give_the_weights_too(self, dtype, tolerance, mask):
-        query, key, value = (numbers(*shape, dtype=dtype) for shape in ((T, 4), (S, 4), (S, 6)))
-        output, weights = self_attention_loops(query, key, value, mask)
-        expected, expected_weights = scaled_dot_product_attention(query, key, value, mask, return_weights=True)
-        torch.testing.assert_close(output, expected, rtol=0, atol=tolerance)
-        torch.testing.assert_close(weights, expected_weights, rtol=0, atol=tolerance)
-        if mask is not None:
-            assert (weights[~mask] == 0).all()
-
-    def test_a_worked_example(self):
-        """Two keys; the scores are ln 3 and 0, so the weights are 3/4 and 1/4."""
-        root = 2.0  # of 4 features
-        query = torch.tensor([[root, 0.0, 0.0, 0.0]], dtype=torch.float64)
-        key = torch.tensor([[3.0, 0, 0, 0], [1.0, 5, 5, 5]], dtype=torch.float64)
-        key[:, 0] = key[:, 0].log()
-        output, weights = self_attention_loops(query, key, torch.tensor([[8.0], [16.0]], dtype=torch.float64))
-        assert weights.tolist() == [[pytest.approx(0.75, abs=1e-15), pytest.approx(0.25, abs=1e-15)]]
-        assert output.item() == pytest.approx(10.0, abs=1e-14)
-
-    def test_large_scores_do_not_overflow(self):
-        """exp(710) is beyond float64: the largest score must be taken off first."""
-        query, key, value = (
-            torch.tensor(x, dtype=torch.float64) for x in ([[1000.0]], [[1.0], [0.999]], [[1.0], [0.0]])
-        )
-        output, weights = self_attention_loops(query, key, value)
-        torch.testing.assert_close(weights, query.new_tensor([[1.0, 0.0]]).softmax(-1), rtol=1e-12, atol=0)
-        assert output.item() == weights[0, 0].item()
-
-    def test_a_query_that_may_attend_to_nothing_is_refused_in_words(self):
-        mask = torch.ones(T, S, dtype=torch.bool)
-        mask[3] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
-            self_attention_loops(numbers(T, 4), numbers(S, 4), numbers(S, 6), mask)
-
-
 class TestArguments:
     def test_no_key_means_self_attention_and_no_value_means_the_keys(self):
         attention, query, key = make(), numbers(B, T, D), numbers(B, S, D, seed=1)
@@ -260,6 +225,22 @@ class TestArguments:
             with pytest.raises(TypeCheckError):
                 make()(query, key)
 
+    def test_another_width_of_keys_or_values_is_refused_in_words(self):
+        """On a reader's machine nothing checks shapes, and torch would speak of matrices that cannot be multiplied."""
+        query, narrow = numbers(B, T, D), numbers(B, T, D - 4)
+        for name, inputs in {"key": (query, narrow, None), "value": (query, query, narrow)}.items():
+            with pytest.raises(ValueError, match=f"{name} has 8 features, but this attention is made for 12"):
+                make()._check_inputs(*inputs, mask=None, causal=False)
+
+    def test_values_of_its_own_need_no_keys_of_their_own(self):
+        attention, query, value = make(), numbers(B, T, D), numbers(B, T, D, seed=1)
+        assert torch.equal(attention(query, value=value), attention(query, query, value))
+        assert not torch.equal(attention(query, value=value), attention(query))
+
+    def test_a_mask_of_one_column_does_not_stand_for_all_keys(self):
+        with pytest.raises(ValueError, match="the mask speaks of 1 keys, but there are 5"):
+            make()(numbers(B, T, D), mask=torch.ones(B, T, 1, dtype=torch.bool))
+
     @pytest.mark.parametrize(("queries", "keys"), [(0, S), (T, 0)])
     def test_nothing_to_attend_to_is_refused_and_nobody_to_attend_is_not(self, queries, keys):
         attention = make()
@@ -318,6 +299,25 @@ class TestFusedPath:
             error = (answer.mean(dim=0) - expected) / (answer.std(dim=0) / 4000**0.5)
             assert error.abs().max() < 5
 
+    @pytest.mark.parametrize("return_weights", [False, True])
+    def test_dropout_takes_a_weight_and_not_a_feature(self, return_weights):
+        """Of one key, a head passes on all features of the value or none; those that stay are made larger."""
+        attention, query, memory = make(dropout=0.5), numbers(40, T, D), numbers(40, 1, D, seed=1)
+        with torch.no_grad():
+            attention.out_proj.weight.copy_(torch.eye(D))
+            attention.out_proj.bias.zero_()
+        torch.manual_seed(5)
+        answer = attention(query, memory, return_weights=return_weights)
+        shares = (answer[0] if return_weights else answer) / attention.eval()(query, memory)
+        of_heads = shares.unflatten(-1, (H, -1)).round(decimals=9)
+        assert torch.equal(of_heads, of_heads[..., :1].expand_as(of_heads))
+        assert of_heads.unique().tolist() == [0, 2]
+
+    def test_the_weights_that_come_back_are_those_before_dropout(self):
+        attention, hidden = make(dropout=0.5), numbers(B, T, D)
+        _, weights = attention(hidden, return_weights=True)
+        assert torch.equal(weights, attention.eval()(hidden, return_weights=True)[1])
+
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
     def test_half_precision_stays_half_and_masked_keys_get_exactly_nothing(self, dtype):
         attention, mask = make(dtype), SELF_MASKS["padding"]
@@ -339,6 +339,31 @@ class TestStructure:
             count = sum(parameter.numel() for parameter in ours.parameters())
             assert count == sum(parameter.numel() for parameter in theirs.parameters())
             assert count == 4 * D * D + 4 * D * bias
+
+    def test_it_begins_as_torch_s_does(self):
+        """Uniform weights between the same bounds, and biases of 0."""
+        torch.manual_seed(0)
+        ours, theirs = MultiHeadAttention(96, 4), nn.MultiheadAttention(96, 4)
+        for name, mine, its in parameter_pairs(ours, theirs):
+            assert mine.abs().max().item() == pytest.approx(its.abs().max().item(), rel=0.01), name
+            assert mine.norm().item() == pytest.approx(its.norm().item(), rel=0.03), name
+
+    def test_without_biases_it_is_the_same_with_biases_of_0(self):
+        query, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
+        bare, zeros = make(bias=False), make()
+        with torch.no_grad():
+            for bias in (zeros.in_proj.bias, zeros.out_proj.bias):
+                bias.zero_()
+            zeros.in_proj.weight.copy_(bare.in_proj.weight)
+            zeros.out_proj.weight.copy_(bare.out_proj.weight)
+        ways = (
+            lambda attention: attention(query),
+            lambda attention: attention(query, memory),
+            lambda attention: attention.attend_cached(query, attention.project(memory)),
+            lambda attention: attention.extend(query[:, :1], None)[0],
+        )
+        for way in ways:
+            torch.testing.assert_close(way(bare), way(zeros), rtol=0, atol=1e-12)
 
     def test_eight_heads_have_as_many_parameters_as_one(self):
         """Vaswani et al. 2017, section 3.2.2: the total cost is that of one head of full width."""
@@ -420,7 +445,9 @@ class TestCache:
         for t in range(T):
             output, cache = attention.extend(hidden[:, t : t + 1], cache)
             torch.testing.assert_close(output, expected[:, t : t + 1], rtol=0, atol=1e-12)
-            assert cache.key.shape == cache.value.shape == (B, H, t + 1, D // H)
+            in_order = attention.project(hidden[:, : t + 1])
+            torch.testing.assert_close(cache.key, in_order.key, rtol=0, atol=1e-12)
+            torch.testing.assert_close(cache.value, in_order.value, rtol=0, atol=1e-12)
 
     def test_extending_leaves_the_old_cache_as_it_was(self):
         """A beam may go on from the same cache twice."""

@@ -39,6 +39,9 @@ class TestOneHotLookup:
         torch.testing.assert_close(*gradients, rtol=0, atol=1e-14)
         assert (gradients[0][2] == 0).all()  # a word that did not occur
 
+    def test_no_words_have_no_rows(self):
+        assert one_hot_lookup(torch.empty(0, 3, dtype=torch.long), numbers(V, D)).shape == (0, 3, D)
+
     @pytest.mark.parametrize("word", [V, -1])
     def test_a_word_outside_the_vocabulary_is_refused_in_words(self, word):
         with pytest.raises(ValueError, match=rf"{word}.*{V}"):
@@ -76,6 +79,9 @@ class TestSinusoidalPositions:
         angle = 4095 / 10_000 ** (torch.arange(0, 16, 2, dtype=torch.float64) / 16)
         torch.testing.assert_close(far[-1, 0::2].double(), angle.sin(), rtol=0, atol=6e-8)
         torch.testing.assert_close(far[-1, 1::2].double(), angle.cos(), rtol=0, atol=6e-8)
+
+    def test_a_table_of_no_positions_has_no_rows(self):
+        assert sinusoidal_positions(0, D).shape == (0, D)
 
     def test_a_longer_table_begins_with_the_shorter_one(self):
         assert torch.equal(sinusoidal_positions(60, D)[:T], sinusoidal_positions(T, D))
@@ -137,6 +143,22 @@ class TestWordAndPosition:
         assert keys["sinusoidal"] == {"embedding.weight"}
         assert keys["learned"] == {"embedding.weight", "learned.table.weight"}
 
+    def test_the_table_moves_with_the_model(self):
+        """To another precision, as to another device: it is a buffer, though none that is saved."""
+        layer = WordAndPosition(nn.Embedding(V, D)).double()
+        assert layer.table.dtype == torch.float64
+        assert layer(self.IDS).dtype == torch.float64
+
+    @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+    def test_dropout_falls_on_the_sum_and_in_training_alone(self, positions):
+        layer = WordAndPosition(nn.Embedding(V, D), positions, dropout=0.5)
+        torch.manual_seed(4)
+        kept = layer(self.IDS)
+        whole = layer.eval()(self.IDS)
+        dropped = kept == 0
+        assert 0.2 < dropped.float().mean() < 0.8
+        torch.testing.assert_close(kept[~dropped], 2 * whole[~dropped])
+
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
     def test_a_sentence_that_is_too_long_is_refused_in_words(self, positions):
         layer = WordAndPosition(nn.Embedding(V, D), positions, max_length=4)
@@ -159,3 +181,8 @@ class TestLearnedPositions:
         assert torch.equal(positions(places), parameter[places])
         positions(places).sum().backward()
         assert parameter.grad[:, 0].tolist() == [1, 0, 0, 2, 0, 0, 0, 1, 0]
+
+    def test_they_begin_small_beside_the_words(self):
+        """Devlin et al. 2019's initialiser: normal with a standard deviation of 0.02."""
+        torch.manual_seed(0)
+        assert LearnedPositions(max_length=300, dim=40).table.weight.std().item() == pytest.approx(0.02, rel=0.05)

@@ -141,9 +141,15 @@ def test_the_inverse_square_root_is_equation_3_of_vaswani_et_al_2017(step):
     assert ours == pytest.approx(width**-0.5 * min(step**-0.5, step * warmup**-1.5), rel=1e-14)
 
 
-def test_the_papers_peak_needs_a_width_and_a_warm_up():
-    with pytest.raises(ValueError, match="dim=512 and warmup_steps=0: both must be at least 1"):
-        paper_peak(512, 0)
+@pytest.mark.parametrize(("dim", "warmup"), [(512, 0), (0, 4000)])
+def test_the_papers_peak_needs_a_width_and_a_warm_up(dim, warmup):
+    with pytest.raises(ValueError, match=f"dim={dim} and warmup_steps={warmup}: both must be at least 1"):
+        paper_peak(dim, warmup)
+
+
+def test_an_unknown_schedule_has_no_rate():
+    with pytest.raises(ValueError, match="there is no schedule 'warm'; choose one of constant, linear, cosine"):
+        learning_rate_at(3, 0.4, "warm", warmup_steps=2, steps=6)
 
 
 @pytest.mark.parametrize(

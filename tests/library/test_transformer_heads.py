@@ -67,6 +67,17 @@ class TestLabelSmoothing:
         assert (total.item(), count.item()) == (0, 0)
         assert (logits.grad == 0).all()
 
+    def test_a_prediction_at_padding_may_be_anything(self):
+        """0 times infinity is not 0: what does not count must be left out, not multiplied away."""
+        logits, labels = example()
+        expected, _ = label_smoothing_loss(logits, labels)
+        logits[1, 2] = -torch.inf  # label 1 is padding
+        assert label_smoothing_loss(logits, labels)[0].item() == expected.item()
+
+    def test_the_share_is_the_paper_s_unless_another_is_given(self):
+        """Vaswani et al. 2017, section 5.4."""
+        assert label_smoothing_loss(*example())[0] == label_smoothing_loss(*example(), smoothing=0.1)[0]
+
     def test_half_precision_is_summed_in_single(self):
         logits, labels = example()
         half = logits.to(torch.bfloat16)
@@ -95,6 +106,9 @@ class TestHeads:
         assert head.weight is embedding.weight
         assert sum(parameter.numel() for parameter in head.parameters()) == V * D + V
 
+    def test_the_offsets_of_the_words_begin_at_0(self):
+        assert not LanguageModelHead(nn.Embedding(V, D)).bias.any()
+
     def test_classes_are_scored_from_the_first_position_alone(self):
         head, hidden = ClassificationHead(D, num_classes=3).double(), torch.randn(2, 5, D, dtype=torch.float64)
         logits = head(hidden)
@@ -108,5 +122,6 @@ class TestHeads:
     def test_its_dropout_is_active_in_training_alone(self):
         head, hidden = ClassificationHead(D, num_classes=3, dropout=0.5), torch.randn(2, 5, D)
         assert not torch.equal(head(hidden), head(hidden))
+        assert (head(hidden) != 0).all(), "features are dropped, not classes"
         head.eval()
         assert torch.equal(head(hidden), head(hidden))

@@ -101,6 +101,16 @@ class TestFeedForward:
         moved = (layer(changed) != layer(hidden)).any(-1)
         assert moved.tolist() == [[False, False, True, False, False]] * B
 
+    def test_it_begins_as_the_layers_of_torch_s_transformer_do(self):
+        """torch.nn.Transformer draws all matrices as Glorot and Bengio (2010) do; here the biases begin at 0, too."""
+        torch.manual_seed(0)
+        ours = FeedForward(64, 200)
+        theirs = nn.Transformer(64, 4, 1, 1, dim_feedforward=200, batch_first=True).encoder.layers[0]
+        for mine, its in ((ours.expand, theirs.linear1), (ours.contract, theirs.linear2)):
+            assert mine.weight.abs().max().item() == pytest.approx(its.weight.abs().max().item(), rel=0.01)
+            assert mine.weight.norm().item() == pytest.approx(its.weight.norm().item(), rel=0.03)
+            assert not mine.bias.any()
+
     def test_an_unknown_activation_is_refused_in_words(self):
         with pytest.raises(ValueError, match="activation is 'tanh'; choose one of relu, gelu"):
             FeedForward(D, F_DIM, activation="tanh")
@@ -220,6 +230,14 @@ class TestEncoderBlock:
         with pytest.raises(ValueError, match=message):
             EncoderBlock(**{"dim": D, "num_heads": H, "hidden_dim": F_DIM, **change})
 
+    @pytest.mark.parametrize("causal", [False, True])
+    def test_a_mask_that_leaves_a_word_nothing_is_refused_in_words(self, causal):
+        """Padding on the left leaves the first words nothing once they may not look ahead."""
+        mask = torch.ones(B, 1, T, dtype=torch.bool)
+        mask[1, :, : T - causal] = False
+        with pytest.raises(ValueError, match=r"forbids every key for \d of the queries"):
+            EncoderBlock(D, H, F_DIM)(numbers(B, T, D, dtype=torch.float32), mask, causal=causal)
+
 
 class TestDecoderBlock:
     MEMORY_MASK = padding_mask(torch.tensor([7, 4]))[:, None]
@@ -303,3 +321,14 @@ class TestDecoderBlock:
             block(hidden, memory, self.TARGET_MASK)  # five keys, and the memory has seven
         with pytest.raises(TypeCheckError):
             block(hidden, memory, self.MEMORY_MASK[:, 0])
+
+    def test_a_mask_that_leaves_a_word_nothing_is_refused_in_words(self):
+        hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
+        block = randomise(DecoderBlock(D, H, F_DIM))
+        nothing = self.MEMORY_MASK.clone()
+        nothing[0] = False
+        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+            block(hidden, memory, nothing)
+        left_padded = self.TARGET_MASK.flip(-1)  # the first two words of sentence 0 may see themselves alone
+        with pytest.raises(ValueError, match="forbids every key for 2 of the queries"):
+            block(hidden, memory, mask=left_padded)
