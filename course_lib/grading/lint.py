@@ -18,7 +18,7 @@ from course_lib.grading.source import ships, with_library_sources
 TYPED_POINTS = re.compile(r"\b\d+(?:\.\d+)?\s+points?\b")
 STATED_POINTS = re.compile(r"\b(\d+(?:\.\d+)?) points?\b")
 REQUIRED = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}
-CHECKS = {"check_close", "check_shape", "check_pair"}  # helpers of the notebooks that raise
+PASSED_BY_BLANKS = {"check_withheld", "check_given"}  # they look at how an answer is written, not at what it does
 MARKERS = (("BEGIN SOLUTION", "END SOLUTION"), ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"))
 
 
@@ -112,7 +112,7 @@ def _cell_faults(cell: NotebookNode, locked: dict[str, ast.FunctionDef]) -> list
     if not solution and not nbgrader.get("locked"):
         faults.append(f"{name} is not locked, so a student's changes to it would stay")
     if grade and not solution and cell.cell_type == "code":
-        if not _has_tests(_parse(cell.source)):
+        if not _has_tests(_parse(cell.source), locked):
             faults.append(
                 f"{name} tests nothing: without an assert, a raise or a check it gives full marks to everybody"
             )
@@ -121,12 +121,19 @@ def _cell_faults(cell: NotebookNode, locked: dict[str, ast.FunctionDef]) -> list
     return faults
 
 
-def _has_tests(tree: ast.Module) -> bool:
+def _has_tests(tree: ast.Module, locked: dict[str, ast.FunctionDef]) -> bool:
+    """Whether a cell can fail: by an assert, a raise, partial credit, or a call of a notebook's ``check_...``."""
     if _is_float(tree.body[-1] if tree.body else None):
         return True
     return any(
         isinstance(node, ast.Assert | ast.Raise)
-        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CHECKS)
+        or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id.startswith("check_")
+            and node.func.id in locked.keys() - PASSED_BY_BLANKS
+            and any(isinstance(part, ast.Assert | ast.Raise) for part in ast.walk(locked[node.func.id]))
+        )
         for node in ast.walk(tree)
     )
 

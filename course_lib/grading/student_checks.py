@@ -85,3 +85,38 @@ def check_close(
             slip = torch.as_tensor(slip, dtype=expected.dtype, device=expected.device)
             space = f" {words}" if alike(got, slip.expand_as(got), tolerance).all() else space
         raise AssertionError(f"{what} is wrong at {list(where)}: expected {wanted}, yours is {yours}.{space}")
+
+
+def check_same(got: object, expected: object, what: str, hint: str = "", slips: tuple = ()) -> None:
+    """Compare a value of plain Python with what is expected: its type, then the first entry that differs.
+
+    Args:
+        got: what the student's function gives.
+        expected: what it should give: a list, a string, or a dict, of which entries that are 0 do not count.
+        what: the start of each message, e.g. ``The table of pairs``.
+        hint: a sentence to end the message with.
+        slips: pairs (what a known mistake gives, the sentence to say to it instead of the hint).
+
+    Raises:
+        AssertionError: they differ; the message says where, and what to do.
+
+    >>> check_same({"a": 1, "b": 5}, {"a": 1, "b": 3}, "The table", slips=(({"a": 1, "b": 5}, "Is b counted twice?"),))
+    Traceback (most recent call last):
+    ...
+    AssertionError: The table is wrong at 'b': expected 3, yours is 5. Is b counted twice?
+    """
+    kind = "string" if isinstance(expected, str) else type(expected).__name__
+    assert got is not None, f"{what} must be a {kind}; yours is None. Did you forget return?"
+    assert isinstance(got, type(expected)), f"{what} must be a {kind}; yours is a {type(got).__name__}: {got!r:.200}."
+    if isinstance(got, dict) and isinstance(expected, dict):
+        got = {key: value for key, value in got.items() if value != 0}
+    if got == expected:
+        return
+    hint = next((words for slip, words in slips if got == slip), hint)
+    if isinstance(got, dict) and isinstance(expected, dict):
+        key = next(key for key in [*expected, *got] if key not in got or got[key] != expected.get(key))
+        wanted = expected.get(key, "nothing, it does not belong there")
+        message = f"{what} is wrong at {key!r}: expected {wanted}, yours is {got.get(key, 'missing')}."
+    else:
+        message = f"{what}: expected {expected!r}, yours is {got!r}."
+    raise AssertionError(f"{message} {hint}".rstrip())

@@ -1,0 +1,1346 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   # Longer than 400 lines because an assignment is one notebook: eight parts, each with its prose, skeleton and tests.
+#   course:
+#     chapter: wordpiece
+#     seconds: 60
+#     withholds:
+#       - course_lib.text_normalization
+#       - course_lib.wordpiece_training
+#       - course_lib.wordpiece
+#       - tokenizers
+# ---
+
+# %% [markdown]
+# # Assignment 3 · Build WordPiece
+#
+# BERT has never seen the word *unhuggable*. It reads it all the same: as *un*, *##hu*, *##gga*, *##ble*, four pieces
+# out of 30,522. Nobody wrote that list of pieces. An algorithm found it, by counting, and a second one cuts every text with it.
+#
+# In this notebook you write both. Then you let yours loose on the documentation inside Python itself, and see which
+# pieces it finds, what it does to words that it has never met, and what it cannot read at all.
+#
+# You need chapter 4 of the book, Python's standard library, and about three hours. There are {points:total} points. You need
+# no PyTorch and no GPU.
+#
+# **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
+# what is wrong. When your work is graded, the same cells test more: other words, other alphabets, edge cases.
+# Do not change, copy or delete the test cells. You may add cells of your own. Before you hand in, restart the kernel and
+# run everything from the top. Where the course is installed, `course check wordpiece.ipynb` tells you what is amiss.
+#
+# **What you may use.** Everything in Python's standard library. You build these, so they are withheld: {withholds}.
+#
+# **Words for things.** A *word* is what stands between spaces. A *piece* is a part of a word. A piece that does not begin
+# its word is written with `##` in front: *hugs* may be cut into `hug` and `##s`. `s` and `##s` are two different pieces.
+
+# %%
+import itertools
+import unicodedata
+from collections import Counter
+from fractions import Fraction
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+# %% [markdown]
+# The next cell holds what the tests need. Run it and leave it as it is. Jupyter shows it folded.
+
+# %% jupyter={"source_hidden": true} cellView="form" nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+WITHHELD = [
+    "{withholds}",
+]
+
+
+# {source:course_lib.grading.withheld.withheld_uses}
+
+
+# {source:course_lib.grading.student_checks.cells_that_define}
+
+
+# {source:course_lib.grading.student_checks.check_withheld}
+
+
+# {source:course_lib.grading.student_checks.check_pair}
+
+
+# {source:course_lib.grading.student_checks.check_same}
+
+
+# The example of the chapter: five words, and how often each occurs.
+HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
+
+
+def check_merges(got, expected, what, hint, slips=()):
+    """Say which step is the first that goes wrong."""
+    assert isinstance(got, list), (
+        f"{what}: merges must be a list; yours is a {type(got).__name__}."
+    )
+    for slip, words in slips:
+        hint = words if got == slip else hint
+    for step, (ours, wanted) in enumerate(zip(got, expected), start=1):
+        assert ours == wanted, f"{what}: merge {step} must be {wanted}; yours is {ours}. {hint}"
+    assert len(got) == len(expected), (
+        f"{what}: there must be {len(expected)} merges; yours are {len(got)}. {hint}"
+    )
+
+
+# %% [markdown]
+# ## Part 1 · Count, and score ({points:scores} points)
+#
+# **Question: which two neighbours belong together?**
+#
+# Training starts with single characters. A character that does not begin its word gets `##`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "first-pieces", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def first_pieces(word):
+    """Cut a word into characters, all but the first with ## in front.
+
+    word: a string of at least one character
+    returns a list of strings
+
+    Example: "hugs" -> ["h", "##u", "##g", "##s"]
+    """
+    ### BEGIN SOLUTION
+    return [word[0], *("##" + character for character in word[1:])]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "scores-first-pieces", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check_withheld("first_pieces")
+check_same(
+    first_pieces("hugs"),
+    ["h", "##u", "##g", "##s"],
+    'first_pieces("hugs")',
+    slips=(
+        (["h", "u", "g", "s"], "Every character but the first gets ## in front."),
+        (["##h", "##u", "##g", "##s"], "The first character begins the word: no ## there."),
+        (
+            ["h", "##u", "g", "s"],
+            "Every character but the first gets ##, not the second alone.",
+        ),
+        (["h##", "u##", "g##", "s"], "## stands in front of a piece that continues a word."),
+        (["h", "##ugs"], "Cut the rest of the word into characters, too."),
+    ),
+)
+### BEGIN HIDDEN TESTS
+for word, expected in (
+    ("a", ["a"]),
+    ("aaa", ["a", "##a", "##a"]),
+    ("été", ["é", "##t", "##é"]),
+    ("東京", ["東", "##京"]),
+):
+    check_same(first_pieces(word), expected, f"first_pieces({word!r})")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now count, over the whole corpus, how often each piece occurs and how often each pair of neighbours does. The corpus comes
+# as a table of words. A word that occurs 10 times brings each of its pieces and each of its pairs 10 times. Pairs never
+# reach from one word into the next.
+
+
+# %% nbgrader={"grade": false, "grade_id": "count", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def count_pieces(splits, counts):
+    """Count pieces, and pairs of neighbours, in a corpus.
+
+    splits: dict, word -> list of its pieces as they stand now
+    counts: dict, word -> how often the word occurs in the corpus
+    returns (piece_counts, pair_counts): dict piece -> int, and dict (left, right) -> int
+
+    Example: splits {"so": ["s", "##o"], "sos": ["s", "##o", "##s"]}, counts {"so": 3, "sos": 2} ->
+    ({"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2})
+    """
+    ### BEGIN SOLUTION
+    piece_counts, pair_counts = Counter(), Counter()
+    for word, pieces in splits.items():
+        for piece in pieces:
+            piece_counts[piece] += counts[word]
+        for pair in itertools.pairwise(pieces):
+            pair_counts[pair] += counts[word]
+    return piece_counts, pair_counts
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "scores-counts", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("count_pieces")
+splits = {"so": ["s", "##o"], "sos": ["s", "##o", "##s"], "ohoho": ["o", "##ho", "##ho"]}
+answer = count_pieces(splits, {"so": 3, "sos": 2, "ohoho": 4})
+piece_counts, pair_counts = check_pair(
+    answer, "count_pieces must return (piece_counts, pair_counts)"
+)
+each_word_once = {"s": 2, "##o": 2, "##s": 1, "o": 1, "##ho": 2}
+check_same(
+    piece_counts,
+    {"s": 5, "##o": 5, "##s": 2, "o": 4, "##ho": 8},
+    "With so 3 times, sos twice and ohoho 4 times, the table of pieces",
+    "A piece that stands twice in a word counts twice for each time the word occurs.",
+    slips=(
+        (each_word_once, "Each word counts as often as counts says, not once."),
+        (
+            {"s": 5, "##o": 5, "##s": 2, "o": 4, "##ho": 4},
+            "##ho stands twice in ohoho: it counts twice for each time the word occurs.",
+        ),
+        (
+            {"s": 7, "o": 9, "ho": 8},
+            "s and ##s are two different pieces: leave ## where it is.",
+        ),
+    ),
+)
+check_same(
+    pair_counts,
+    {("s", "##o"): 5, ("##o", "##s"): 2, ("o", "##ho"): 4, ("##ho", "##ho"): 4},
+    "With so 3 times, sos twice and ohoho 4 times, the table of pairs",
+    "Its keys are pairs (left, right) of neighbours in one word.",
+    slips=(
+        (
+            {("s", "##o"): 2, ("##o", "##s"): 1, ("o", "##ho"): 1, ("##ho", "##ho"): 1},
+            "Each word counts as often as counts says, not once.",
+        ),
+        (
+            {("##o", "s"): 5, ("##s", "##o"): 2, ("##ho", "o"): 4, ("##ho", "##ho"): 4},
+            "Your pairs are the wrong way round: the left neighbour comes first.",
+        ),
+        (
+            {"s##o": 5, "##o##s": 2, "o##ho": 4, "##ho##ho": 4},
+            "A key is a pair with a comma, (left, right), not one string.",
+        ),
+    ),
+)
+### BEGIN HIDDEN TESTS
+splits = {
+    "banana": ["b", "##an", "##an", "##a"],
+    "ananas": ["a", "##n", "##an", "##a", "##s"],
+    "x": ["x"],
+    "haha": ["h", "##a", "##h", "##a"],
+}
+got = count_pieces(splits, {"banana": 2, "ananas": 7, "x": 5, "haha": 3})
+check_same(
+    got[0],
+    {"b": 2, "##an": 11, "##a": 15, "a": 7, "##n": 7, "##s": 7, "x": 5, "h": 3, "##h": 3},
+    "For banana, ananas, x and haha, the table of pieces",
+)
+check_same(
+    got[1],
+    {
+        ("b", "##an"): 2,
+        ("##an", "##an"): 2,
+        ("##an", "##a"): 9,
+        ("a", "##n"): 7,
+        ("##n", "##an"): 7,
+        ("##a", "##s"): 7,
+        ("h", "##a"): 3,
+        ("##a", "##h"): 3,
+        ("##h", "##a"): 3,
+    },
+    "For banana, ananas, x and haha, the table of pairs",
+    "Pairs do not reach from one word into the next.",
+)
+check_same(
+    count_pieces({"aaaa": ["a", "##a", "##a", "##a"]}, {"aaaa": 6})[1],
+    {("a", "##a"): 6, ("##a", "##a"): 12},
+    "For aaaa 6 times, the table of pairs",
+    "The pair (##a, ##a) stands twice in aaaa, although the two overlap.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# A pair that is frequent because its parts are frequent says little. WordPiece (Schuster and Nakajima 2012) asks how much
+# more often the two meet than their own frequencies would suggest:
+#
+# $$\mathrm{score}(a, b) = \frac{\mathrm{freq}(ab)}{\mathrm{freq}(a) \cdot \mathrm{freq}(b)}$$
+#
+# Scores will be compared, so let none be rounded: return them as `Fraction`, from Python's module `fractions`.
+# `Fraction(6, 8)` is exactly 3/4, and equal scores are equal.
+
+
+# %% nbgrader={"grade": false, "grade_id": "score", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def pair_scores(piece_counts, pair_counts):
+    """Score each pair of neighbours.
+
+    piece_counts, pair_counts: as count_pieces returns them
+    returns dict (left, right) -> Fraction
+
+    Example: {"s": 5, "##o": 5, "##s": 2}, {("s", "##o"): 5, ("##o", "##s"): 2} ->
+    {("s", "##o"): Fraction(1, 5), ("##o", "##s"): Fraction(1, 5)}
+    """
+    ### BEGIN SOLUTION
+    return {
+        (left, right): Fraction(count, piece_counts[left] * piece_counts[right])
+        for (left, right), count in pair_counts.items()
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "scores-values", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("pair_scores")
+pieces = {"h": 15, "p": 17, "b": 4, "##u": 36, "##g": 20, "##n": 16, "##s": 5}
+pairs = {
+    ("h", "##u"): 15,
+    ("p", "##u"): 17,
+    ("b", "##u"): 4,
+    ("##u", "##g"): 20,
+    ("##u", "##n"): 16,
+    ("##g", "##s"): 5,
+}
+scores = pair_scores(dict(pieces), dict(pairs))
+expected = {pair: Fraction(1, 36) for pair in pairs} | {("##g", "##s"): Fraction(1, 20)}
+check_same(
+    scores,
+    expected,
+    "With hug 10, pug 5, pun 12, bun 4 and hugs 5 times, the table of scores",
+    "Divide the frequency of the pair by the product of the frequencies of its two parts.",
+    slips=(
+        (pairs, "Yours is the frequency alone: that is byte-pair encoding, not WordPiece."),
+        (
+            {pair: Fraction(pairs[pair], pieces[pair[0]]) for pair in pairs},
+            "Divide by the frequencies of both parts, not of the left one alone.",
+        ),
+        (
+            {pair: Fraction(pairs[pair], pieces[pair[1]]) for pair in pairs},
+            "Divide by the frequencies of both parts, not of the right one alone.",
+        ),
+        (
+            {pair: Fraction(pairs[pair], pieces[pair[0]] + pieces[pair[1]]) for pair in pairs},
+            "Multiply the frequencies of the two parts; yours adds them.",
+        ),
+        (
+            {pair: pairs[pair] / pieces[pair[0]] / pieces[pair[1]] for pair in pairs},
+            "The formula is right, but floats are rounded: write Fraction(freq_ab, freq_a * freq_b).",
+        ),
+        (
+            {pair: pairs[pair] / (pieces[pair[0]] * pieces[pair[1]]) for pair in pairs},
+            "The formula is right, but floats are rounded: write Fraction(freq_ab, freq_a * freq_b).",
+        ),
+    ),
+)
+for pair, score in scores.items():
+    assert isinstance(score, Fraction), (
+        f"The score of {pair} must be a Fraction; yours is a {type(score).__name__}. "
+        "Write Fraction(freq_ab, freq_a * freq_b)."
+    )
+### BEGIN HIDDEN TESTS
+pieces = {"a": 4, "##b": 6, "##c": 10**17, "##a": 3, "d": 10**17 + 1}
+pairs = {("a", "##b"): 2, ("d", "##c"): 10**17 - 1, ("##b", "##a"): 3, ("##a", "##a"): 2}
+expected = {
+    ("a", "##b"): Fraction(1, 12),
+    ("d", "##c"): Fraction(10**17 - 1, 10**34 + 10**17),
+    ("##b", "##a"): Fraction(1, 6),
+    ("##a", "##a"): Fraction(2, 9),
+}
+before = dict(pieces), dict(pairs)
+check_same(
+    pair_scores(pieces, pairs),
+    expected,
+    "For pieces that occur up to 10^17 times, the table of scores",
+)
+assert (pieces, pairs) == before, (
+    "pair_scores must leave the two tables that it is given as they were; yours changes them."
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 2 · Choose, and merge ({points:merge} points)
+#
+# **Question: what is one step of training?**
+#
+# The pair with the greatest score becomes one piece. Often several pairs share the greatest score: in the example above, five
+# pairs have 1/36. If chance decided between them, two runs would give two vocabularies, and a model trained with one
+# could not read the other. So there is a rule, and it leaves nothing open:
+#
+# 1. the greatest score;
+# 2. among equal scores, the most frequent pair;
+# 3. among equally frequent ones, the first in string order, as Python compares pairs: `("##a", "##b") < ("a", "##b")`,
+#    because `#` comes before all letters; `("a", "##b") < ("a", "##c") < ("b", "##a")`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "best", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_pair(scores, pair_counts):
+    """Choose the pair to merge.
+
+    scores:      dict (left, right) -> Fraction; at least one pair
+    pair_counts: dict (left, right) -> int; it has all the pairs of scores, and maybe more
+    returns the pair (left, right)
+
+    Example: scores {("b", "##u"): Fraction(1, 9), ("p", "##u"): Fraction(1, 9)},
+    pair_counts {("b", "##u"): 4, ("p", "##u"): 17} -> ("p", "##u")
+    """
+    ### BEGIN SOLUTION
+    return min(scores, key=lambda pair: (-scores[pair], -pair_counts[pair], pair))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "merge-best", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("best_pair")
+
+
+def check_best(scores, pair_counts, expected, hint):
+    got = best_pair(dict(scores), dict(pair_counts))
+    lines = [
+        f"{pair}: score {score}, {pair_counts[pair]} times" for pair, score in scores.items()
+    ]
+    assert got == expected, (
+        f"Of {'; '.join(lines)}, the best pair is {expected}; yours is {got}. {hint}"
+    )
+
+
+U, N, G = ("p", "##u"), ("##u", "##n"), ("##g", "##s")
+check_best(
+    {U: Fraction(1, 36), G: Fraction(1, 20), N: Fraction(1, 30)},
+    {U: 17, G: 5, N: 16},
+    G,
+    "Take the greatest score, whatever the frequencies.",
+)
+check_best(
+    {N: Fraction(1, 9), U: Fraction(1, 9), G: Fraction(1, 10)},
+    {N: 3, U: 7, G: 9},
+    U,
+    "Two share the greatest score: of these, take the more frequent.",
+)
+# Twelve ties, each of six pairs that come in another order. An answer that leaves ties to the order of a dict, or to the
+# order of a set, which changes from run to run, gets through one of them by luck, and not through twelve.
+letters = "kqxzmfw"
+for turn in range(12):
+    left = letters[turn % 7]
+    tied = [(left, f"##{letters[(turn * 3 + place) % 7]}") for place in range(6)]
+    check_best(
+        {pair: Fraction(1, 4 + turn) for pair in tied},
+        dict.fromkeys(tied, 2),
+        min(tied),
+        "All are equal: take the first in string order, not the first that the dict or a set happens to give.",
+    )
+### BEGIN HIDDEN TESTS
+for turn in range(24):
+    names = [chr(0x3B1 + (turn * 5 + place * 7) % 24) for place in range(9)]
+    tied = [
+        ((f"##{a}" if (turn + place) % 2 else a), f"##{names[place - 1]}")
+        for place, a in enumerate(names)
+    ]
+    rare = ("##!", "##!")  # first in string order, but rarer
+    check_best(
+        {pair: Fraction(2, 3 + turn) for pair in [*tied[4:], rare, *tied[:4]]},
+        dict.fromkeys(tied, 5) | {rare: 4},
+        min(tied),
+        "Compare scores, then frequencies, then the pairs themselves.",
+    )
+big = 10**17
+check_best(
+    {("a", "##b"): Fraction(1, big + 1), ("b", "##a"): Fraction(1, big)},
+    {("a", "##b"): 9, ("b", "##a"): 1, ("c", "##c"): 99},
+    ("b", "##a"),
+    "The scores are not equal, only close: compare the fractions, not floats.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Merging writes the pair as one piece wherever it stands. The new piece keeps the left one's `##`, if it has one, and
+# drops the right one's: `hu` and `##g` make `hug`, `##u` and `##g` make `##ug`. Go from left to right; a piece
+# that has been used up in a merge is not there for the next: in *aaa*, (##a, ##a) stands once, in *aaaa* also once.
+
+
+# %% nbgrader={"grade": false, "grade_id": "merge", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def join(left, right):
+    """The piece that two neighbours make.
+
+    Example: "hu", "##gs" -> "hugs";  "##g", "##s" -> "##gs"
+    """
+    ### BEGIN SOLUTION
+    return left + right.removeprefix("##")
+    ### END SOLUTION
+
+
+def merge_pair(pieces, pair):
+    """Make one piece of each occurrence of a pair in a word, from left to right.
+
+    pieces: list of the pieces of one word; it stays as it is
+    pair:   (left, right)
+    returns a new list
+
+    Example: ["h", "##u", "##g", "##s"], ("##g", "##s") -> ["h", "##u", "##gs"]
+    """
+    ### BEGIN SOLUTION
+    merged, place = [], 0
+    while place < len(pieces):
+        if tuple(pieces[place : place + 2]) == pair:
+            merged.append(join(*pair))
+            place += 2
+        else:
+            merged.append(pieces[place])
+            place += 1
+    return merged
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "merge-pair", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("join", "merge_pair")
+check_same(
+    join("hu", "##gs"),
+    "hugs",
+    'join("hu", "##gs")',
+    slips=(
+        ("hu##gs", "The ## of the right piece goes: it is inside the word now."),
+        ("##hugs", "The left piece begins the word, so the new piece does: no ##."),
+    ),
+)
+check_same(
+    join("##g", "##s"),
+    "##gs",
+    'join("##g", "##s")',
+    slips=(
+        ("##g##s", "The ## of the right piece goes: it is inside the word now."),
+        ("gs", "The left piece does not begin the word, so the new piece keeps its ##."),
+    ),
+)
+pieces = ["h", "##u", "##g", "##s"]
+check_same(
+    merge_pair(pieces, ("##g", "##s")),
+    ["h", "##u", "##gs"],
+    "With (##g, ##s) merged, h ##u ##g ##s",
+)
+assert pieces == ["h", "##u", "##g", "##s"], (
+    f"merge_pair must leave the list that it is given as it was; yours changes it to {pieces}. Build a new list."
+)
+check_same(
+    merge_pair(["##s", "##g"], ("##g", "##s")),
+    ["##s", "##g"],
+    "With (##g, ##s) merged, ##s ##g",
+    "The left one must come first: here nothing is merged.",
+)
+check_same(
+    merge_pair(["b", "##an", "##an", "##a"], ("##an", "##a")),
+    ["b", "##an", "##ana"],
+    "With (##an, ##a) merged, b ##an ##an ##a",
+    "Compare whole pieces; the end of one and the start of the next do not count.",
+)
+check_same(
+    merge_pair(["a", "##a", "##a", "##a"], ("##a", "##a")),
+    ["a", "##aa", "##a"],
+    "With (##a, ##a) merged, a ##a ##a ##a",
+    "After a merge go on behind both pieces.",
+    slips=(
+        (
+            ["a", "##aa", "##aa"],
+            "Yours uses the middle ##a twice. After a merge go on behind both.",
+        ),
+        (
+            ["a", "##a", "##aa"],
+            "Go from left to right: the first two are merged, the last is left.",
+        ),
+    ),
+)
+check_same(
+    merge_pair(["l", "##o", "##l", "##o", "##l", "##o"], ("##l", "##o")),
+    ["l", "##o", "##lo", "##lo"],
+    "With (##l, ##o) merged, l ##o ##l ##o ##l ##o",
+    "Merge the pair wherever it stands, not only the first time; l and ##l are two different pieces.",
+)
+### BEGIN HIDDEN TESTS
+for pieces, pair, expected in (
+    (["x"], ("x", "##x"), ["x"]),
+    (["a", "##a"], ("a", "##a"), ["aa"]),
+    (["a", "##b"], ("##a", "##b"), ["a", "##b"]),
+    (["##a"] * 5, ("##a", "##a"), ["##aa", "##aa", "##a"]),
+    (["##a"] * 6, ("##a", "##a"), ["##aa", "##aa", "##aa"]),
+    (["a", "##b", "##b", "##a", "##b"], ("##a", "##b"), ["a", "##b", "##b", "##ab"]),
+    (["ab", "##ab", "##a", "##b"], ("##a", "##b"), ["ab", "##ab", "##ab"]),
+    (["ж", "##ö", "##東"], ("##ö", "##東"), ["ж", "##ö東"]),
+    (["a", "##b", "##c"], ("a", "##c"), ["a", "##b", "##c"]),
+):
+    check_same(
+        merge_pair(list(pieces), pair),
+        expected,
+        f"With ({', '.join(pair)}) merged, {' '.join(pieces)}",
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 3 · Train ({points:train} points)
+#
+# **Question: how does a vocabulary come out of a corpus?**
+#
+# 1. Cut each word into its first pieces. The vocabulary begins with the special tokens, in the order in which they are given. Then
+#    come all first pieces that occur, in string order.
+# 2. Count, score, choose the best pair, merge it in every word. Write the pair down, and append the new piece to the
+#    vocabulary if it is not there yet.
+# 3. Again, from counting on: a merge changes the frequencies of its two parts, so old scores are worth nothing. Stop when
+#    the vocabulary has `vocab_size` entries, or when no pair is left.
+#
+# Two more rules. A pair that occurs fewer than `min_frequency` times is never chosen. And if the special tokens and first
+# pieces alone are more than `vocab_size`, raise a `ValueError` that says so.
+#
+# `score` is a function. `pair_scores` makes it WordPiece. With `lambda piece_counts, pair_counts: pair_counts` the most frequent
+# pair wins, and you have trained byte-pair encoding (Sennrich, Haddow and Birch 2016): one line is all the difference.
+
+
+# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def train(counts, vocab_size, specials=SPECIALS, min_frequency=1, score=pair_scores):
+    """Learn a vocabulary.
+
+    counts: dict, word -> how often it occurs in the corpus; it stays as it is
+    score:  function (piece_counts, pair_counts) -> dict (left, right) -> number
+    returns (vocab, merges): a list of strings without duplicates, and a list of pairs (left, right) in the order in
+            which they were merged
+    raises  ValueError if vocab_size has no room for the special tokens and the first pieces
+
+    Example: {"hug": 10, "pug": 5}, vocab_size 7, specials ("[UNK]",) ->
+    (["[UNK]", "##g", "##u", "h", "p", "##ug", "hug"], [("##u", "##g"), ("h", "##ug")])
+    """
+    ### BEGIN SOLUTION
+    splits = {word: first_pieces(word) for word in counts}
+    vocab = [*specials, *sorted({piece for pieces in splits.values() for piece in pieces})]
+    if len(vocab) > vocab_size:
+        raise ValueError(f"vocab_size={vocab_size} is less than the {len(vocab)} first entries")
+    merges = []
+    while len(vocab) < vocab_size:
+        piece_counts, pair_counts = count_pieces(splits, counts)
+        scores = score(piece_counts, pair_counts)
+        frequent = {p: scores[p] for p in scores if pair_counts[p] >= min_frequency}
+        if not frequent:
+            break
+        pair = best_pair(frequent, pair_counts)
+        splits = {word: merge_pair(pieces, pair) for word, pieces in splits.items()}
+        merges.append(pair)
+        if join(*pair) not in vocab:
+            vocab.append(join(*pair))
+    return vocab, merges
+    ### END SOLUTION
+
+
+# %% [markdown]
+# First the example of the chapter: *hug* 10, *pug* 5, *pun* 12, *bun* 4, *hugs* 5 times. A well-known course gets its
+# arithmetic wrong. Once `hu` is a piece, `hu` with `##gs` scores 5 / (15 · 5) = 1/15, and `hu` with `##g` scores
+# 10 / (15 · 15) = 2/45, which is less: *hugs* becomes one piece before *hug* does, although it is rarer.
+
+# %% nbgrader={"grade": true, "grade_id": "train-example", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("train")
+merges_of_hugs = [("##g", "##s"), ("p", "##u"), ("h", "##u"), ("b", "##u"), ("hu", "##gs")]
+merges_of_hugs += [("hu", "##g"), ("bu", "##n"), ("pu", "##n"), ("pu", "##g")]
+by_frequency = [("##u", "##g"), ("##u", "##n"), ("h", "##ug"), ("p", "##un"), ("hug", "##s")]
+first = [*SPECIALS, "##g", "##n", "##s", "##u", "b", "h", "p"]
+vocab, merges = check_pair(train(dict(HUGS), 17), "train must return (vocab, merges)")
+check_merges(
+    merges,
+    merges_of_hugs[:5],
+    "For the words of the example and 17 entries",
+    "Count and score anew after each merge, and break ties by the rule of Part 2.",
+    slips=(
+        (by_frequency, "That is byte-pair encoding: you do not use the scores of `score`."),
+        (
+            merges_of_hugs[:4],
+            "You stop one merge early: go on while there are fewer than 17 entries.",
+        ),
+        (
+            merges_of_hugs[:6],
+            "You go on one merge too long: with 17 entries the vocabulary is full.",
+        ),
+    ),
+)
+check_same(
+    vocab,
+    [*first, "##gs", "pu", "hu", "bu", "hugs"],
+    "For the words of the example and 17 entries, the vocabulary",
+    "Special tokens, then first pieces in string order, then new pieces as they were made.",
+)
+_, merges = train(dict(HUGS), 17, score=lambda piece_counts, pair_counts: pair_counts)
+check_merges(
+    merges,
+    by_frequency,
+    "With frequencies for scores, and 17 entries",
+    "Take scores from the function `score` that is passed in.",
+    slips=(
+        (merges_of_hugs[:5], "You use pair_scores even though another `score` is passed in."),
+    ),
+)
+### BEGIN HIDDEN TESTS
+for size in (12, 13, 20):
+    vocab, merges = train(dict(HUGS), size)
+    check_merges(merges, merges_of_hugs[: size - 12], f"For the example and {size} entries", "")
+    assert len(vocab) == size, f"There must be {size} entries; yours are {len(vocab)}."
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "train-rules", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+vocab, merges = train({"hug": 10, "pug": 5}, 7, specials=("[UNK]",))
+check_same(
+    vocab,
+    ["[UNK]", "##g", "##u", "h", "p", "##ug", "hug"],
+    "For hug 10 and pug 5 times, 7 entries and the special token [UNK] alone, the vocabulary",
+    "Begin with the special tokens that are passed in, then the first pieces in string order.",
+    slips=(
+        (
+            ["[UNK]", "g", "h", "p", "u", "ug", "hug"],
+            "The first pieces inside a word are written with ##.",
+        ),
+        (
+            ["[UNK]", "h", "##u", "##g", "p", "##ug", "hug"],
+            "Put the first pieces in string order: sorted().",
+        ),
+    ),
+)
+counts = dict(HUGS)
+try:
+    vocab, merges = train(counts, 1000)
+except NotImplementedError:
+    raise
+except Exception as error:
+    raise AssertionError(
+        "For the example and room for 1000 entries, no pair is left after nine merges: stop then. "
+        f"Yours fails with {type(error).__name__}: {error}."
+    ) from error
+assert counts == HUGS, "train must leave the table of words as it was; yours changes it."
+check_merges(
+    merges,
+    merges_of_hugs,
+    "For the example and room for 1000 entries",
+    "When every word is one piece, no pair is left: stop.",
+)
+assert len(vocab) == 21, (
+    f"For the example there are 21 entries at most; yours has {len(vocab)}."
+)
+check_merges(
+    train(dict(HUGS), 1000, min_frequency=5)[1],
+    [
+        ("##g", "##s"),
+        *merges_of_hugs[1:3],
+        ("hu", "##gs"),
+        ("hu", "##g"),
+        ("pu", "##g"),
+        ("pu", "##n"),
+    ],
+    "For the example with min_frequency 5",
+    "A pair that occurs fewer than 5 times in the corpus is never merged; one that occurs 5 times may be.",
+    slips=(
+        (merges_of_hugs, "You do not use min_frequency: (b, ##u) occurs 4 times."),
+        (
+            [("##u", "##g"), ("##u", "##n"), ("h", "##ug"), ("p", "##un")],
+            "Fewer than 5 times is too rare; 5 times is not.",
+        ),
+    ),
+)
+try:
+    answer = train(dict(HUGS), 11)
+except ValueError:
+    pass
+else:
+    raise AssertionError(
+        "The 5 special tokens and 7 first pieces of the example are 12 entries. With vocab_size 11 raise a "
+        f"ValueError; yours returned {answer!r}."
+    )
+### BEGIN HIDDEN TESTS
+for words, size, specials, vocab, merges in (
+    ({"aaa": 2, "b": 1}, 9, (), "##a a b aa aaa", "a ##a / aa ##a"),
+    ({"go": 3, "goo": 1}, 9, ("<s>", "go"), "<s> go ##o g goo", "g ##o / go ##o"),
+    ({"é": 1, "東": 2}, 4, ("[UNK]", "[PAD]"), "[UNK] [PAD] é 東", ""),
+):
+    got = train(dict(words), size, specials=specials)
+    what = f"For {words}, {size} entries and the special tokens {specials}"
+    check_same(got[0], vocab.split(), f"{what}, the vocabulary", "No entry comes twice.")
+    check_merges(got[1], [tuple(p.split()) for p in merges.split("/") if p], what, "")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now one test on words with no meaning, full of ties: here a rule that is only nearly right goes another way sooner or later.
+
+# %% nbgrader={"grade": true, "grade_id": "train-ties", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+words = {"abab": 1, "baba": 1, "aabb": 1, "bbaa": 1, "abba": 1, "baab": 1}
+expected = """
+a ##b / a ##a / aa ##b / aab ##b / ab ##b / ab ##a / aba ##b / abb ##a / ##a ##b / b ##b / b ##ab / ##a ##ab / b ##aab /
+bab ##a / bb ##a / bba ##a
+"""
+expected = [tuple(pair.split()) for pair in expected.split("/")]
+check_merges(
+    train(words, 40, specials=("[UNK]",))[1],
+    expected,
+    "For the six words with two a and two b, each once",
+    "Count and score anew after each merge; among equal scores take the more frequent, then the first in string order.",
+)
+### BEGIN HIDDEN TESTS
+words = {
+    "onet": 2, "nnn": 2, "nmaao": 2, "nom": 1, "ommoo": 3, "naoeta": 1, "mto": 1, "noaeo": 3,
+    "ttao": 2, "mmoonnnt": 3, "aaete": 2, "emn": 2, "eeto": 1, "teaoea": 1,
+}  # fmt: skip
+for options, expected in (
+    (
+        {"vocab_size": 40},
+        "a ##a / aa ##e / aae ##t / aaet ##e / t ##t / t ##e / tt ##a / te ##a / ##e ##t / e ##et / ##a ##e / ##e ##a / "
+        "e ##m / m ##m / m ##t / o ##m / om ##m / ##m ##a / ##ma ##a / ##et ##a / n ##maa / n ##a / ##n ##t / ##n ##nt / "
+        "##n ##nnt / ##n ##et / o ##net",
+    ),
+    (
+        {"vocab_size": 40, "min_frequency": 3},
+        "m ##m / o ##m / om ##m / ##e ##t / mm ##o / mmo ##o / mmoo ##n / mmoon ##n / mmoonn ##n / mmoonnn ##t / omm ##o / "
+        "ommo ##o / n ##o / no ##a / noa ##e / noae ##o / ##a ##o",
+    ),
+    (
+        {"vocab_size": 30, "score": lambda piece_counts, pair_counts: pair_counts},
+        "##n ##n / ##a ##o / ##e ##t / ##m ##o / ##mo ##o / n ##o / ##a ##e / ##ae ##o / ##m ##moo / ##moo ##nn / "
+        "##moonn ##n / ##moonnn ##t / m ##moonnnt / no ##aeo / o ##mmoo / ##a ##ao / ##a ##et",
+    ),
+):
+    check_merges(
+        train(dict(words), specials=("[UNK]",), **options)[1],
+        [tuple(pair.split()) for pair in expected.split("/")],
+        f"For fourteen words without meaning and {', '.join(options)}",
+        "Count and score anew after each merge, and break ties by the rule of Part 2.",
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 4 · Encode a word ({points:encode-word} points)
+#
+# **Question: of all the ways to cut a word, which is taken?**
+#
+# The longest piece that the word begins with, then the longest that the rest begins with, and so on: *greedy
+# longest-match-first* (Wu et al. 2016, section 4.1). The rest of a word is looked up with `##`. Merges play no part any more; the vocabulary alone is used.
+#
+# If at some place not even one character is in the vocabulary, the *whole* word is `[UNK]`, also when its beginning was
+# found, and also when another cut would have worked: nobody goes back. So is a word of more than `max_length` characters.
+
+
+# %% nbgrader={"grade": false, "grade_id": "word", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def encode_word(word, vocab, max_length=100):
+    """Cut a word into pieces, the longest first.
+
+    word:  a string of at least one character
+    vocab: set of pieces
+    returns a list of pieces, or ["[UNK]"]
+
+    Example: "hugs" with {"h", "hu", "hug", "##s", "##gs"} -> ["hug", "##s"]
+    """
+    ### BEGIN SOLUTION
+    if len(word) > max_length:
+        return ["[UNK]"]
+    pieces, start = [], 0
+    while start < len(word):
+        for end in range(len(word), start, -1):
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocab:
+                break
+        else:
+            return ["[UNK]"]
+        pieces.append(piece)
+        start = end
+    return pieces
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "encode-word-longest", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("encode_word")
+pieces = {"h", "hu", "hug", "s", "gs", "##h", "##u", "##g", "##s", "##gs", "##ug", "##ugs"}
+check_same(
+    encode_word("hugs", pieces),
+    ["hug", "##s"],
+    "The pieces of hugs with h, hu, hug, s, gs, ##h, ##u, ##g, ##s, ##gs, ##ug and ##ugs",
+    "The longest beginning of hugs that is a piece is hug; what is left, s, is looked up as ##s.",
+    slips=(
+        (["h", "##u", "##g", "##s"], "Yours takes the shortest piece. Try the longest first."),
+        (
+            ["h", "##ugs"],
+            "Take the longest from the left: hug. Yours takes the longest from the right.",
+        ),
+        (["hu", "##gs"], "Take the longest from the left: hug is longer than hu."),
+        (
+            ["hug", "s"],
+            "What does not begin the word is looked up with ## in front: ##s, not s.",
+        ),
+        (["hug"], "Go on with what is left of the word, until nothing is."),
+        (
+            ["[UNK]"],
+            "Look the rest up with ## in front, and its beginnings down to one character.",
+        ),
+    ),
+)
+check_same(
+    encode_word("hush", pieces),
+    ["hu", "##s", "##h"],
+    "The pieces of hush",
+    "Every piece but the first has ##, the third as well as the second.",
+)
+check_same(encode_word("hug", pieces), ["hug"], "The pieces of hug, which is a piece itself,")
+### BEGIN HIDDEN TESTS
+for word, vocab, expected in (
+    ("abcde", "a ab ##bcde ##c ##cd ##d ##e", "ab ##cd ##e"),
+    ("aaaaa", "a aa ##a ##aaaa", "aa ##a ##a ##a"),
+    ("aaaaaaaa", "a aa ##a ##aaaa", "aa ##aaaa ##a ##a"),
+    ("xyz", "x ##y ##z ##yz yz z", "x ##yz"),
+    ("東京都", "東 東京 ##京 ##都", "東京 ##都"),
+    ("naïf", "na ##ï ##f ##ïf naïve", "na ##ïf"),
+):
+    got = encode_word(word, set(vocab.split()))
+    check_same(got, expected.split(), f"The pieces of {word} with {vocab}")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "encode-word-unknown", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+pieces = {"h", "hu", "hug", "un", "una", "s", "##u", "##g", "##s", "##able"}
+for word, why in (
+    ("hugx", "x is in no piece. The whole word is [UNK], although hug was found."),
+    ("xhug", "x is in no piece. The whole word is [UNK], although hug would come after it."),
+    ("huh", "h begins words only: ##h is no piece."),
+    ("gs", "g continues words only: ##g is no beginning."),
+    (
+        "unable",
+        "una is the longest beginning, and ##ble is no piece. That un and ##able would fit does not help: nobody goes back.",
+    ),
+):
+    got = encode_word(word, pieces)
+    rest = "One [UNK] stands for the whole word, and nothing beside it. "
+    check_same(
+        got,
+        ["[UNK]"],
+        f"The pieces of {word}",
+        rest * (isinstance(got, list) and "[UNK]" in got) + why,
+    )
+letters = {"a", "##a", "é", "##é"}
+for length, what in ((3, "with max_length 3"), (100, "if max_length is not given")):
+    options = {"max_length": 3} if length == 3 else {}
+    check_same(
+        encode_word("a" * length, letters, **options),
+        ["a"] + ["##a"] * (length - 1),
+        f"The pieces of a word of {length} characters {what}",
+        f"More than {length} is too long; {length} is not.",
+        slips=((["[UNK]"], f"More than {length} characters is too long; {length} is not."),),
+    )
+    got = encode_word("a" * (length + 1), letters, **options)
+    assert got == ["[UNK]"], (
+        f"A word of {length + 1} characters {what} is too long, so it is [UNK]; yours has {len(got)} pieces."
+    )
+### BEGIN HIDDEN TESTS
+check_same(
+    encode_word("é" * 60, letters),
+    ["é"] + ["##é"] * 59,
+    "The pieces of a word of 60 characters é",
+    "Count characters, not bytes.",
+)
+check_same(encode_word("aé", {"a", "##a"}), ["[UNK]"], "The pieces of aé without é")
+check_same(encode_word("a" * 10_000, letters), ["[UNK]"], "A word of 10,000 characters")
+check_same(
+    encode_word("a" * 250, letters, max_length=300),
+    ["a"] + ["##a"] * 249,
+    "The pieces of a word of 250 characters with max_length 300",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 5 · Encode a text, and remember where each piece came from ({points:offsets} points)
+#
+# **Question: the model marks three pieces as an answer. Which characters of the text are they?**
+#
+# Before a text is cut into pieces it is *normalised*: capitals become small letters, accents go, characters that cannot be
+# seen go. Then it is cut into words at spaces, and around each mark of punctuation and each Chinese character. The next cell
+# does all that. It keeps, for each character of each word, its *span*: from where to where it stood in the text that was typed.
+# Run it, and look at what it returns.
+
+# %% nbgrader={"grade": false, "grade_id": "normaliser", "locked": true, "schema_version": 3, "solution": false, "task": false}
+CHINESE = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
+
+
+def stands_alone(character):
+    """Punctuation, ASCII's signs, and Chinese characters are words by themselves."""
+    sign = "!" <= character <= "~" and not character.isalnum()
+    chinese = any(first <= ord(character) <= last for first, last in CHINESE)
+    return sign or chinese or unicodedata.category(character).startswith("P")
+
+
+def split_words(text):
+    """Normalise a text and cut it into words.
+
+    returns a list of (word, spans): word[i] is what became of text[start:end] with (start, end) = spans[i]
+    """
+    words, open_word = [], False
+    for place, typed in enumerate(text):
+        for character in unicodedata.normalize("NFD", typed).lower():
+            if character.isspace():
+                open_word = False
+            elif unicodedata.category(character) in ("Mn", "Cc", "Cf", "Co"):
+                continue  # accents and what cannot be seen leave nothing behind
+            elif open_word and not stands_alone(character):
+                words[-1][0].append(character)
+                words[-1][1].append((place, place + 1))
+            else:
+                words.append(([character], [(place, place + 1)]))
+                open_word = not stands_alone(character)
+    return [("".join(characters), spans) for characters, spans in words]
+
+
+for word, spans in split_words("Crème  BRÛLÉE!"):
+    print(word, spans)
+
+# %% [markdown]
+# Now encode a text. Each piece gets `(piece, start, end)`: `start` is where the span of its first character begins, `end`
+# where the span of its last character ends, so that `text[start:end]` is what the piece stands for. The `##` of a piece is not
+# in the text. A word that is `[UNK]` gets one entry, from its first character to its last.
+
+
+# %% nbgrader={"grade": false, "grade_id": "text", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def encode(text, vocab, max_length=100):
+    """Cut a text into pieces, each with its place in the text.
+
+    vocab, max_length: as in encode_word
+    returns a list of tuples (piece, start, end)
+
+    Example: "A hug" with {"a", "hu", "##g"} -> [("a", 0, 1), ("hu", 2, 4), ("##g", 4, 5)]
+    """
+    ### BEGIN SOLUTION
+    encoded = []
+    for word, spans in split_words(text):
+        place = 0
+        for piece in encode_word(word, vocab, max_length):
+            length = len(word) if piece == "[UNK]" else len(piece.removeprefix("##"))
+            encoded.append((piece, spans[place][0], spans[place + length - 1][1]))
+            place += length
+    return encoded
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "offsets-spans", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("encode")
+vocab = {"cre", "##me", "bru", "##lee", ",", "hug", "##s", "!"}
+text = "Crème  brûlée, hugs!"
+names = ["cre", "##me", "bru", "##lee", ",", "hug", "##s", "!"]
+right = [(0, 3), (3, 5), (7, 10), (10, 13), (13, 14), (15, 18), (18, 19), (19, 20)]
+with_places = lambda places: [(name, *place) for name, place in zip(names, places)]
+in_bytes = [tuple(len(text[:place].encode()) for place in span) for span in right]
+single = [(a - (a > 6), b - (b > 6)) for a, b in right]
+inside = [(0, 3), (3, 5), (0, 3), (3, 6), (0, 1), (0, 3), (3, 4), (0, 1)]
+glued = [(0, 3), (3, 5), (5, 8), (8, 11), (11, 12), (12, 15), (15, 16), (16, 17)]
+whole = [(0, 5), (0, 5), (7, 13), (7, 13), (13, 14), (15, 19), (15, 19), (19, 20)]
+check_same(
+    encode(text, vocab),
+    with_places(right),
+    f"What becomes of {text!r}",
+    "Its start is that of the span of its first character, its end that of its last: spans[place + length - 1][1].",
+    slips=(
+        (names, "Each entry is a tuple (piece, start, end)."),
+        (with_places(in_bytes), "You count bytes; è is two bytes but one character."),
+        (
+            with_places(single),
+            "Your places are those in the normalised text. There are two spaces here.",
+        ),
+        (
+            with_places(inside),
+            "You count from the start of each word, not of the text: use the spans.",
+        ),
+        (with_places(glued), "Your places leave out the spaces: use the spans."),
+        (
+            with_places(whole),
+            "Every piece of a word gets the span of the whole word. Count on from piece to piece.",
+        ),
+        (
+            with_places([(a, b - 1) for a, b in right]),
+            "The end is the place behind the last character, as in text[start:end].",
+        ),
+        (
+            [(piece, [start, end]) for piece, start, end in with_places(right)],
+            "Each entry is a tuple of three, (piece, start, end).",
+        ),
+        (
+            [(piece, (start, end)) for piece, start, end in with_places(right)],
+            "Each entry is a tuple of three, (piece, start, end).",
+        ),
+    ),
+)
+check_same(
+    encode("Waffles, hugs", vocab),
+    [("[UNK]", 0, 7), (",", 7, 8), ("hug", 9, 12), ("##s", 12, 13)],
+    "What becomes of 'Waffles, hugs', where no piece fits waffles,",
+    "[UNK] stands for all of the word, whose 7 characters begin at 0; what comes after it is found as before.",
+    slips=(
+        (
+            [("[UNK]", 0, 5), (",", 7, 8), ("hug", 9, 12), ("##s", 12, 13)],
+            "[UNK] has 5 characters, but the word that it stands for has 7.",
+        ),
+    ),
+)
+### BEGIN HIDDEN TESTS
+vocab = {"un", "##do", "##able", "the", "it", "'", "s", ".", "-", "#", "$", "9"}
+check_same(
+    encode("  It's\tundoable.\n#9 - $9  ", vocab),
+    [
+        ("it", 2, 4),
+        ("'", 4, 5),
+        ("s", 5, 6),
+        ("un", 7, 9),
+        ("##do", 9, 11),
+        ("##able", 11, 15),
+        (".", 15, 16),
+        ("#", 17, 18),
+        ("9", 18, 19),
+        ("-", 20, 21),
+        ("$", 22, 23),
+        ("9", 23, 24),
+    ],
+    "A line with tabs and signs",
+)
+check_same(
+    encode("it undo", vocab, max_length=3),
+    [("it", 0, 2), ("[UNK]", 3, 7)],
+    "With max_length 3, 'it undo'",
+)
+check_same(
+    encode("it undo it", {"[UNK]", "it", "##do", "do"}),
+    [("it", 0, 2), ("[UNK]", 3, 7), ("it", 8, 10)],
+    "A text with a word between that no piece fits",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "offsets-unicode", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+vocab = {"cafe", "ca", "##fe", "noir", "hug", "東", "京"}
+typed = "Cafe\u0301 noir"  # é typed as e and an accent of its own: two characters, of which one is left
+check_same(
+    encode(typed, vocab),
+    [("cafe", 0, 4), ("noir", 6, 10)],
+    "What becomes of 'Cafe\\u0301 noir', in which the accent is a character of its own,",
+    "The accent leaves nothing behind, but it takes up a place in the text. Use the spans; do not count up yourself.",
+)
+check_same(encode("", vocab), [], "What becomes of an empty text")
+check_same(
+    encode("東京", vocab),
+    [("東", 0, 1), ("京", 1, 2)],
+    "What becomes of 東京, which is two words,",
+    "Each word begins anew: no ## there.",
+)
+### BEGIN HIDDEN TESTS
+check_same(encode(" \t\n \u3000", vocab), [], "What becomes of spaces alone")
+check_same(
+    encode("hu\u200bg \U0001f917 HUG\u0301", vocab),
+    [("hug", 0, 4), ("[UNK]", 5, 6), ("hug", 7, 10)],
+    "What becomes of a hug with a zero-width space in it, an emoji, and a HUG with an accent",
+    "Characters that cannot be seen take up a place in the text. Python counts an emoji as one character.",
+)
+check_same(
+    encode("ca\u0301fe\u0301fe", {"ca", "##fe"}),
+    [("ca", 0, 2), ("##fe", 3, 5), ("##fe", 6, 8)],
+    "What becomes of a word with two accents of their own",
+)
+jamo = unicodedata.normalize("NFD", "한국")  # two syllables become six letters
+check_same(
+    encode("한국 hug", {jamo[:2], "##" + jamo[2:4], "##" + jamo[4:], "hug"}),
+    [(jamo[:2], 0, 1), ("##" + jamo[2:4], 0, 2), ("##" + jamo[4:], 1, 2), ("hug", 3, 6)],
+    "What becomes of 한국 hug, where one typed character becomes three,",
+    "Several characters of the word may share one span.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 6 · Decode ({points:decode} points)
+#
+# **Question: what can be read back from ids?**
+#
+# The id of a piece is its place in the vocabulary. To read ids, write the pieces with a space between two, except before
+# a piece with `##`, which is glued to what stands before it, without its `##`. `[PAD]`, `[CLS]`, `[SEP]` and `[MASK]` stand for
+# no text: leave them out. `[UNK]` stays, to show that something was lost. Spaces before punctuation stay, too.
+
+
+# %% nbgrader={"grade": false, "grade_id": "ids-to-text", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decode(ids, vocab):
+    """Read ids as text.
+
+    ids:   list of ints
+    vocab: list of pieces
+    returns a string, without spaces at its ends
+
+    Example: [1, 3, 4, 0], vocab ["[PAD]", "[CLS]", "[SEP]", "hug", "##s"] -> "hugs"
+    """
+    ### BEGIN SOLUTION
+    text = ""
+    for piece in (vocab[number] for number in ids):
+        if piece.startswith("##"):
+            text += piece[2:]
+        elif piece not in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"):
+            text += " " + piece
+    return text.strip()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "decode-text", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("decode")
+vocab = [*SPECIALS, "a", "hug", "##s", "##ging", "un", "##hug", "##able", "!", "#"]
+check_same(
+    decode([9, 10, 11, 6, 7, 12], vocab),
+    "unhugable hugs !",
+    "The text of un ##hug ##able hug ##s !",
+    "A space between two pieces, but none before a piece with ##.",
+    slips=(
+        (
+            "un ##hug ##able hug ##s !",
+            "Glue a piece with ## to what stands before it, and drop the ##.",
+        ),
+        (
+            "un hug able hug s !",
+            "Glue a piece with ## to what stands before it: no space there.",
+        ),
+        ("un##hug##able hug##s !", "Drop the ## when you glue."),
+        ("unhugablehugs!", "Words are separated by a space; only pieces with ## are glued."),
+        (
+            "unhugable hugs!",
+            "Leave the space before punctuation; it is simpler, and what is asked for.",
+        ),
+        (" unhugable hugs !", "There is a space at the start."),
+        ("unhugable hugs ! ", "There is a space at the end."),
+    ),
+)
+check_same(
+    decode([2, 6, 1, 4, 5, 3, 0, 0], vocab),
+    "hug [UNK] a",
+    "The text of [CLS] hug [UNK] [MASK] a [SEP] [PAD] [PAD]",
+    "[PAD], [CLS], [SEP] and [MASK] stand for no text, [UNK] does; and there are no spaces at the ends.",
+    slips=(
+        (
+            "[CLS] hug [UNK] [MASK] a [SEP] [PAD] [PAD]",
+            "Leave out [PAD], [CLS], [SEP] and [MASK].",
+        ),
+        ("hug a", "[UNK] stays: it shows that something was lost."),
+        ("hug [UNK] [MASK] a", "[MASK] stands for no text either."),
+    ),
+)
+### BEGIN HIDDEN TESTS
+for ids, expected in (
+    ([], ""),
+    ([2, 3, 0], ""),
+    ([13, 13, 6], "# # hug"),
+    ([6, 8, 8, 5], "huggingging a"),
+    ([1, 1], "[UNK] [UNK]"),
+):
+    check_same(
+        decode(list(ids), vocab),
+        expected,
+        f"The text of {' '.join(vocab[i] for i in ids) or 'nothing'}",
+    )
+shuffled = ["##s", "hug", "[SEP]", "[PAD]", "un", "[CLS]"]
+check_same(
+    decode([5, 4, 0, 1, 0, 2, 1, 3], shuffled),
+    "uns hugs hug",
+    "With a vocabulary in which special tokens stand elsewhere, the text",
+    "Go by the names of the special tokens, not by their ids.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Your pieces, on real words
+#
+# Python's own modules bring their documentation with them: real English, on any machine, without a network. The next cells train
+# on the words that occur there at least eight times, once with WordPiece's score and once with plain frequency, and then let your
+# `encode` loose on words that are not there. They take about ten seconds. The counts depend a little on your version of Python.
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "corpus", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import importlib
+import inspect
+import time
+
+MODULES = """
+argparse ast asyncio calendar collections configparser contextlib copy csv dataclasses datetime decimal difflib email
+fractions functools heapq html http.client imaplib inspect io ipaddress itertools json logging mailbox math numbers os
+pathlib pickle pickletools platform pprint random re sched shutil smtplib socket sqlite3 ssl statistics string
+subprocess tarfile tempfile textwrap threading timeit traceback typing unittest urllib.request uuid warnings
+weakref xml.etree.ElementTree zipfile
+"""
+
+
+def documentation(names):
+    """What the modules say about themselves, their functions and their classes."""
+    for name in names:
+        module = importlib.import_module(name)
+        yield inspect.getdoc(module) or ""
+        for thing in vars(module).values():
+            if getattr(thing, "__module__", None) == module.__name__:
+                methods = vars(thing).values() if inspect.isclass(thing) else ()
+                for described in (thing, *filter(inspect.isfunction, methods)):
+                    yield inspect.getdoc(described) or ""
+
+
+words = Counter(w for text in documentation(MODULES.split()) for w, _ in split_words(text))
+often = sorted(word for word in words if words[word] >= 8 and word.isascii() and word.isalpha())
+held_out = often[::10]  # every tenth word is kept back
+training = {word: words[word] for word in often if word not in set(held_out)}
+print(
+    f"{sum(training.values())} words, {len(training)} different; {len(held_out)} others are kept back"
+)
+
+found = {}
+for name, score in (
+    ("WordPiece", pair_scores),
+    ("frequency", lambda piece_counts, pair_counts: pair_counts),
+):
+    start = time.process_time()
+    found[name] = train(training, 250, score=score)
+    print(
+        f"\n{name}: {len(found[name][0])} entries in {time.process_time() - start:.0f} s; the first merges,"
+    )
+    counts_at_start = count_pieces({word: first_pieces(word) for word in training}, training)[1]
+    print(
+        ", ".join(
+            f"{join(*pair)} ({counts_at_start[pair] or 'new'})" for pair in found[name][1][:12]
+        )
+    )
+print("\nIn brackets: how often the pair occurs before anything is merged.")
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "pieces-per-word", "locked": true, "schema_version": 3, "solution": false, "task": false}
+characters = [piece for piece in found["WordPiece"][0] if len(piece.removeprefix("##")) == 1]
+print("pieces per word, on the words kept back\n")
+print(f"{'entries':>20} {'characters':>11} {'WordPiece':>11} {'frequency':>11}")
+for size in (100, 150, 200, 250):
+    row = [
+        set(characters),
+        *(set(found[name][0][:size]) for name in ("WordPiece", "frequency")),
+    ]
+    means = [sum(len(encode_word(w, vocab)) for w in held_out) / len(held_out) for vocab in row]
+    print(f"{size:20} " + " ".join(f"{mean:11.2f}" for mean in means))
+print()
+for name, (vocab, _) in found.items():
+    for text in ("undocumented exceptions", "zeitgeist", "naïve café", "ελληνικά"):
+        encoded = encode(text, set(vocab))
+        ids = [vocab.index(piece) for piece, _, _ in encoded]
+        print(f"{name}: {text} -> {' '.join(p for p, _, _ in encoded)} -> {decode(ids, vocab)}")
+
+# %% [markdown]
+# ## Part 7 · What the two scores prefer ({points:explain-scores} points)
+#
+# Look at what the two cells above printed. In at most 150 words:
+#
+# 1. How frequent are the first pairs that WordPiece's score merges, and how frequent those that plain frequency merges? Say from
+#    the formula why.
+# 2. At 250 entries, which vocabulary cuts unseen words into fewer pieces? Give both numbers, and the reason.
+# 3. Which column is the control, and what would you conclude if the other two looked like it?
+#
+# **How it is marked.** Each line earns one of the {points:explain-scores} points:
+#
+# * It names pairs and frequencies from the printed lists: with plain frequency all are frequent, with WordPiece's score most
+#   are much rarer.
+# * It says that dividing by the parts' frequencies favours a part that occurs hardly anywhere else, as q before u.
+# * It gives both numbers at 250 entries, and says that pieces made of rare pairs fit few words.
+# * It names the column of characters, and says that vocabularies which do no better have learned nothing of use.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain-scores", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# WordPiece's score begins with obj, ex, eq and qu, some of which occur less than a hundred times; plain frequency
+# begins with th, ##er and ##on, each of which occurs thousands of times. The score divides by the frequencies of both parts. So it is
+# greatest where one part hardly occurs without the other: j after b, q before u. At 250 entries plain frequency cuts an unseen
+# word into 3.9 pieces, WordPiece's score into 6.2: its entries come from rare pairs and fit few words. The characters are the
+# control, with 6.3 pieces. If both vocabularies looked like that, their entries would not occur in other words at all,
+# and training would have learned nothing of use.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Part 8 · What is lost ({points:explain-lost} points)
+#
+# In at most 100 words: of *naïve café* and *ελληνικά*, what comes back after decoding, and what is lost at which step
+# (normalising, or encoding)? The loss of one of the two could be mended by another corpus. Which one, and how?
+#
+# **How it is marked.** Each line earns one of the {points:explain-lost} points:
+#
+# * It says that the accents of *naïve café* are lost in normalising, before any piece is looked up.
+# * It says that *ελληνικά* is lost in encoding, as [UNK], because the training corpus had no Greek letter.
+# * It says that a corpus with Greek words would put Greek letters into the vocabulary, but that no corpus brings the accents back.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain-lost", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# *naïve café* comes back as naive cafe. The accents went in normalising, before a piece was looked up, so no vocabulary can
+# bring them back; only another normaliser could. *ελληνικά* comes back as [UNK]: its letters are not in the
+# vocabulary, because the corpus held none, so encoding fails at the first character. A corpus with Greek words would put
+# the letters among the first pieces, and the word could at least be spelled.
+# ### END SOLUTION
