@@ -103,7 +103,7 @@ class FastWordPiece:
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size,
             min_frequency=min_frequency,
-            limit_alphabet=limit_alphabet,
+            **({} if limit_alphabet is None else {"limit_alphabet": limit_alphabet}),  # without one: no bound
             special_tokens=list(SPECIAL_TOKENS),
             continuing_subword_prefix=PREFIX,
             show_progress=False,
