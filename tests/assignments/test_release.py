@@ -53,7 +53,7 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
 
 
 def test_there_is_an_assignment() -> None:
-    assert {"attention", "transformer"} <= set(ASSIGNMENTS)
+    assert {"attention", "transformer", "wordpiece"} <= set(ASSIGNMENTS)
 
 
 def test_the_committed_release_is_the_one_that_the_source_gives(name: str, course: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_rubric_has_a_line_for_every_point(name: str, released: NotebookNode
 
 def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(released: NotebookNode) -> None:
     withheld = released.metadata.course.withholds
-    assert "course_lib.attention" in withheld
+    assert any(module.startswith("course_lib.") for module in withheld)
     for module in withheld:
         assert f"`{module}`" in released.cells[0].source
 
@@ -233,6 +233,19 @@ def test_a_graded_cell_that_tests_nothing_is_refused(course: Path) -> None:
     path.write_text(text[:start] + "\nalign\n" + text[text.index("\n# %%", start) :], encoding="utf-8")
     with pytest.raises(AssignmentError, match="align-pairs tests nothing"):
         release("attention", course, database=False)
+
+
+def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(course: Path) -> None:
+    """`check_withheld` passes a blank answer, so it is no test; a check of values is one, wherever it is defined."""
+    path = course / "solutions" / "wordpiece" / "wordpiece.py"
+    text = path.read_text(encoding="utf-8")
+    start = text.index("\n", text.index('"grade_id": "scores-first-pieces"'))
+    rest = text[text.index("\n# %%", start) :]
+    path.write_text(f'{text[:start]}\ncheck_withheld("first_pieces")\n{rest}', encoding="utf-8")
+    with pytest.raises(AssignmentError, match="scores-first-pieces tests nothing"):
+        release("wordpiece", course, database=False)
+    path.write_text(f'{text[:start]}\ncheck_same(first_pieces("a"), ["a"], "a")\n{rest}', encoding="utf-8")
+    release("wordpiece", course, database=False)
 
 
 def test_a_file_beside_the_source_does_not_reach_the_students(course: Path) -> None:

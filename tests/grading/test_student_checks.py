@@ -1,10 +1,13 @@
 """The checks that notebooks share: each refusal says what is wrong and what was expected."""
 
+from collections import Counter, defaultdict
+from fractions import Fraction
+
 import pytest
 import torch
 
 from course_lib.grading import student_checks
-from course_lib.grading.student_checks import check_close, check_pair, check_shape, check_withheld
+from course_lib.grading.student_checks import check_close, check_pair, check_same, check_shape, check_withheld
 
 WANTED = torch.tensor([[1.0, 2.0, 3.0]])
 
@@ -67,3 +70,28 @@ def test_the_latest_definition_alone_is_searched_for_what_is_withheld(monkeypatc
         check_withheld("other", "score")
     monkeypatch.setattr(student_checks, "In", [first, "def score(q, k):\n    return q @ k"])
     check_withheld("other", "score")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "words"),
+    [
+        (None, ["a"], "The pieces must be a list; yours is None. Did you forget return?"),
+        (("a", "b"), ["a", "b"], "The pieces must be a list; yours is a tuple: ('a', 'b')."),
+        (["a"], "a", "The pieces must be a string; yours is a list: ['a']."),
+        (["a", "c"], ["a", "b"], "The pieces: expected ['a', 'b'], yours is ['a', 'c']. Look again."),
+        (["b", "a"], ["a", "b"], "The pieces: expected ['a', 'b'], yours is ['b', 'a']. You turned them round."),
+        ({"a": 2, "b": 1}, {"a": 2, "b": 3}, "The pieces is wrong at 'b': expected 3, yours is 1. Look again."),
+        ({"a": 2}, {"a": 2, "b": 3}, "The pieces is wrong at 'b': expected 3, yours is missing."),
+        ({"a": 2, "z": 9}, {"a": 2}, "wrong at 'z': expected nothing, it does not belong there, yours is 9."),
+        ({"a": Fraction(2, 8)}, {"a": Fraction(1, 3)}, "expected 1/3, yours is 1/4."),
+    ],
+)
+def test_a_wrong_value_is_refused_in_these_words(got: object, expected: object, words: str) -> None:
+    with pytest.raises(AssertionError) as refusal:
+        check_same(got, expected, "The pieces", "Look again.", slips=((["b", "a"], "You turned them round."),))
+    assert words in str(refusal.value)
+
+
+def test_any_kind_of_dict_will_do_and_entries_of_zero_do_not_count() -> None:
+    check_same(Counter({"a": 2, "b": 0}), {"a": 2}, "The table")
+    check_same(defaultdict(int, {"a": 2}), {"a": 2}, "The table")
