@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.masking import check_mask, padding_mask
-from course_lib.positions import POSITIONS, WordAndPosition
+from course_lib.positions import WordAndPosition
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import BlockCache, DecoderBlock, EncoderBlock
 
@@ -60,7 +60,7 @@ class TransformerConfig:
     Raises
     ------
     ValueError
-        If a size or a choice cannot be used.
+        If a size cannot be used. The layers refuse what they do not know: a norm, an activation, a kind of positions.
 
     Notes
     -----
@@ -91,10 +91,6 @@ class TransformerConfig:
         for name in ("source_vocab", "target_vocab", "dim", "num_heads", "num_layers", "hidden_dim", "max_length"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.positions not in POSITIONS:
-            raise ValueError(f"positions is {self.positions!r}; choose one of {', '.join(POSITIONS)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout}; it is a share, at least 0 and below 1")
         if self.share_embeddings and self.source_vocab != self.target_vocab:
             raise ValueError(
                 f"share_embeddings needs one vocabulary for both sides, but source_vocab is {self.source_vocab} and "

@@ -1,4 +1,4 @@
-"""Chapter 2's experiments: the task asks what it says, the judge is right, and cost is counted as it is."""
+"""Chapter 2's experiments: the task asks what it says, the judge is right, and figures show what was measured."""
 
 import io
 import math
@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.functional import one_hot, scaled_dot_product_attention
 
 from course_lib.attention import MultiHeadAttention
-from course_lib.experiments import attention_cost, score_scale
+from course_lib.experiments import self_attention
 from course_lib.experiments.self_attention import (
     LookBack,
     LookBackModel,
@@ -29,6 +29,7 @@ from course_lib.figure_style import MODELS, alt_text, contrast_ratio
 from course_lib.masking import causal_mask, padding_mask
 from course_lib.plotting_growth import growth_curves
 from course_lib.plotting_masks import ALLOWED, mask_panels
+from course_lib.training import History
 
 
 class Oracle(nn.Module):
@@ -58,6 +59,12 @@ class TestLookBack:
     def test_chance_counts_each_word_that_must_be_guessed(self):
         assert LookBack((2, 5), vocab_size=16).chance == 1 / 256
         assert LookBack((2,), vocab_size=16).chance == 1 / 16
+        assert LookBack((2, 2), vocab_size=16).chance == 1 / 16, "the same word twice is one guess"
+
+    def test_all_words_are_drawn(self):
+        ids = LookBack((2,), vocab_size=7, length=5).batch(200, torch.Generator().manual_seed(0))
+        assert ids.shape == (200, 5)
+        assert ids.unique().tolist() == list(range(7))
 
     @pytest.mark.parametrize("distances", [(), (2, -1), (4, 16)])
     def test_a_distance_outside_the_sentence_is_refused_in_words(self, distances):
@@ -78,6 +85,13 @@ class TestLookBack:
     def test_judged_by_the_answers_of_another_sentence_an_oracle_is_at_chance(self):
         task = LookBack(distances=(2,), vocab_size=8)
         assert score(task, Oracle((2,), 8), shuffled=True)["right"] == pytest.approx(task.chance, abs=0.02)
+        # Nor is it judged by another position of the same sentence.
+        assert score(task, Oracle((3,), 8), shuffled=True)["right"] == pytest.approx(task.chance, abs=0.02)
+
+    def test_a_model_is_judged_at_rest(self):
+        task = LookBack((1,), vocab_size=5, length=6)
+        model = build(task, partial(MultiHeadAttention, num_heads=2, dropout=0.5), seed=0, dim=8)
+        assert score(task, model.train()) == score(task, model.train())
 
 
 class TestModel:
@@ -108,6 +122,42 @@ class TestModel:
         assert losses[0] == losses[1] != losses[2]
         assert losses[0][0] == pytest.approx(math.log(5), abs=0.7)  # untrained: about as good as a guess
 
+    def test_the_seed_decides_the_first_weights_and_the_sentences(self, monkeypatch):
+        task, read, draw = LookBack((1,), vocab_size=5, length=6), [], LookBack.batch
+
+        def watched(task, size, generator):
+            read.append(draw(task, size, generator))
+            return read[-1]
+
+        make = partial(MultiHeadAttention, num_heads=2)
+        first, again, other = (build(task, make, seed, dim=8) for seed in (3, 3, 4))
+        assert torch.equal(first.words.weight, again.words.weight)
+        assert not torch.equal(first.words.weight, other.words.weight)
+        monkeypatch.setattr(LookBack, "batch", watched)
+        for seed in (3, 3, 4):
+            fit(task, first, seed, steps=2, batch_size=7, evaluate_every=1000)
+        of_runs = [torch.stack([ids for ids in read if len(ids) == 7][at : at + 2]) for at in (0, 2, 4)]
+        assert torch.equal(of_runs[0], of_runs[1])
+        assert not torch.equal(of_runs[0], of_runs[2])
+        assert not torch.equal(of_runs[0][0], of_runs[0][1]), "sentences never come twice"
+
+    def test_the_best_rate_has_the_lowest_loss_in_the_last_tenth_over_all_seeds(self, monkeypatch):
+        """0.1 begins low and ends high; 0.2 is best for the first seed, 0.3 for both together."""
+        task, fitted = LookBack((1,), vocab_size=5, length=6), []
+        ends = {0.1: (5, 5), 0.2: (1, 9), 0.3: (2, 2)}
+
+        def fake(task, model, seed, steps, rate, batch_size, evaluate_every):
+            fitted.append((seed, steps, rate, batch_size, evaluate_every))
+            begin = 0.0 if rate == 0.1 else 10.0
+            return History(losses=[begin] * (steps - 2) + [float(ends[rate][seed - 7])] * 2)
+
+        monkeypatch.setattr(self_attention, "fit", fake)
+        make = partial(MultiHeadAttention, num_heads=2)
+        runs = fit_best(task, make, [7, 8], 20, [0.1, 0.2, 0.3], batch_size=6, evaluate_every=5)
+        assert runs.learning_rate == 0.3
+        assert fitted == [(seed, 20, rate, 6, 5) for rate in (0.1, 0.2, 0.3) for seed in (7, 8)]
+        assert [history.losses[-1] for history in runs.histories] == [2, 2]
+
     def test_training_teaches_the_look_up(self):
         task = LookBack((1,), vocab_size=5, length=6)
         runs = fit_best(
@@ -129,6 +179,18 @@ class TestModel:
             key.copy_(torch.eye(6).roll(1, dims=0))  # the key of position s is what the query of position s + 1 wants
         table = weights_by_distance(task, model.to("cpu"), distances=[0, 1, 2], sentences=3)
         torch.testing.assert_close(table, torch.tensor([[0.0, 1.0, 0.0]]), atol=1e-6, rtol=0)
+
+    def test_weights_are_averaged_over_the_positions_that_are_asked(self):
+        task = LookBack((3,), vocab_size=4, length=7)
+        model = build(task, partial(MultiHeadAttention, num_heads=2), seed=1, dim=8).to("cpu").eval()
+        with torch.no_grad():
+            model.mixer.in_proj.weight.mul_(5)  # far from uniform
+            table = weights_by_distance(task, model, distances=[1, 3, 5], sentences=9)
+            ids = task.batch(9, torch.Generator().manual_seed(self_attention.EVALUATION_SEED))
+            weights = model.mixer(model.embed(ids), return_weights=True)[1].mean(dim=0)
+        for column, back in enumerate((1, 3, 5)):
+            asked = [weights[:, t, t - back] for t in range(3, 7) if t >= back]
+            torch.testing.assert_close(table[:, column], torch.stack(asked).mean(dim=0))
 
     def test_untrained_heads_spread_their_weight_over_all_positions(self):
         task = LookBack((2, 5), vocab_size=16, length=12)
@@ -152,135 +214,6 @@ class TestModel:
         }
         assert min(right[2]) > 0.99
         assert max(right[1]) < 0.5
-
-
-class TestScoreScale:
-    def test_scores_spread_as_the_root_of_the_width(self):
-        """Vaswani et al. 2017, footnote 4: the variance of q · k is d_k."""
-        for dim in (16, 400):
-            found = score_scale.score_statistics(dim, 1.0, seed=3)
-            assert found.spread == pytest.approx(math.sqrt(dim), rel=0.05)
-            assert score_scale.score_statistics(dim, math.sqrt(dim), seed=3).spread == pytest.approx(1, rel=0.05)
-
-    def test_scores_of_zero_give_uniform_weights_and_their_entropy(self):
-        """A huge divisor leaves no scores; the gradient at score j is then (g_j - mean g) / S."""
-        found = score_scale.score_statistics(dim=8, divisor=1e9, seed=0, keys=64)
-        assert found.entropy == pytest.approx(math.log(64), abs=1e-6)
-        values = torch.randn(100_000, 64) * torch.randn(100_000, 1)
-        expected = ((values - values.mean(dim=1, keepdim=True)) / 64).norm(dim=1).median().item()
-        assert found.score_gradient == pytest.approx(expected, rel=0.25)  # the median of 256 draws
-
-    def test_gradients_are_those_of_the_formula(self):
-        """d weight_i / d score_j = weight_i (delta_ij - weight_j), for one query, by hand."""
-        found = score_scale.score_statistics(dim=5, divisor=2.0, seed=6, queries=1, keys=3)
-        generator = torch.Generator().manual_seed(6)
-        query, key = torch.randn(1, 1, 5, generator=generator), torch.randn(1, 3, 5, generator=generator)
-        value, upstream = torch.randn(1, 3, 1, generator=generator), torch.randn(1, 1, 1, generator=generator)
-        weights = (query @ key.mT / 2.0).softmax(dim=-1)[0, 0]
-        jacobian = torch.diag(weights) - torch.outer(weights, weights)
-        at_scores = jacobian @ (value[0, :, 0] * upstream.item())
-        assert found.score_gradient == pytest.approx(at_scores.norm().item(), rel=1e-5)
-        assert found.query_gradient == pytest.approx((at_scores @ key[0] / 2.0).norm().item(), rel=1e-5)
-
-    def test_accuracy_comes_back_by_seed_and_width(self):
-        found = score_scale.accuracy_after_training(dims=[2, 3], learning_rates=[1e-2], seeds=[0, 1, 2], steps=2)
-        assert {name: np.shape(rows) for name, rows in found.items()} == {"scaled": (3, 2), "unscaled": (3, 2)}
-
-
-class TestCost:
-    def test_tensors_are_counted_from_their_creation_to_their_end(self):
-        with attention_cost.AllocationCounter() as counter:
-            kept = torch.zeros(250)  # 1,000 bytes
-            lost = torch.ones(500)
-            view = kept[10:]
-            del lost
-            more = kept + 1
-        assert counter.peak == 3000
-        assert counter.now == 2000
-        assert counter.operations == 4
-        assert (len(view), len(more)) == (240, 250)
-
-    def test_a_change_in_place_needs_no_memory(self):
-        numbers = torch.zeros(100)
-        with attention_cost.AllocationCounter() as counter:
-            numbers.add_(1)
-        assert (counter.peak, counter.operations) == (400, 1)  # the tensor itself is met, and counted once
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(("name", "length"), [("explicit attention", 512), ("fused attention", 512), ("GRU", 128)])
-    def test_memory_agrees_with_the_log_of_the_allocator(self, name, length):
-        """torch.profiler writes down every allocation, kernels' workspaces included."""
-        layer = attention_cost.make_layers(64)[name]
-        counted = attention_cost.measure_allocations({name: layer}, 64, [length])[name][0]
-        hidden = torch.randn(1, length, 64, requires_grad=True)
-        attention_cost.training_step(layer, hidden)
-        hidden.grad = None
-        layer.zero_grad(set_to_none=True)
-        with torch.profiler.profile(profile_memory=True) as profile:
-            layer(hidden).sum().backward()
-        events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
-        now = peak = 0
-        for event in sorted(events, key=lambda event: event.start_ns()):
-            now += event.nbytes()
-            peak = max(peak, now)
-        # What the step reads, weights and input, is met by the counter and was allocated before the log began.
-        read = sum(p.numel() for p in layer.parameters()) * 4 + hidden.numel() * 4
-        assert peak - 0.1 * peak <= counted.peak <= peak + read + 0.1 * peak
-
-    def test_explicit_attention_stores_the_matrix_and_the_fused_kernel_does_not(self):
-        layers = attention_cost.make_layers(16)
-        layers.pop("GRU")
-        counted = attention_cost.measure_allocations(layers, 16, [64, 512])
-        matrix = 512 * 512 * 4
-        assert counted["explicit attention"][1].peak > 3 * matrix  # weights, and two gradients of their size
-        assert counted["fused attention"][1].peak < matrix
-        assert counted["fused attention"][0].operations == counted["fused attention"][1].operations
-
-    def test_a_recurrent_layer_issues_more_operations_for_each_token(self):
-        counted = attention_cost.measure_allocations({"GRU": Recurrent(8)}, 8, [3, 6, 12])["GRU"]
-        steps = np.diff([counter.operations for counter in counted])
-        assert steps[1] == 2 * steps[0] > 0
-
-    def test_seconds_come_back_by_repetition_and_length(self):
-        layers = attention_cost.make_layers(8)
-        seconds = attention_cost.measure_seconds(layers, 8, [4, 6, 9], repetitions=2)
-        assert {name: np.shape(rows) for name, rows in seconds.items()} == dict.fromkeys(layers, (2, 3))
-        assert min(map(np.min, seconds.values())) > 0
-
-    def test_the_number_of_threads_is_given_back_even_after_an_error(self):
-        threads = torch.get_num_threads()
-        inside = []
-
-        def fail():
-            inside.append(torch.get_num_threads())
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError), attention_cost.one_thread():
-            fail()
-        assert inside == [1]
-        assert torch.get_num_threads() == threads
-
-    def test_the_exponent_of_a_power_law_is_found_exactly(self):
-        lengths = [256, 512, 2048]
-        assert attention_cost.fitted_exponent(lengths, [3e-7 * n**1.7 for n in lengths]) == pytest.approx(1.7, abs=1e-9)
-
-    @pytest.mark.parametrize(("lengths", "costs"), [([256], [1.0]), ([256, 512], [1.0, 0.0])])
-    def test_a_power_law_without_two_positive_points_is_refused(self, lengths, costs):
-        with pytest.raises(ValueError, match="two or more positive points"):
-            attention_cost.fitted_exponent(lengths, costs)
-
-    def test_a_layer_that_copies_sends_the_gradient_to_the_last_input_alone(self):
-        found = attention_cost.gradient_by_distance(nn.Identity(), 7, distances=[0, 1, 4], seed=2)
-        generator = torch.Generator().manual_seed(2)
-        torch.randn(1, 5, 7, generator=generator)
-        assert found == [pytest.approx(torch.randn(7, generator=generator).norm().item()), 0, 0]
-
-    def test_the_gradient_of_a_gru_fades_with_distance_and_that_of_attention_does_not(self):
-        layers = attention_cost.make_layers(32, seed=5)
-        recurrent = attention_cost.gradient_by_distance(layers["GRU"], 32, [1, 8, 32], seed=5)
-        attention = attention_cost.gradient_by_distance(layers["fused attention"], 32, [1, 8, 32], seed=5)
-        assert recurrent[0] > 10 * recurrent[1] > 1000 * recurrent[2]
-        assert attention[2] > 0.1 * attention[0]
 
 
 class TestFigures:

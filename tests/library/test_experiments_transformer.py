@@ -1,15 +1,15 @@
-"""Chapter 3's experiments: plans of variants, positions that fail, heads against gold, time, hidden words."""
+"""Chapter 3's experiments: plans of variants, positions that fail, heads against gold, time."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
-from course_lib.experiments import alignment, masked_word, records, seq2seq, speed, transformer
+from course_lib.experiments import alignment, records, seq2seq, speed, transformer
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.plans import Plan, Variant, plan_from, train_plan
 from course_lib.experiments.positions import replace_positions
-from course_lib.experiments.text import PAD, Pair, collate, train_tokenizer
+from course_lib.experiments.text import PAD, collate, train_tokenizer
 from course_lib.training import TrainingConfig, device
 from course_lib.transformer import Transformer, TransformerConfig
 
@@ -67,9 +67,12 @@ class TestPlans:
         records.save(records.make("small", ["course"], plan, [{"seed": 0}]), tmp_path)
         assert plan_from(records.load("small", tmp_path).configuration) == plan
 
-    def test_variants_on_different_data_cannot_be_compared(self, recipe):
+    @pytest.mark.parametrize(
+        "change", [{"data": "pronouns"}, {"tokenizer": "bpe"}, {"vocab_size": 9}, {"test_size": 9}, {"max_source": 9}]
+    )
+    def test_variants_on_different_data_cannot_be_compared(self, recipe, change):
         with pytest.raises(ValueError, match="prepare their data in 2 ways"):
-            Plan({"short": Variant(recipe), "long": Variant(replace(recipe, max_source=9))})
+            Plan({"one": Variant(recipe), "other": Variant(replace(recipe, **change))})
 
     def test_a_plan_needs_a_variant(self):
         with pytest.raises(ValueError, match="at least one variant"):
@@ -147,6 +150,15 @@ class TestAlignmentOfHeads:
         for pair, table in zip(pairs, together, strict=True):
             torch.testing.assert_close(alignment.cross_attention_weights(model, [pair])[0], table, rtol=1e-4, atol=1e-6)
 
+    def test_layers_come_in_order_and_row_t_is_the_attention_with_which_word_t_is_written(self, recipe, corpus):
+        model, pair = seq2seq.build(recipe, corpus, "transformer", seed=0).eval(), corpus.pairs["test"][2]
+        batch = {name: tensor.to(device()) for name, tensor in collate([pair]).items()}
+        with torch.no_grad():
+            _, maps = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
+        (table,) = alignment.cross_attention_weights(model, [pair])
+        for layer, expected in zip(table, maps.cross, strict=True):
+            torch.testing.assert_close(layer, expected[0, :, :-1].cpu())  # all rows but that of <eos>
+
     def test_each_head_is_scored_alone_and_the_mean_last(self):
         """Head 0 of layer 0 follows gold, head 1 goes the other way; their mean, 0.6 to 0.4, follows the louder one."""
         right = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -176,60 +188,58 @@ class TestSpeed:
         assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
         assert all(parameter.grad is None for parameter in model.parameters())
 
+    def test_a_word_costs_what_the_clock_says_whatever_length_and_batch(self, recipe, corpus, monkeypatch):
+        """By a clock that the work itself moves: 3 µs a word of training, 5 of decoding; a first call costs more."""
+        models = {name: seq2seq.build(recipe, corpus, "transformer", 0) for name in ("first", "second")}
+        now, calls = [0.0], []
+
+        def work(kind, microseconds):
+            def run(model, pairs):
+                name = next(name for name, each in models.items() if each is model)
+                call = (name, kind, len(pairs), len(pairs[0].source))
+                now[0] += microseconds * 1e-6 * len(pairs) * (len(pairs[0].target) + 1) * (1 if call in calls else 50)
+                calls.append(call)
+
+            return run
+
+        monkeypatch.setattr(speed.time, "perf_counter", lambda: now[0])
+        monkeypatch.setattr(speed, "_train", work("training", 3))
+        monkeypatch.setattr(speed, "_decode", work("decoding", 5))
+        times = speed.microseconds_per_word(models, [4, 9], batch_size=6, repeats=2)
+        for of_model in times.values():
+            for kind, cost in {"training": 3, "decoding": 5, "decoding one": 5}.items():
+                assert of_model[kind] == [pytest.approx([cost, cost])] * 2
+        assert {call[1:] for call in calls} == {
+            (kind, size, length)
+            for kind, size in (("training", 6), ("decoding", 6), ("decoding", 1))
+            for length in (4, 9)
+        }
+        assert [call[0] for call in calls] == ["first", "second"] * (len(calls) // 2), "they take turns"
+
+    @pytest.mark.parametrize("attention", ["transformer", "dot"])
+    def test_training_is_a_pass_back_and_forth_and_decoding_goes_word_by_word(self, recipe, corpus, attention):
+        model = seq2seq.build(recipe, corpus, attention, 0)
+        passes, states, step = [], [], model.step
+        model.register_forward_hook(lambda *_: passes.append((model.training, torch.is_grad_enabled())))
+        next(model.parameters()).register_hook(lambda gradient: passes.append("backward"))
+
+        def watched(state, tokens):
+            assert not model.training
+            assert not torch.is_grad_enabled()
+            assert not states or state is states[-1], "each step goes on from the one before"
+            log_probs, state = step(state, tokens)
+            states.append(state)
+            return log_probs, state
+
+        model.step = watched
+        pairs = corpus.pairs["test"][:3]
+        speed._train(model, pairs)
+        assert passes == [(True, True), "backward"]
+        speed._decode(model, pairs)
+        assert len(states) == max(len(pair.target) for pair in pairs) + 1
+
     def test_the_middle_is_taken_length_by_length(self):
         assert speed.middle([[1.0, 50.0], [9.0, 20.0], [2.0, 30.0]]) == [2.0, 30.0]
-
-
-class TestMissingWord:
-    CONFIG = TransformerConfig(11, 11, **SIZES)
-
-    def test_the_missing_word_is_the_label_and_its_place_is_marked(self):
-        batch = masked_word.hide([[7, 8, 9, 10], [5, 6]], places=[2, 0])
-        assert batch["ids"].tolist() == [[7, 8, masked_word.MASK, 10], [masked_word.MASK, 6, PAD, PAD]]
-        assert batch["labels"].tolist() == [9, 5]
-        assert batch["lengths"].tolist() == [4, 2]
-
-    @pytest.mark.parametrize("causal", [True, False])
-    def test_a_causal_guesser_sees_the_left_side_only(self, causal):
-        torch.manual_seed(0)
-        model = masked_word.WordGuesser(self.CONFIG, causal).double().eval()
-        guess = lambda words: model(torch.tensor([words]), torch.tensor([5]), torch.tensor([2]))  # noqa: E731
-        here = guess([4, 5, 3, 6, 7])
-        right_changed, left_changed = guess([4, 5, 3, 6, 8]), guess([4, 9, 3, 6, 7])
-        assert torch.equal(here, right_changed) == causal
-        assert not torch.allclose(here, left_changed)
-
-    def test_padding_changes_no_guess(self):
-        torch.manual_seed(0)
-        for causal in (True, False):
-            model = masked_word.WordGuesser(self.CONFIG, causal).double().eval()
-            alone = model(torch.tensor([[4, 3, 5]]), torch.tensor([3]), torch.tensor([1]))
-            padded = model(torch.tensor([[4, 3, 5, 0, 0]]), torch.tensor([3]), torch.tensor([1]))
-            torch.testing.assert_close(alone, padded, rtol=1e-12, atol=1e-12)
-
-    def test_both_sides_solve_what_the_left_side_cannot(self):
-        """Sentences of one word twice: the first, when it is missing, is known from the right side alone."""
-        pairs = {
-            "train": [Pair([w, w], [4]) for w in range(4, 11)] * 20,
-            "test": [Pair([w, w], [4]) for w in range(4, 11)],
-        }
-        training = TrainingConfig(steps=60, learning_rate=1e-2, progress=False)
-        first = masked_word.hide([pair.source for pair in pairs["test"]], [0] * 7)
-        right = {}
-        for causal in (True, False):
-            guesses = masked_word.train_guesser(self.CONFIG, pairs, causal, training, batch_size=28)
-            assert guesses.accuracy == 1.0  # its test hides the second word, which the left side tells
-            batch = {name: tensor.to(device()) for name, tensor in first.items()}
-            logits = guesses.model.eval()(batch["ids"], batch["lengths"], batch["places"])
-            right[causal] = int((logits.argmax(dim=-1) == batch["labels"]).sum())
-        assert right == {True: 1, False: 7}  # without the right side every sentence looks alike: one guess, right once
-
-    def test_frequencies_are_those_of_the_training_words(self):
-        """Counts 3 and 1, one added to each of 8 ids: p = 4/12 and 2/12."""
-        pairs = {"train": [Pair([4, 4, 5, 4], [1])], "test": [Pair([6, 4], [1]), Pair([4, 5, 4], [1])]}
-        perplexity, accuracy = masked_word.frequency_baseline(pairs, vocab_size=8)
-        assert perplexity == pytest.approx((12 / 4 * 12 / 2) ** 0.5)
-        assert accuracy == 0.5
 
 
 class TestCommand:

@@ -245,6 +245,43 @@ def test_the_probe_of_an_untrained_model_finds_what_its_control_finds(model, cor
     assert result.cuts["nothing"] == result.untrained
 
 
+def test_the_probe_reports_of_each_source_and_each_cut_what_is_measured_alone(model, corpus):
+    """With a model that is no longer what its seed made it, and controls that choose their head as it does."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    result = pronouns.probe(trained(model, corpus), corpus, size=50)
+    as_it_was = seq2seq.build(TINY, corpus, "transformer", seed=4)
+    assert result.cuts == {name: pronoun_accuracy(model, corpus, cut, size=50) for name, cut in CUTS.items()}
+    assert result.untrained == pronoun_accuracy(as_it_was, corpus, size=50)
+    splits = {
+        name: [attention_rows(each, corpus, s) for s in ("validation", "test")]
+        for name, each in (("trained", model), ("untrained", as_it_was))
+    }
+    generator = torch.Generator().manual_seed(4)
+    expected = {
+        "trained": {query: preference(*(rows[query] for rows in splits["trained"])) for query in QUERIES},
+        **{
+            name: {
+                query: preference(*(change(rows[query], generator) for rows in splits["trained"])) for query in QUERIES
+            }
+            for name, change in (("permuted words", permuted_words), ("another sentence", another_sentence))
+        },
+        "untrained": {query: preference(*(rows[query] for rows in splits["untrained"])) for query in QUERIES},
+    }
+    assert result.shares == expected
+    assert result.shares["trained"] != result.shares["untrained"]
+
+
+def test_dropout_has_no_say(corpus):
+    recipe = replace(TINY, transformer={**TINY.transformer, "dropout": 0.5})
+    model = seq2seq.build(recipe, corpus, "transformer", seed=4)
+    assert pronoun_accuracy(model.train(), corpus) == pronoun_accuracy(model.eval(), corpus)
+    first, second = (attention_rows(model.train(), corpus, "test")["it"].weights for _ in range(2))
+    assert torch.equal(first, second)
+
+
 def test_tables_show_each_figure_with_its_interval(model, corpus):
     probes = [pronouns.probe(trained(model, corpus), corpus, size=40)]
     probes.append(replace(probes[0], seed=5, cuts={**probes[0].cuts, "nothing": 0.25}))

@@ -217,6 +217,16 @@ class TestAttentionMaps:
                     assert (weights[padding.expand(shape)] == 0).all()
                     assert (weights[~padding.expand(shape)] > 0).all()
 
+    def test_the_decoder_s_maps_are_those_of_its_blocks_in_order(self, batch):
+        model = make()
+        _, maps = model(**batch, return_weights=True)
+        mask = padding_mask(batch["source_lengths"])[:, None]
+        hidden, memory = model.embed(batch["target_ids"]), model.encoder(batch["source_ids"], mask)
+        for own, cross, block in zip(maps.decoder, maps.cross, model.blocks, strict=True):
+            hidden, expected, expected_cross = block(hidden, memory, mask, return_weights=True)
+            torch.testing.assert_close(own, expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(cross, expected_cross, rtol=0, atol=1e-12)
+
     def test_the_encoder_s_first_map_is_that_of_its_first_block(self, batch):
         encoder, mask = make().encoder, padding_mask(batch["source_lengths"])[:, None]
         _, maps = encoder(batch["source_ids"], mask, return_weights=True)
@@ -251,6 +261,22 @@ class TestParameters:
             count = sum(parameter.numel() for parameter in Transformer(config).parameters())
         assert round(count / 1e6, 1) == 63.1
 
+    def test_words_begin_as_large_as_positions(self):
+        """Times √D, an embedding has variance 1; sines and cosines have 1/2."""
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(400, 300, dim=50, num_heads=1, tie_output=False))
+        for embedding in (model.encoder.embed.embedding, model.embed.embedding):
+            assert (50**0.5 * embedding.weight).std().item() == pytest.approx(1, rel=0.03)
+
+    @pytest.mark.parametrize("positions", ["none", "sinusoidal", "learned"])
+    def test_both_sides_have_the_positions_that_were_chosen(self, positions):
+        model = make(positions=positions)
+        for embed in (model.encoder.embed, model.embed):
+            assert (embed.table is not None, embed.learned is not None) == (
+                positions == "sinusoidal",
+                positions == "learned",
+            )
+
     def test_layers_do_not_share_weights(self):
         model = make()
         for blocks in (model.encoder.blocks, model.blocks):
@@ -284,6 +310,8 @@ class TestParameters:
         assert torch.equal(model(**batch), model(**batch))
         model.train()
         assert not torch.equal(model(**batch), model(**batch))
+        for embed, ids in ((model.encoder.embed, batch["source_ids"]), (model.embed, batch["target_ids"])):
+            assert (embed(ids) == 0).any(), "on the sum of word and position too (Vaswani et al. 2017, section 5.4)"
 
 
 class TestErrors:
@@ -292,8 +320,18 @@ class TestErrors:
         [
             ({"num_heads": 5}, r"12, do not divide into num_heads=5; choose one of 1, 2, 3, 4, 6, 12"),
             ({"dim": 9}, "dim is 9, but sines and cosines come in pairs; choose an even number, e.g. 10"),
-            ({"num_layers": 0}, "num_layers is 0; it must be at least 1"),
-            ({"hidden_dim": 0}, "hidden_dim is 0; it must be at least 1"),
+            *(
+                ({name: 0}, f"{name} is 0; it must be at least 1")
+                for name in (
+                    "source_vocab",
+                    "target_vocab",
+                    "dim",
+                    "num_heads",
+                    "num_layers",
+                    "hidden_dim",
+                    "max_length",
+                )
+            ),
             ({"dropout": 1.0}, r"dropout is 1\.0; it is a share, at least 0 and below 1"),
             ({"positions": "rotary"}, "positions is 'rotary'; choose one of sinusoidal, learned, none"),
             ({"norm": "batch"}, "norm is 'batch'; choose one of post, pre, none"),
