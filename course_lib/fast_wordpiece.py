@@ -103,11 +103,12 @@ class FastWordPiece:
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size,
             min_frequency=min_frequency,
-            **({} if limit_alphabet is None else {"limit_alphabet": limit_alphabet}),  # without one: no bound
             special_tokens=list(SPECIAL_TOKENS),
             continuing_subword_prefix=PREFIX,
             show_progress=False,
         )
+        if limit_alphabet is not None:
+            trainer.limit_alphabet = limit_alphabet
         tokenizer.train_from_iterator(texts, trainer)
         vocab = tokenizer.get_vocab()
         return cls(sorted(vocab, key=vocab.__getitem__), lowercase, strip)

@@ -254,12 +254,15 @@ def split_words(text: str, lowercase: bool = True, strip: bool | None = None) ->
     return words
 
 
+def forget() -> None:
+    """Forget the words that were split before, as at the start of a program: for who measures time."""
+    _split_chunk.cache_clear()
+
+
 def check_text(text: str) -> None:
     """Refuse what is no text: something else than a string, or a string with half of a surrogate pair."""
     if not isinstance(text, str):
-        raise TypeError(
-            f"the text is of type {type(text).__name__}; pass a string, e.g. bytes.decode('utf-8')"
-        )
+        raise TypeError(f"the text is of type {type(text).__name__}; pass a string, e.g. bytes.decode('utf-8')")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -2,7 +2,9 @@
 
 from jaxtyping import install_import_hook
 
-# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus.
-import course_lib.data  # noqa: F401
+# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus or to look
+# at each character of one.
+import course_lib.data
+import course_lib.text_normalization  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")

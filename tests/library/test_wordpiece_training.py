@@ -171,13 +171,19 @@ class TestTheLibrarySTrainer:
     """It is named after WordPiece, and it merges by frequency."""
 
     def test_its_merges_are_those_of_our_score_frequency(self):
-        """Up to ties, which it breaks by the numbers of its pieces; here there is none among the first three."""
-        ours = train_wordpiece(COUNTS, vocab_size=15, score="frequency")
-        theirs = FastWordPiece.train(TEXT, vocab_size=15)
-        assert ours.vocab[12:] == ["##ug", "##un", "hug"]
-        assert set(theirs.pieces) == set(ours.vocab)
-        assert theirs.pieces[12:] == ours.vocab[12:]
+        """Up to ties, which it breaks by the numbers of its pieces; there is none among the first three."""
+        ours = train_wordpiece(COUNTS, vocab_size=12 + 3, score="frequency")
+        theirs = FastWordPiece.train(TEXT, vocab_size=16 + 3)
+        assert ours.vocab[12:] == theirs.pieces[16:] == ["##ug", "##un", "hug"]
 
-    def test_and_not_those_of_the_likelihood(self):
-        ours = train_wordpiece(COUNTS, vocab_size=15)
-        assert not set(ours.vocab[12:]) & set(FastWordPiece.train(TEXT, vocab_size=15).pieces)
+    def test_its_alphabet_has_characters_as_first_ones_that_begin_no_word(self):
+        theirs = FastWordPiece.train(TEXT, vocab_size=16)
+        assert sorted(theirs.pieces) == sorted([*SPECIAL_TOKENS, *ALPHABET, "g", "n", "s", "u"])
+
+    def test_its_merges_are_not_those_of_the_likelihood(self):
+        likely = train_wordpiece(COUNTS, vocab_size=15).vocab[12:]
+        assert not set(likely) & set(FastWordPiece.train(TEXT, vocab_size=16 + 3).pieces)
+
+    def test_a_limit_keeps_the_most_frequent_characters(self):
+        theirs = FastWordPiece.train(TEXT, vocab_size=50, limit_alphabet=3)
+        assert {piece for piece in theirs.pieces if len(piece) == 1} == {"u", "g", "p"}
