@@ -43,6 +43,7 @@
       show(places[event.key]);
     });
     root.querySelector(".stepper-steps").before(controls);
+    root.classList.add("stepper-live"); // the status says the title of the step, which then need not stand below
     show(0);
   }
 

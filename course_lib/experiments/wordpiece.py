@@ -20,8 +20,8 @@ from course_lib.wordpiece_training import Score, Training, first_pieces, train_w
 UNK = "[UNK]"
 #: The trainers that are compared: score, and how often a pair must occur to be merged.
 TRAINERS: dict[str, tuple[Score, int]] = {"WordPiece": ("likelihood", 1), "BPE": ("frequency", 1)}
-#: A word as a programmer writes it: parts joined by underscores or dots, or small letters followed by a capital.
-IDENTIFIER = re.compile(r"(?:[A-Za-z]\w*[_.](?=\w))+\w+|[a-z]+(?:[A-Z][a-z]+)+")
+#: A word as a programmer writes it: parts joined by underscores or dots, or a capital inside. "e.g." is none.
+IDENTIFIER = re.compile(r"\b(?:[A-Za-z]\w+[_.](?=\w))+\w+|\b[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\b")
 
 
 @dataclass(frozen=True)

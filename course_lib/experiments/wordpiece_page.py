@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import chain
 
+from course_lib.experiments.records import Record
 from course_lib.stepper import Row, Step, Table
 from course_lib.text_normalization import (
     CHINESE,
@@ -204,3 +205,25 @@ def recorded_texts(documents: Sequence[Sequence[str]], number: int) -> list[str]
 def library_version() -> str:
     """Return the version of `tokenizers` that is installed."""
     return version("tokenizers")
+
+
+def benchmark_table(record: Record) -> str:
+    """Write what ``benchmarks/tokenizer.py`` recorded as a table in Markdown.
+
+    Parameters
+    ----------
+    record
+        The record ``benchmark-tokenizer``; the ``ratio`` of a result is the time of `tokenizers` over ours.
+
+    Returns
+    -------
+    str
+        A row for training and one for encoding, with each number of threads.
+    """
+    head = ["", "threads", "words a second, ours", "words a second, `tokenizers`", "`tokenizers` is faster by"]
+    rows = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    for result in record.results:
+        ours, theirs = (1000 * result["words"] / result[key] for key in ("milliseconds", "peer_milliseconds"))
+        times = f"{1 / result['ratio']:.0f} ({1 / result['high']:.0f} to {1 / result['low']:.0f})"
+        rows.append(f"| {result['what']} | {result['threads']} | {ours:,.0f} | {theirs:,.0f} | {times} |")
+    return "\n".join(rows)

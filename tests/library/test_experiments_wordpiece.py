@@ -7,6 +7,7 @@ from itertools import chain
 import pytest
 
 from course_lib.experiments import wordpiece, wordpiece_page
+from course_lib.experiments.records import Record
 from course_lib.experiments.wordpiece import (
     candidates,
     draw_samples,
@@ -116,8 +117,8 @@ def test_words_are_grouped_by_what_training_saw():
 
 
 def test_names_in_code_are_found_and_counted_whole():
-    found = find_identifiers(["Use array_like or np.float64.", "camelCase and array_like; not this, e g, Title"])
-    assert found == {"array_like": 2, "np.float64": 1, "camelCase": 1}
+    found = find_identifiers(["Use array_like or np.float64.", "camelCase, array_like, LayerNorm; e.g. Title HTTP"])
+    assert found == {"array_like": 2, "np.float64": 1, "camelCase": 1, "LayerNorm": 1}
     counted = tokens_per_text([*VOCAB, "_", "."], {"hug_hugs": 3, "hug": 1, "mug.hug": 1})
     assert counted.pieces_per_word == (3 * 4 + 1 + 3) / 5
     assert (counted.unknown, counted.whole) == (1 / 5, 1 / 5)
@@ -173,6 +174,14 @@ def test_recorded_texts_are_hostile_ones_and_paragraphs_from_all_over():
     assert texts[-1].split()[1] > "190"
     with pytest.raises(ValueError, match="leaves 500 paragraphs"):
         wordpiece_page.recorded_texts(documents, number=len(wordpiece_page.HOSTILE) + 500)
+
+
+def test_the_table_of_the_benchmark_turns_times_into_words_a_second_and_the_ratio_around():
+    result = {"what": "encode", "threads": 1, "words": 5_000, "milliseconds": 200.0, "peer_milliseconds": 8.0}
+    result |= {"ratio": 0.04, "low": 0.02, "high": 0.05}
+    record = Record("benchmark-tokenizer", "python x.py", {}, [], [result], "unknown", {}, "2026-01-01")
+    row = wordpiece_page.benchmark_table(record).splitlines()[-1]
+    assert row == "| encode | 1 | 25,000 | 625,000 | 25 (20 to 50) |"
 
 
 def test_ranges_of_code_points_are_closed_and_sorted():
