@@ -233,9 +233,9 @@ class TestSpeed:
 
         model.step = watched
         pairs = corpus.pairs["test"][:3]
-        speed._train(model, pairs)
+        speed._train(model.eval(), pairs)
         assert passes == [(True, True), "backward"]
-        speed._decode(model, pairs)
+        speed._decode(model.train(), pairs)
         assert len(states) == max(len(pair.target) for pair in pairs) + 1
 
     def test_the_middle_is_taken_length_by_length(self):
