@@ -27,6 +27,10 @@ COURSE_ORDER = (
     "transformer_layers",
     "transformer_heads",
     "transformer",
+    "text_normalization",
+    "wordpiece_training",
+    "wordpiece",
+    "fast_wordpiece",
 )
 
 
