@@ -73,7 +73,7 @@ def write_cards(folder: Path) -> list[Path]:
     ...     pages = write_cards(Path(folder))
     translation: embedded, ...
     >>> [page.name for page in pages]
-    ['translation.md', 'pronouns.md', 'pydocs.md', 'multi30k.md']
+    ['translation.md', 'pronouns.md', 'pydocs.md', 'stories.md', 'wikitext2_raw.md', 'multi30k.md']
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []
@@ -148,7 +148,10 @@ def _figures(entry: DataSet, data: DatasetDict) -> list[str]:
 def _first_document(entry: DataSet, data: DatasetDict) -> list[str]:
     if not entry.show_rows:
         return ["Rows are not printed here: the licence does not say that a page may."]
-    return ["### The first document\n\n" + "\n\n".join(f"> {text}" for text in data["train"][0]["paragraphs"][:3])]
+    return [
+        "### The first document\n\n"
+        + "\n\n".join(f"> {text}" for text in next(iter(data.values()))[0]["paragraphs"][:3])
+    ]
 
 
 def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:

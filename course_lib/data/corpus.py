@@ -6,6 +6,7 @@ Chapter: wordpiece
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import TypedDict
 
 from datasets import DatasetDict, Features, List, Value
 
@@ -18,6 +19,16 @@ FEATURES = Features(
         "paragraphs": List(Value("string")),
     }
 )
+
+
+class Row(TypedDict):
+    """A document: see FEATURES."""
+
+    document: str
+    package: str
+    module: str
+    title: str
+    paragraphs: list[str]
 
 
 def column_notes(package: str, module: str, title: str, paragraphs: str) -> Mapping[str, str]:

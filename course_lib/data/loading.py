@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -69,12 +70,13 @@ def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict
     entry = find(name)
     chosen, why = (source, "") if source is not None else _default_source()
     if str(chosen) == "embedded":
-        data, where = _from_embedded(entry, why), "embedded, generated on this machine"
+        data, where = _from_embedded(entry, why), f"embedded, {entry.made}"
     elif str(chosen) == "hub":
         data, where = _from_hub(entry), f"hub, {entry.hub.path if entry.hub else ''}"
     else:
         folder = Path(chosen).expanduser()
         data, where = _from_folder(entry, folder, why), f"folder, {folder / entry.name}"
+    where += "".join(f", without {split}" for split in entry.splits if split not in data)
     counts = ", ".join(f"{len(rows):,} {split}" for split, rows in data.items())
     log.info("%s: %s%s (%s)", entry.name, where, why, counts)
     return data
@@ -133,7 +135,7 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
     theirs = list(hub.columns.values())
     try:
         # Streaming chosen columns reads those columns of the remote parquet files alone: not 10 GB of images.
-        stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True)
+        stream = load_dataset(hub.path, hub.config, split=hub.splits[split], columns=theirs, streaming=True)
         table: dict[str, list[str]] = {}
         for row in stream:
             for column, value in row.items():
@@ -143,6 +145,12 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
             f"the hub copy of {entry.name} ({hub.path}, {split}) could not be read: {error}. "
             f"Check the network, or use another source. {entry.get_it}"
         ) from error
+    if entry.from_lines is not None:
+        return _checked(
+            entry,
+            Dataset.from_list(entry.from_lines(table[theirs[0]], split), entry.features),
+            f"hub:{hub.path}/{split}",
+        )
     ours = {hub_name: name for name, hub_name in hub.columns.items()}
     rows = Dataset.from_dict({ours.get(column, column): values for column, values in table.items()})
     return _checked(entry, rows, f"hub:{hub.path}/{split}")
@@ -157,6 +165,15 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
     splits = {}
     for split in entry.splits:
         file = folder / entry.name / f"{split}.parquet"
+        lines = file.with_suffix(".txt")
+        if not file.is_file() and entry.from_lines is not None and lines.is_file():
+            text = lines.read_text(encoding="utf-8")
+            splits[split] = _checked(
+                entry, Dataset.from_list(entry.from_lines(text.split("\n"), split), entry.features), str(lines)
+            )
+            continue
+        if not file.is_file() and split in entry.optional_splits:
+            continue
         if not file.is_file():
             raise FileNotFoundError(
                 f"{file} does not exist; a source folder{why} holds {entry.name}/<split>.parquet. "
@@ -164,6 +181,12 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
             )
         splits[split] = _checked(entry, _read(file), str(file))
     return DatasetDict(splits)
+
+
+def _from_lines(entry: DataSet, lines: Sequence[str], split: str) -> Dataset:
+    if entry.from_lines is None:
+        raise ValueError(f"{entry.name} is not made from lines")
+    return Dataset.from_list([dict(row) for row in entry.from_lines(lines, split)], entry.features)
 
 
 def _read(file: Path) -> Dataset:
@@ -192,7 +215,7 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
         missing = chosen.data.column(column).null_count
         if missing:
             raise ValueError(f"{where}: column {column!r} has no value in {missing:,} of {len(chosen):,} rows")
-    return chosen.cast(wanted)
+    return chosen if chosen.features == wanted else chosen.cast(wanted)
 
 
 def _kind(feature: object) -> str:

@@ -12,36 +12,25 @@ import hashlib
 import platform
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
-from typing import TypedDict
 
 from datasets import Dataset
 
 from course_lib.data import near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
-from course_lib.data.corpus import FEATURES
+from course_lib.data.corpus import FEATURES, Row
 
-# All come with the course's own requirements. The order is that of the corpus: of paragraphs that say nearly the same,
-# the first is kept.
+# All come with the course's own requirements (pyproject.toml), so that every student has the same corpus. The order is
+# that of the corpus: of paragraphs that say nearly the same, the first is kept.
 PACKAGES = (
     *("python", "numpy", "scipy", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow", "datasets"),
-    *("huggingface_hub", "mpmath", "pydantic"),
+    *("huggingface_hub", "mpmath", "sqlalchemy", "pydantic", "fonttools", "pillow", "setuptools", "jinja2", "pygments"),
+    *("click", "typer", "rich", "fsspec", "pyparsing", "psutil"),
 )
 SPLITS = ("train", "validation", "test")
 HELD_OUT = 5  # percent of the modules in validation, and as many in test
 # Two paragraphs are near-duplicates from this Jaccard index of their runs of three words.
-THRESHOLD, SHINGLE = 0.6, 3
-
-
-class Document(TypedDict):
-    """One row: what a class, function, module or topic says about itself."""
-
-    document: str
-    package: str
-    module: str
-    title: str
-    paragraphs: list[str]
+THRESHOLD, SHINGLE = 0.7, 3
 
 
 def split_of(module: str) -> str:
@@ -110,7 +99,7 @@ def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     return {**versions, "cleaning": code[:16]}
 
 
-def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Document]:
+def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
     """Yield the documents of the packages in their order, near-duplicates still among them.
 
     Parameters
@@ -120,7 +109,7 @@ def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Document]:
 
     Yields
     ------
-    Document
+    Row
         With at least one paragraph of prose.
 
     Raises
@@ -138,16 +127,44 @@ def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Document]:
     'numpy'
     """
     for package in packages:
-        for title, parts in groupby(pydocs_extract.docstrings(package), key=lambda part: part.title):
-            texts = list(parts)
-            candidates = [text for part in texts for text in pydocs_blocks.paragraphs(part.text)]
-            found = [kept for text in candidates if (kept := pydocs_prose.prose(text))]
+        owned: dict[tuple[str, str], list[str]] = {}
+        for part in pydocs_extract.docstrings(package):
+            owned.setdefault((part.module, part.title), []).append(part.text)
+        for (module, title), texts in owned.items():
+            found = [paragraph for text in texts for paragraph in prose_of(text)]
             if found:
-                name = f"{package}/{title}"
-                yield Document(document=name, package=package, module=texts[0].module, title=title, paragraphs=found)
+                name = f"{package}/{module}:{title.removeprefix(module).lstrip('.')}"
+                yield Row(document=name, package=package, module=module, title=title, paragraphs=found)
 
 
-def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Document]]:
+def prose_of(docstring: str) -> list[str]:
+    """Return the paragraphs of prose in a docstring.
+
+    Parameters
+    ----------
+    docstring
+        The text, without common indentation.
+
+    Returns
+    -------
+    list
+        Plain text, one string a paragraph, in their order.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> prose_of("Sort a list in place.\\n\\nArgs:\\n    x: The list.\\n\\nIt is a *stable* sort.")
+    ['Sort a list in place.', 'It is a stable sort.']
+    """
+    candidates = pydocs_blocks.paragraphs(docstring)
+    texts = [pydocs_prose.prose(text, summary=place == 0) for place, text in enumerate(candidates)]
+    return [text for text in texts if text]
+
+
+def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
     """Make the corpus: all documents without near-duplicates, split by module.
 
     Parameters
@@ -178,7 +195,7 @@ def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Document]]:
     keep = iter(
         near_duplicates.first_of_its_kind([text for row in found for text in row["paragraphs"]], THRESHOLD, SHINGLE)
     )
-    splits: dict[str, list[Document]] = {split: [] for split in SPLITS}
+    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
     for row in found:
         paragraphs = [text for text in row["paragraphs"] if next(keep)]
         if paragraphs:
@@ -187,7 +204,7 @@ def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Document]]:
 
 
 def load() -> dict[str, Dataset]:
-    """Return the corpus from the cache, or make it: some 40 CPU seconds, once for each set of versions.
+    """Return the corpus from the cache, or make it: about forty CPU seconds, once for each set of versions.
 
     Returns
     -------

@@ -8,6 +8,7 @@ Chapter: wordpiece
 """
 
 import ast
+import gc
 import inspect
 import sys
 import sysconfig
@@ -19,10 +20,12 @@ from typing import NamedTuple
 
 # Folders that hold no documentation of the package itself: tests, and copies of other packages.
 SKIPPED = frozenset(
-    {"tests", "test", "testing", "_vendor", "vendor", "_vendored", "externals", "extern", "__pycache__"}
+    {"tests", "test", "_internal", "_vendor", "vendor", "_vendored", "externals", "extern", "__pycache__"}
 )
 # Parts of the standard library that some systems package separately: with them, the corpus would depend on the system.
 OPTIONAL = frozenset({"distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "tkinter", "turtledemo", "venv"})
+# Distributions whose folder has another name.
+FOLDERS = {"fonttools": "fontTools", "pillow": "PIL"}
 # Functions that attach a docstring, given as text, to something that C code defines.
 ATTACHING = frozenset({"add_docstr", "_add_docstr", "add_docstr_all", "add_newdoc"})
 
@@ -47,8 +50,7 @@ def docstrings(package: str) -> Iterator[Docstring]:
     Parameters
     ----------
     package
-        The name under which a distribution installs, which is also that of its folder ("numpy"); "python" is the
-        standard library with the topics of `pydoc`.
+        Name of a distribution, e.g. "numpy"; "python" is the standard library with the topics of `pydoc`.
 
     Yields
     ------
@@ -75,7 +77,8 @@ def docstrings(package: str) -> Iterator[Docstring]:
             yield from _of_folder(Path(sysconfig.get_path("stdlib")), name)
         yield from _topics()
     else:
-        yield from _of_folder(installed_folder(package).parent, package)
+        folder = installed_folder(package)
+        yield from _of_folder(folder.parent, folder.name)
 
 
 def installed_folder(package: str) -> Path:
@@ -84,7 +87,7 @@ def installed_folder(package: str) -> Path:
     Parameters
     ----------
     package
-        Name of the distribution and of its folder.
+        Name of the distribution.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def installed_folder(package: str) -> Path:
     ModuleNotFoundError: pydocs is made from the documentation of nampy, which is not installed; run: pip install nampy
     """
     try:
-        folder = Path(str(distribution(package).locate_file(package)))
+        folder = Path(str(distribution(package).locate_file(FOLDERS.get(package, package))))
     except PackageNotFoundError:
         folder = None
     if folder is None or not folder.is_dir():
@@ -166,10 +169,19 @@ def in_source(source: bytes, where: str = "<source>") -> Iterator[tuple[str, str
     >>> list(in_source(b'add_docstr(torch.abs, "Computes it.")'))
     [('abs', 'Computes it.')]
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes and comparisons in other people's source
-        tree = ast.parse(source, where)
-    yield from _in_body(tree, "")
+    yield from _in_body(_parse(source, where), "")
+
+
+def _parse(source: bytes, where: str) -> ast.Module:
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is many new objects and no garbage: looking for some takes half of the time
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes and comparisons in other people's source
+            return ast.parse(source, where)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _in_body(node: ast.AST, owner: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,230 @@
+"""`stories`: short narratives from a phrase grammar, small enough that a model pre-trained for minutes learns them.
+
+A story follows a plot: a list of steps in a fixed order, each with several wordings. What makes consecutive sentences
+depend on one another, so that "is this the next sentence?" can be learnt: people, the thing and the places persist;
+pronouns agree with whom they stand for and are used only where one person of that gender can be meant; the thing is one
+or a pair, and its verbs and pronouns agree; the times of day go forward only; a thing is lost before it is found.
+
+Chapter: wordpiece
+"""
+
+import hashlib
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from course_lib.data import stories_lexicon as lex
+from course_lib.data.corpus import Row
+from course_lib.data.stories_plots import PLOTS
+
+SIZES = {"train": 8_000, "validation": 500, "test": 500}
+HELD_OUT = 10  # percent of the combinations of hero, thing and place in validation, and as many in test
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?::([^{}|]*)\|([^{}]*))?\}")
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A person, thing or place: what it is called, and which pronouns stand for it."""
+
+    name: str
+    gender: str  # "f", "m", "thing", "pair", "place" or "noun"
+    kind: str = ""  # the noun alone, e.g. "lamp" of "red lamp"
+
+
+PRONOUNS = {  # subject, object, possessive
+    "f": ("she", "her", "her"),
+    "m": ("he", "him", "his"),
+    "thing": ("it", "it", "its"),
+    "pair": ("they", "them", "their"),
+}
+PEOPLE = ("f", "m")
+
+
+@dataclass
+class Teller:
+    """Tells sentences one after the other and remembers who was mentioned, to choose between names and pronouns."""
+
+    rng: random.Random
+    cast: Mapping[str, Entity]
+    before: set[str] = field(default_factory=set)  # slots mentioned in the sentence before
+    now: set[str] = field(default_factory=set)  # slots mentioned so far in this one
+    latest: str = ""  # the person mentioned last in this sentence
+    hour: int = -1
+
+    def tell(self, template: str) -> str:
+        """Return one sentence of a plot with its choices made and its slots filled."""
+        self.now, self.latest = set(), ""
+        while (choice := _CHOICE.search(template)) is not None:
+            chosen = self.rng.choice(choice[1].split("|"))
+            template = template[: choice.start()] + chosen + template[choice.end() :]
+        sentence = _SLOT.sub(self._fill, template)
+        self.before = self.now
+        return sentence[0].upper() + sentence[1:]
+
+    def _fill(self, slot: re.Match[str]) -> str:
+        name, form, one, many = slot.groups()
+        if one is not None:
+            return one if self.cast[name].gender == "thing" else many
+        if name in _WORDS:
+            return self.rng.choice(_WORDS[name])
+        if name in ("time", "night"):
+            last = len(lex.TIMES) - 1
+            self.hour = last if name == "night" else min(self.hour + 1 + (self.rng.random() < 0.3), last)
+            return self.rng.choice(lex.TIMES[self.hour])
+        return self._mention(name, form or "subject")
+
+    def _mention(self, name: str, form: str) -> str:
+        entity = self.cast[name]
+        # "Ruth hurt her leg": a possessive stands for the person just named, whoever else was mentioned before.
+        clear = self._is_clear(name, entity.gender) or (form == "possessive" and name == self.latest)
+        self.now.add(name)
+        self.latest = name if entity.gender in PEOPLE else self.latest
+        if form == "name" or entity.gender == "place":
+            return entity.name if entity.gender in PEOPLE else f"the {entity.name}"
+        if form == "new":
+            return f"a pair of {entity.name}" if entity.gender == "pair" else _article(entity.name)
+        if form == "bare":
+            return entity.name
+        if clear:
+            subject, object_, possessive = PRONOUNS[entity.gender]
+            return {"subject": subject, "object": object_, "possessive": possessive}[form]
+        known = entity.name if entity.gender in PEOPLE else f"the {self.rng.choice((entity.name, entity.kind))}"
+        return f"{known}'s" if form == "possessive" else known
+
+    def _is_clear(self, name: str, gender: str) -> bool:
+        """Whether a pronoun can mean nobody else: all of its kind that were mentioned lately are this one."""
+        lately = self.before | self.now
+        # "it" and "they" might mean a place too; a person is told from things and places, and by gender from others.
+        alike = (gender,) if gender in PEOPLE else ("thing", "pair", "place")
+        return name in lately and not any(self.cast[other].gender in alike for other in lately - {name})
+
+
+_WORDS = {
+    "mood": lex.MOODS,
+    "weather": lex.WEATHER,
+    "moved": lex.MOVED,
+    "manner": lex.MANNERS,
+    "said": lex.SAID,
+    "hiding": lex.HIDING_PLACES,
+    "food": lex.FOODS,
+    "number": lex.NUMBERS,
+    "day": lex.DAYS,
+    "month": lex.MONTHS,
+}
+
+
+def _article(noun: str) -> str:
+    consonant_sound = noun.startswith(("uni", "use", "one"))
+    return f"{'an' if noun[0] in 'aeiou' and not consonant_sound else 'a'} {noun}"
+
+
+def _cast(rng: random.Random) -> dict[str, Entity]:
+    hero_gender, friend_gender = rng.choice(PEOPLE), rng.choice(PEOPLE)
+    names = {"f": lex.WOMEN, "m": lex.MEN}
+    hero = rng.choice(names[hero_gender])
+    friend = rng.choice([name for name in names[friend_gender] if name != hero])
+    pair = rng.random() < 0.2
+    kind = rng.choice(lex.PAIRS if pair else lex.THINGS)
+    adjectives = rng.choice(((rng.choice(lex.LOOKS),), (rng.choice(lex.SIZES_AND_AGES), rng.choice(lex.LOOKS))))
+    home, goal, other = rng.sample(lex.PLACES, 3)
+    return {
+        "A": Entity(hero, hero_gender),
+        "B": Entity(friend, friend_gender),
+        "T": Entity(" ".join((*adjectives, kind)), "pair" if pair else "thing", kind),
+        "H": Entity(home, "place"),
+        "P": Entity(goal, "place"),
+        "Q": Entity(other, "place"),
+        "X": Entity(rng.choice(lex.ANIMALS), "noun"),
+        "job": Entity(rng.choice(lex.OCCUPATIONS), "noun"),
+        "job2": Entity(rng.choice(lex.OCCUPATIONS), "noun"),
+        "kin": Entity(rng.choice(lex.RELATIVES[friend_gender]), "noun"),
+    }
+
+
+def split_of(cast: Mapping[str, Entity]) -> str:
+    """Return the split of all stories about this hero, this kind of thing and this goal.
+
+    Parameters
+    ----------
+    cast
+        Who and what a story is about.
+
+    Returns
+    -------
+    str
+        "train", "validation" or "test".
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> split_of({"A": Entity("Anna", "f"), "T": Entity("red lamp", "thing", "lamp"), "P": Entity("mill", "place")})
+    'test'
+    """
+    content = f"{cast['A'].name}/{cast['T'].kind}/{cast['P'].name}"
+    percent = int(hashlib.sha256(content.encode()).hexdigest(), 16) % 100
+    return "test" if percent < HELD_OUT else "validation" if percent < 2 * HELD_OUT else "train"
+
+
+def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
+    """Generate the stories of a split.
+
+    Parameters
+    ----------
+    split
+        "train", "validation" or "test".
+    n
+        Number of stories; None takes the size of the data set.
+    seed
+        The same seed gives the same stories on every machine.
+
+    Returns
+    -------
+    list
+        Rows with document, package, module (the plot), title and paragraphs, in which sentences end with a full stop,
+        a question mark or an exclamation mark before a space.
+
+    Raises
+    ------
+    ValueError
+        If there is no such split, or n is negative.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> story = generate("test", n=1)[0]
+    >>> len(story["paragraphs"])
+    3
+    """
+    if split not in SIZES:
+        raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SIZES)}")
+    n = SIZES[split] if n is None else n
+    if n < 0:
+        raise ValueError(f"n is {n}; ask for 0 or more stories")
+    rng = random.Random(f"{split} {seed}")
+    stories: list[Row] = []
+    told: set[str] = set()
+    while len(stories) < n:
+        cast = _cast(rng)
+        if split_of(cast) != split:
+            continue
+        plot = rng.choice(sorted(PLOTS))
+        teller = Teller(rng, cast)
+        paragraphs = [
+            " ".join(teller.tell(sentence) for step in part for sentence in rng.choice(step)) for part in PLOTS[plot]
+        ]
+        text = "\n".join(paragraphs)
+        if text in told:
+            continue
+        told.add(text)
+        title = f"{cast['A'].name} and the {cast['T'].name}"
+        name = f"stories/{split}/{len(stories):05d}"
+        stories.append(Row(document=name, package="stories", module=plot, title=title, paragraphs=paragraphs))
+    return stories
