@@ -96,7 +96,9 @@ class FastWordPiece:
 
         Notes
         -----
-        The library's ``WordPieceTrainer`` calls its ``BpeTrainer``. Chapter: wordpiece
+        The library's ``WordPieceTrainer`` calls its ``BpeTrainer``.
+
+        Chapter: wordpiece
         """
         settings = Settings(lowercase, strip)
         tokenizer = _around(models.WordPiece(unk_token=UNK), settings)

@@ -11,16 +11,23 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from course_lib.unicode_classes import canonical_order, category, decompose, lower_case
+from course_lib.unicode_classes import (
+    canonical_order,
+    category,
+    decompose,
+    is_chinese,
+    is_control,
+    is_punctuation,
+    is_space,
+    lower_case,
+)
 
 __all__ = [
     "Character",
     "Word",
     "check_text",
     "clean",
-    "is_chinese",
-    "is_control",
-    "is_punctuation",
+    "forget",
     "lower",
     "normalize",
     "normalize_text",
@@ -29,17 +36,6 @@ __all__ = [
     "strip_accents",
 ]
 
-# The blocks of Chinese characters as of BERT's release; kana and hangul are none, they come in words between spaces.
-CHINESE = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF),  # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
 SPACED = re.compile(r"[^ \t\n\r]+")  # what lies between plain spaces; the rarer kinds of space are left to `clean`
 
 
@@ -103,28 +99,28 @@ class Word(NamedTuple):
         return self.spans[-1][1]
 
 
-def is_control(character: str) -> bool:
-    """Whether a character is invisible machinery and no space: control, format and private-use characters."""
-    return character not in "\t\n\r" and category(character) in ("Cc", "Cf", "Co")
-
-
-def is_space(character: str) -> bool:
-    """Whether a character separates words: tab, line feed, carriage return and Unicode's separators."""
-    return character in "\t\n\r" or category(character) in ("Zs", "Zl", "Zp")
-
-
-def is_chinese(character: str) -> bool:
-    """Whether a character lies in a block of Chinese characters, each of which is a word by itself."""
-    return any(first <= ord(character) <= last for first, last in CHINESE)
-
-
-def is_punctuation(character: str) -> bool:
-    """Whether a character is a word by itself: Unicode's punctuation, and all of ASCII's signs, such as $ and ^."""
-    return ("!" <= character <= "~" and not character.isalnum()) or category(character).startswith("P")
-
-
 def clean(characters: Iterable[Character]) -> list[Character]:
-    """Drop what cannot be seen (and U+FFFD, the sign of damaged text), and make every kind of space a plain one."""
+    """Drop what cannot be seen (and U+FFFD, the sign of damaged text), and make every kind of space a plain one.
+
+    Parameters
+    ----------
+    characters
+        Those of a text, each with where it comes from.
+
+    Returns
+    -------
+    list of Character
+        Those that are left.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> "".join(part.text for part in clean([Character("a", 0, 1), Character("\\t", 1, 2)]))
+    'a '
+    """
     return [
         character._replace(text=" ") if is_space(character.text) else character
         for character in characters
@@ -133,7 +129,27 @@ def clean(characters: Iterable[Character]) -> list[Character]:
 
 
 def separate_chinese(characters: Iterable[Character]) -> list[Character]:
-    """Put a space on both sides of each Chinese character: Chinese is written without spaces between words."""
+    """Put a space on both sides of each Chinese character: Chinese is written without spaces between words.
+
+    Parameters
+    ----------
+    characters
+        Those of a text, each with where it comes from.
+
+    Returns
+    -------
+    list of Character
+        With the spaces, which share the stretch of their character.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> [part.text for part in separate_chinese([Character("中", 0, 1)])]
+    [' ', '中', ' ']
+    """
     separated = []
     for character in characters:
         space = character._replace(text=" ")
@@ -142,7 +158,27 @@ def separate_chinese(characters: Iterable[Character]) -> list[Character]:
 
 
 def strip_accents(characters: Iterable[Character]) -> list[Character]:
-    """Take letters and accents apart (Unicode's form NFD) and drop the accents (class Mn, "mark, nonspacing")."""
+    """Take letters and accents apart (Unicode's form NFD) and drop the accents (class Mn, "mark, nonspacing").
+
+    Parameters
+    ----------
+    characters
+        Those of a text, each with where it comes from.
+
+    Returns
+    -------
+    list of Character
+        Those that are left.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> strip_accents([Character("é", 0, 1)])
+    [Character(text='e', start=0, end=1)]
+    """
     sources = list(characters)
     parts = [part for source in sources for part in decompose(source.text)]
     spans = iter(sources)
@@ -156,7 +192,27 @@ def strip_accents(characters: Iterable[Character]) -> list[Character]:
 
 
 def lower(characters: Iterable[Character]) -> list[Character]:
-    """Write each character in lower case, by itself: a sigma at the end of a word is one like all others."""
+    """Write each character in lower case, by itself: a sigma at the end of a word is one like all others.
+
+    Parameters
+    ----------
+    characters
+        Those of a text, each with where it comes from.
+
+    Returns
+    -------
+    list of Character
+        As many, or more: one capital can become two characters.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> lower([Character("Σ", 0, 1)])
+    [Character(text='σ', start=0, end=1)]
+    """
     return [character._replace(text=part) for character in characters for part in lower_case(character.text)]
 
 
@@ -184,7 +240,9 @@ def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> l
 
     Notes
     -----
-    Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published. Chapter: wordpiece
+    Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -202,7 +260,19 @@ def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> l
 
 
 def normalize_text(text: str, lowercase: bool = True, strip: bool | None = None) -> str:
-    """Normalise a text and forget where its characters came from; parameters and errors as of `normalize`.
+    """Normalise a text and forget where its characters came from.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    lowercase, strip
+        As in `normalize`.
+
+    Returns
+    -------
+    str
+        The characters that are left.
 
     Notes
     -----
@@ -238,7 +308,9 @@ def split_words(text: str, lowercase: bool = True, strip: bool | None = None) ->
 
     Notes
     -----
-    Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published. Chapter: wordpiece
+    Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -255,12 +327,45 @@ def split_words(text: str, lowercase: bool = True, strip: bool | None = None) ->
 
 
 def forget() -> None:
-    """Forget the words that were split before, as at the start of a program: for who measures time."""
+    """Forget the words that were split before, as at the start of a program: for who measures time.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> forget()
+    """
     _split_chunk.cache_clear()
 
 
 def check_text(text: str) -> None:
-    """Refuse what is no text: something else than a string, or a string with half of a surrogate pair."""
+    """Refuse what is no text: something else than a string, or a string with half of a surrogate pair.
+
+    Parameters
+    ----------
+    text
+        What should be a text.
+
+    Raises
+    ------
+    TypeError
+        If it is no string.
+    ValueError
+        If it holds half of a surrogate pair.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> check_text("fine")
+    >>> check_text("\\udc80")
+    Traceback (most recent call last):
+    ValueError: character 0 of the text is U+DC80, half of a surrogate pair and no character; ...
+    """
     if not isinstance(text, str):
         raise TypeError(f"the text is of type {type(text).__name__}; pass a string, e.g. bytes.decode('utf-8')")
     try:

@@ -6,7 +6,7 @@ as of Unicode 8.0, decompositions as of 9.0, lower case as of its compiler (17.0
 table has no class, no decomposition and no capital there. Here stands what differs: characters that are newer and
 matter. A test compares every one of Unicode's 1,112,064 characters with the library.
 
-Not here: what the classes are for, see `text_normalization`.
+Not here: what is done with the classes, see `text_normalization`.
 """
 
 import unicodedata
@@ -14,7 +14,16 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
-__all__ = ["canonical_order", "category", "decompose", "lower_case"]
+__all__ = [
+    "canonical_order",
+    "category",
+    "decompose",
+    "is_chinese",
+    "is_control",
+    "is_punctuation",
+    "is_space",
+    "lower_case",
+]
 
 
 MEMORY = 2**14  # characters that are kept looked up: those of any language, and a bound for hostile text
@@ -26,6 +35,17 @@ def _expand(ranges: str) -> frozenset[str]:
     return frozenset(chr(code) for low, _, high in bounds for code in range(int(low, 16), int(high or low, 16) + 1))
 
 
+# The blocks of Chinese characters as of BERT's release; kana and hangul are none, they come in words between spaces.
+CHINESE = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),  # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
 # Marks, punctuation, control and format characters of Unicode 8.1 to 17.0: for tables of Unicode 8.0, unassigned.
 NEWER_CLASS = _expand(
     """
@@ -92,7 +112,9 @@ def category(character: str) -> str:
 
     Notes
     -----
-    Unicode Standard Annex 44, table 12. Chapter: wordpiece
+    Unicode Standard Annex 44, table 12.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -102,6 +124,106 @@ def category(character: str) -> str:
     if character in NEWER_CLASS:
         return "Cn"
     return CLASS_OF_8_0.get(character) or unicodedata.category(character)
+
+
+def is_control(character: str) -> bool:
+    """Whether a character is invisible machinery and no space: control, format and private-use characters.
+
+    Parameters
+    ----------
+    character
+        One character.
+
+    Returns
+    -------
+    bool
+        The answer.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> is_control("\\u200b"), is_control("\\n")
+    (True, False)
+    """
+    return character not in "\t\n\r" and category(character) in ("Cc", "Cf", "Co")
+
+
+def is_space(character: str) -> bool:
+    """Whether a character separates words: tab, line feed, carriage return and Unicode's separators.
+
+    Parameters
+    ----------
+    character
+        One character.
+
+    Returns
+    -------
+    bool
+        The answer.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> is_space("\\u3000"), is_space("\\x1c")
+    (True, False)
+    """
+    return character in "\t\n\r" or category(character) in ("Zs", "Zl", "Zp")
+
+
+def is_chinese(character: str) -> bool:
+    """Whether a character lies in a block of Chinese characters, each of which is a word by itself.
+
+    Parameters
+    ----------
+    character
+        One character.
+
+    Returns
+    -------
+    bool
+        The answer.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> is_chinese("中"), is_chinese("カ")
+    (True, False)
+    """
+    return any(first <= ord(character) <= last for first, last in CHINESE)
+
+
+def is_punctuation(character: str) -> bool:
+    """Whether a character is a word by itself: Unicode's punctuation, and all of ASCII's signs, such as $ and ^.
+
+    Parameters
+    ----------
+    character
+        One character.
+
+    Returns
+    -------
+    bool
+        The answer.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> is_punctuation("$"), is_punctuation("«"), is_punctuation("€")
+    (True, True, False)
+    """
+    return ("!" <= character <= "~" and not character.isalnum()) or category(character).startswith("P")
 
 
 @lru_cache(maxsize=MEMORY)
@@ -120,7 +242,9 @@ def decompose(character: str) -> tuple[tuple[str, bool], ...]:
 
     Notes
     -----
-    Unicode Standard Annex 15, form NFD. Chapter: wordpiece
+    Unicode Standard Annex 15, form NFD.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -146,7 +270,9 @@ def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bo
 
     Notes
     -----
-    Unicode Standard Annex 15, canonical ordering. Chapter: wordpiece
+    Unicode Standard Annex 15, canonical ordering.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -179,7 +305,9 @@ def lower_case(character: str) -> str:
 
     Notes
     -----
-    Unicode 17.0, section 3.13. Chapter: wordpiece
+    Unicode 17.0, section 3.13.
+
+    Chapter: wordpiece
 
     Examples
     --------

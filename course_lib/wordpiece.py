@@ -43,7 +43,9 @@ def longest_match(word: str, vocab: Iterable[str], max_word_length: int = 100) -
 
     Notes
     -----
-    ``WordpieceTokenizer`` in the code of Devlin et al. 2019. Chapter: wordpiece
+    ``WordpieceTokenizer`` in the code of Devlin et al. 2019.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -83,7 +85,9 @@ def detokenize(tokens: Sequence[str]) -> str:
 
     Notes
     -----
-    As ``decoders.WordPiece`` of `tokenizers`. Chapter: wordpiece
+    As ``decoders.WordPiece`` of `tokenizers`.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -122,7 +126,9 @@ class WordPiece:
 
     Notes
     -----
-    Wu et al. 2016, section 4.1; Devlin et al. 2019, section 3. Chapter: wordpiece
+    Wu et al. 2016, section 4.1; Devlin et al. 2019, section 3.
+
+    Chapter: wordpiece
 
     Examples
     --------

@@ -52,7 +52,9 @@ class Encoding:
 
     Notes
     -----
-    Devlin et al. 2019, section 3 and figure 2. Chapter: wordpiece
+    Devlin et al. 2019, section 3 and figure 2.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -96,6 +98,7 @@ def truncate(first: int, second: int, room: int) -> tuple[int, int]:
     -----
     ``truncate_seq_pair`` in the code of Devlin et al. 2019 takes one token after the other from the longer text; here
     is where that ends. Of an odd room the longer text has one more, the second if they were equal, as in `tokenizers`.
+
     Chapter: wordpiece
 
     Examples
@@ -112,10 +115,17 @@ def truncate(first: int, second: int, room: int) -> tuple[int, int]:
 def check_room(max_length: int | None, added: int) -> None:
     """Refuse a maximal length below that of the special tokens alone.
 
+    Parameters
+    ----------
+    max_length
+        Tokens that an encoding may have; None for any number.
+    added
+        Special tokens among them.
+
     Raises
     ------
     ValueError
-        If `max_length` is less than `added`, the number of special tokens.
+        If there is no room.
 
     Notes
     -----
@@ -156,7 +166,9 @@ def assemble(
 
     Notes
     -----
-    Devlin et al. 2019, section 3. Chapter: wordpiece
+    Devlin et al. 2019, section 3.
+
+    Chapter: wordpiece
 
     Examples
     --------

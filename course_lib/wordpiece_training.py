@@ -8,6 +8,8 @@ difference between WordPiece ("likelihood") and byte-pair encoding ("frequency")
 to date instead of counted anew, so that a corpus of a million words takes minutes at most. All arithmetic is on
 integers and fractions: no score is rounded, no tie depends on the machine.
 
+Over 400 lines, because the definition and the fast way to the same result are to be read side by side.
+
 Not here: how text becomes words (`text_normalization`), and how a vocabulary cuts words (`wordpiece`).
 """
 
@@ -134,6 +136,16 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip: bool | None
 def first_pieces(word: str) -> list[str]:
     """Cut a word into characters, all but the first with the prefix: where training starts.
 
+    Parameters
+    ----------
+    word
+        A normalised word.
+
+    Returns
+    -------
+    list of str
+        One piece for each character.
+
     Notes
     -----
     Chapter: wordpiece
@@ -149,6 +161,16 @@ def first_pieces(word: str) -> list[str]:
 def join(left: str, right: str) -> str:
     """The piece that two neighbours make.
 
+    Parameters
+    ----------
+    left, right
+        The pieces.
+
+    Returns
+    -------
+    str
+        The new piece; it continues a word if `left` does.
+
     Notes
     -----
     Chapter: wordpiece
@@ -163,6 +185,18 @@ def join(left: str, right: str) -> str:
 
 def merge_pieces(pieces: Sequence[str], left: str, right: str) -> list[str]:
     """Make one piece of each occurrence of a pair in a word, from left to right.
+
+    Parameters
+    ----------
+    pieces
+        A word, cut.
+    left, right
+        The pair.
+
+    Returns
+    -------
+    list of str
+        The word, cut into fewer pieces if the pair is in it.
 
     Notes
     -----
@@ -209,7 +243,9 @@ def pair_scores(
     Notes
     -----
     Schuster and Nakajima 2012, section 2, choose the pair that raises the likelihood of the corpus most; this score is
-    how it is usually written down. Chapter: wordpiece
+    how it is usually written down.
+
+    Chapter: wordpiece
 
     Examples
     --------
@@ -269,7 +305,9 @@ def train_wordpiece(
 
     Notes
     -----
-    Schuster and Nakajima 2012, section 2; Sennrich et al. 2016 for the other score. Chapter: wordpiece
+    Schuster and Nakajima 2012, section 2; Sennrich et al. 2016 for the other score.
+
+    Chapter: wordpiece
 
     Examples
     --------
