@@ -14,7 +14,6 @@ from itertools import chain
 from course_lib.experiments.records import Record
 from course_lib.stepper import Row, Step, Table
 from course_lib.text_normalization import (
-    CHINESE,
     Character,
     is_control,
     is_punctuation,
@@ -23,7 +22,7 @@ from course_lib.text_normalization import (
     strip_accents,
 )
 from course_lib.tokenizer_explorer import character_ranges
-from course_lib.unicode_classes import SMALL_LETTERS
+from course_lib.unicode_classes import CHINESE, SMALL_LETTERS
 from course_lib.wordpiece_training import Score, first_pieces, merge_pieces, pair_scores, train_wordpiece
 
 #: The corpus of five words that is trained on by hand: how often each occurs.
