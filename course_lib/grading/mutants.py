@@ -205,7 +205,8 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
         while waiting and len(running) < PROCESSES:
             case = waiting.pop(0)
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(sender, notebook, cases[case]))
+            # A daemon: when a case fails this function, the other one, which may loop for ever, ends with it.
+            process = context.Process(target=_child, args=(sender, notebook, cases[case]), daemon=True)
             process.start()
             sender.close()
             running.append((case, process, receiver))

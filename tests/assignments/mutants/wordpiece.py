@@ -36,8 +36,8 @@ FIRST_PIECES = mutants_of(
     (
         "prefix_on_all_characters",
         "puts ## in front of the first character, too",
-        ("word[0], *", "*"),
-        "Every character but the first",
+        ('[word[0], *("##" + character for character in word[1:])]', '["##" + character for character in word]'),
+        "The first character begins the word",
         "visible",
         *TRAIN,
     ),
@@ -106,7 +106,8 @@ COUNTS = mutants_of(
         ("for piece in pieces:", "for piece in set(pieces):"),
         "it counts twice",
         "visible",
-        *TRAIN,
+        "train-rules",
+        "train-ties",
     ),
     (
         "pairs_once_a_word",
@@ -114,7 +115,7 @@ COUNTS = mutants_of(
         ("itertools.pairwise(pieces)", "set(itertools.pairwise(pieces))"),
         "For aaaa 6 times",
         "hidden",
-        *TRAIN,
+        "train-ties",
     ),
     (
         "pairs_that_do_not_overlap",
@@ -127,7 +128,7 @@ COUNTS = mutants_of(
         ),
         "although the two overlap",
         "hidden",
-        *TRAIN,
+        "train-ties",
     ),
     (
         "pairs_across_words",
@@ -138,7 +139,7 @@ COUNTS = mutants_of(
             "    for (left, word), (right, _) in itertools.pairwise(lined_up):\n"
             "        pair_counts[left, right] += counts[word]\n",
         ),
-        "pairs of neighbours in one word",
+        "of neighbours in one word",
         "visible",
         *TRAIN,
     ),
@@ -225,12 +226,13 @@ SCORES = mutants_of(
         (FRACTION, "count / piece_counts[left] / piece_counts[right]"),
         "floats are rounded",
         "visible",
+        *TRAIN,
     ),
     (
         "fraction_of_a_float",
         "makes a fraction of a number that is rounded already",
         (FRACTION, "Fraction(count / (piece_counts[left] * piece_counts[right]))"),
-        "Divide the frequency of the pair by the product",
+        "made of a float",
         "visible",
     ),
     (
@@ -317,6 +319,13 @@ BEST = mutants_of(
         "train-ties",
     ),
     (
+        "ties_by_the_new_piece",
+        "compares what the pairs would make, not the pairs",
+        (KEY, f"{KEY[:-7]}, pair[0] + pair[1][2:])"),
+        "then the pairs themselves",
+        "hidden",
+    ),
+    (
         "scores_compared_as_floats",
         "turns scores into floats, in which close ones are equal",
         ("-scores[pair]", "-float(scores[pair])"),
@@ -401,6 +410,7 @@ MERGE = mutants_of(
         ),
         "uses the middle ##a twice",
         "visible",
+        "train-ties",
     ),
     (
         "first_occurrence_only",
@@ -424,6 +434,7 @@ MERGE = mutants_of(
         ),
         "Go from left to right",
         "visible",
+        "train-ties",
     ),
     (
         "list_changed_in_place",
@@ -587,6 +598,7 @@ TRAIN_EXAMPLE = mutants_of(
         ),
         "imports course_lib.wordpiece_training.train_wordpiece, which this assignment withholds",
         "visible",
+        "train-rules",
     ),
 )
 
@@ -608,6 +620,7 @@ TRAIN_RULES = mutants_of(
         "Begin with the special tokens that are passed in",
         "visible",
         "train-example",
+        "train-ties",
     ),
     (
         "alphabet_without_prefix",
@@ -619,6 +632,7 @@ TRAIN_RULES = mutants_of(
         "written with ##",
         "visible",
         "train-example",
+        "train-ties",
     ),
     (
         "no_room_is_no_error",
@@ -683,8 +697,6 @@ TRAIN_RULES = mutants_of(
         ),
         "must leave the table of words as it was",
         "visible",
-        "train-example",
-        "train-ties",
     ),
 )
 
@@ -698,7 +710,7 @@ TRAIN_TIES = mutants_of(
             "pair = best_pair(frequent, pair_counts)",
             "pair = max(frequent, key=lambda p: (frequent[p], pair_counts[p]))",
         ),
-        "then the first in string order",
+        "take the first in string order",
         "visible",
     ),
     (
@@ -708,18 +720,8 @@ TRAIN_TIES = mutants_of(
             "pair = best_pair(frequent, pair_counts)",
             "pair = max(set(frequent), key=lambda p: (frequent[p], pair_counts[p]))",
         ),
-        "then the first in string order",
+        "take the first in string order",
         "visible",
-    ),
-    (
-        "ties_by_the_new_piece",
-        "compares the new pieces instead of the pairs",
-        (
-            "pair = best_pair(frequent, pair_counts)",
-            "pair = min(frequent, key=lambda p: (-frequent[p], -pair_counts[p], join(*p)))",
-        ),
-        "then the first in string order",
-        "hidden",
     ),
 )
 
@@ -753,6 +755,7 @@ LONGEST = mutants_of(
         "Yours takes the shortest piece",
         "visible",
         "encode-word-unknown",
+        "offsets-unicode",
     ),
     (
         "longest_from_the_right",
@@ -796,13 +799,6 @@ LONGEST = mutants_of(
         *OFFSETS,
     ),
     (
-        "two_halves",
-        "cuts once, where the first piece ends, and looks the rest up as it is",
-        ('            return ["[UNK]"]\n        pieces', '            return pieces or ["[UNK]"]\n        pieces'),
-        "x",
-        "visible",
-    ),
-    (
         "fewest_pieces",
         "searches for the cut with the fewest pieces",
         (WORD_LOOP, CUTS + '    return min(cuts(0), key=len, default=["[UNK]"])'),
@@ -811,11 +807,12 @@ LONGEST = mutants_of(
         "encode-word-unknown",
     ),
     (
-        "one_more_character_than_the_longest_piece",
+        "three_characters_ahead",
         "looks no further than three characters ahead, enough for the example",
         ("range(len(word), start, -1)", "range(min(len(word), start + 3), start, -1)"),
-        "The pieces of abcde",
+        "The pieces of aaaaaaaa",
         "hidden",
+        *OFFSETS,
     ),
     (
         "ready_made_encoder",
@@ -845,7 +842,7 @@ UNKNOWN = mutants_of(
         ('            return ["[UNK]"]\n        pieces', '            piece, end = "[UNK]", start + 1\n        pieces'),
         "One [UNK] stands for the whole word, and nothing beside it.",
         "visible",
-        *OFFSETS,
+        "offsets-spans",
     ),
     (
         "unknown_rest",
@@ -860,7 +857,7 @@ UNKNOWN = mutants_of(
         ('            return ["[UNK]"]\n        pieces', "            return pieces\n        pieces"),
         "The whole word is [UNK]",
         "visible",
-        "offsets-spans",
+        *OFFSETS,
     ),
     (
         "goes_back",
@@ -875,6 +872,8 @@ UNKNOWN = mutants_of(
         ("if piece in vocab:", 'if piece in vocab or "##" + piece in vocab or piece[2:] in vocab:'),
         "h begins words only",
         "visible",
+        "encode-word-longest",
+        "offsets-spans",
     ),
     (
         "unknown_as_a_string",
@@ -890,7 +889,6 @@ UNKNOWN = mutants_of(
         ("if len(word) > max_length:", "if len(word) >= max_length:"),
         "is too long; 3 is not",
         "visible",
-        "offsets-spans",
     ),
     (
         "no_longest_word",
@@ -981,8 +979,8 @@ SPANS = mutants_of(
     (
         "prefix_counted",
         "counts ## as two characters of the text",
-        ('len(piece.removeprefix("##"))', "min(len(piece), len(word) - place)"),
-        "What becomes of 'Crème",
+        (APPEND, "encoded.append((piece, spans[place][0], spans[place][0] + len(piece)))"),
+        "## is not in the text: do not count it",
         "visible",
         "offsets-unicode",
     ),
