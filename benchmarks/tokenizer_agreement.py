@@ -59,10 +59,21 @@ class Settings:
 
 def public_lines(folder: Path) -> Iterator[tuple[str, Iterator[str]]]:
     """Every public data set with its lines."""
-    wikitext = sorted((folder / "wikitext2_raw").glob("*.txt"))
-    yield "wikitext2_raw", (line for path in wikitext for line in path.read_text(encoding="utf-8").split("\n"))
+    yield "wikitext2_raw", lines_of(sorted((folder / "wikitext2_raw").glob("*.txt")))
     for name, columns in COLUMNS.items():
-        yield name, (text for path in sorted((folder / name).glob("*.parquet")) for text in texts_of(path, columns))
+        yield name, cells_of(sorted((folder / name).glob("*.parquet")), columns)
+
+
+def lines_of(paths: Sequence[Path]) -> Iterator[str]:
+    """The lines of text files."""
+    for path in paths:
+        yield from path.read_text(encoding="utf-8").split("\n")
+
+
+def cells_of(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[str]:
+    """The texts of tables, one after the other."""
+    for path in paths:
+        yield from texts_of(path, columns)
 
 
 def pydocs() -> Iterator[str]:
@@ -89,6 +100,11 @@ def compare(name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPi
     dict
         Name of the source, number of texts, of tokens, of [UNK] among them and of texts on which the two differ, and
         the first three of these.
+
+    Raises
+    ------
+    ValueError
+        If there is no text.
     """
     lines = tokens = unknown = 0
     different = []
@@ -101,6 +117,8 @@ def compare(name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPi
             unknown += found.tokens.count("[UNK]")
             if found != expected:
                 different.append(text)
+    if lines == 0:
+        raise ValueError(f"{name} has no text: that nothing differs would mean nothing; look at its files and columns")
     return {
         "source": name,
         "texts": lines,
@@ -123,11 +141,12 @@ def main(words: Sequence[str] | None = None) -> int:
     published = WordPiece.load(vocab), FastWordPiece.load(vocab)
     wide = WordPiece(hostile_vocab()), FastWordPiece(hostile_vocab())
     half = settings.generated // 2
+    sources = [*public_lines(folder), ("pydocs", pydocs())]
     rows = [
         compare("generated, published vocabulary", hostile_texts(settings.generated - half, settings.seed), *published),
         compare("generated, their own vocabulary", hostile_texts(half, settings.seed + 1), *wide),
     ]
-    for name, texts in tqdm([*public_lines(folder), ("pydocs", pydocs())], disable=None, leave=False):
+    for name, texts in tqdm(sources, disable=None, leave=False):
         rows.append(compare(name, islice(texts, settings.limit or None), *published))
     numbers = ("texts", "tokens", "unknown", "disagreements")
     total = {"source": "all", "examples": [], **{key: sum(row[key] for row in rows) for key in numbers}}

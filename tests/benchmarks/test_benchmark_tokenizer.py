@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -62,12 +64,32 @@ def test_the_comparison_fails_and_shows_the_text_where_there_is_a_disagreement(
     (tmp_path / "bert_base_uncased").mkdir()
     (tmp_path / "bert_base_uncased" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    monkeypatch.setattr(agreement, "public_lines", lambda folder: iter(()))
     monkeypatch.setattr(agreement, "pydocs", lambda: iter(["ab a", "ü"]))
     assert agreement.main(["--generated", "6"]) == 0
     assert re.search(r"│ all +│ 8 ", capsys.readouterr().out)
+    monkeypatch.setattr(agreement, "pydocs", lambda: iter(["ab a", "ü"]))
     monkeypatch.setattr(agreement.WordPiece, "encode_word", lambda self, word: ["[UNK]"])
-    assert agreement.main(["--generated", "0"]) == 1
+    assert agreement.main(["--generated", "6"]) == 1
     assert "differs, pydocs: 'ab a'" in capsys.readouterr().out
+
+
+def test_every_source_is_read_with_columns_of_its_own(benchmark, tmp_path):
+    """Also when all sources are asked for before the first is read."""
+    agreement = benchmark("tokenizer_agreement")
+    for name, columns in agreement.COLUMNS.items():
+        (tmp_path / name).mkdir()
+        table = pa.table({**{column: [f"{name} {column}", None] for column in columns}, "label": ["no", "text"]})
+        pq.write_table(table, tmp_path / name / "train.parquet")
+    read = {name: list(texts) for name, texts in list(agreement.public_lines(tmp_path)) if name in agreement.COLUMNS}
+    assert read == {name: [f"{name} {column}" for column in columns] for name, columns in agreement.COLUMNS.items()}
+
+
+def test_a_source_without_a_text_is_no_agreement(benchmark):
+    agreement = benchmark("tokenizer_agreement")
+    pair = (tokenizer(["[UNK]", "[CLS]", "[SEP]"]) for tokenizer in (agreement.WordPiece, agreement.FastWordPiece))
+    with pytest.raises(ValueError, match="sst2 has no text: that nothing differs would mean nothing"):
+        agreement.compare("sst2", [], *pair)
 
 
 def test_without_the_published_vocabulary_the_comparison_says_what_is_missing(benchmark, monkeypatch, capsys, tmp_path):
@@ -90,4 +112,5 @@ def test_the_recorded_agreement_is_of_enough_texts_and_without_exception():
     assert generated >= 10_000
     assert sum(row["texts"] for row in rows) - generated >= 200_000
     assert {row["disagreements"] for row in rows} == {0}
+    assert all(row["texts"] > 0 for row in rows)
     assert {"wikitext2_raw", "sst2", "pydocs"} <= {row["source"] for row in rows}
