@@ -16,6 +16,7 @@
 #       - course_lib.text_normalization
 #       - course_lib.wordpiece_training
 #       - course_lib.wordpiece
+#       - course_lib.fast_wordpiece
 #       - tokenizers
 # ---
 
