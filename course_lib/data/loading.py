@@ -135,7 +135,8 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
     theirs = list(hub.columns.values())
     try:
         # Streaming chosen columns reads those columns of the remote parquet files alone: not 10 GB of images.
-        stream = load_dataset(hub.path, hub.config, split=hub.splits[split], columns=theirs, streaming=True)
+        chosen = {"name": hub.config} if hub.config else {}
+        stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True, **chosen)
         table: dict[str, list[str]] = {}
         for row in stream:
             for column, value in row.items():

@@ -16,9 +16,9 @@ LABEL_SHORTER_THAN = 13  # words
 _FUNCTION_WORDS = """
 a an the this that these those its it they them their which who whose what where when while if then than as of in on at
 to by for from with without into onto over under between within through during before after about against and or but
-nor not no is are was were be been being has have had do does did can cannot could may might must shall should will would there
-here all any each every both either some such only also same other more most one two so because you your we our us i how
-whether until since via per up out
+nor not no is are was were be been being has have had do does did can cannot could may might must shall should will
+would there here all any each every both either some such only also same other more most one two so because you your
+we our us i how whether until since via per up out
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
@@ -28,7 +28,8 @@ _GREEK = re.compile(
 )
 _WORD = re.compile(r"[\"'(“‘]*[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*['’]?[\"')”’]*[.,;:!?]*[\"')”]*")
 _NOT_PROSE = re.compile(
-    r">>>|\]_| [.,;](?: |$)|[.!?] :$|https?://|www\.|%\(|::=|\{[\w.]*\}|\{\{|\$\$|\\[a-zA-Z]|==|!=|->|=>|&&|\|\||</|/>|:math:| {3,}|@\w|"
+    r">>>|\]_| [.,;](?: |$)|[.!?] :$|"
+    r"https?://|www\.|%\(|::=|\{[\w.]*\}|\{\{|\$\$|\\[a-zA-Z]|==|!=|->|=>|&&|\|\||</|/>|:math:| {3,}|@\w|"
     r"\b(?:TODO|FIXME|XXX)\b|\w = \w|\b(?:et al\.|pp\.|vol\.|doi)\b|[^\x00-\u024f\u2000-\u206f]",
     re.IGNORECASE,
 )
@@ -39,8 +40,8 @@ _LABEL_START = re.compile(
     re.IGNORECASE,
 )
 _FINITE_WORDS = """
-is are was were be been has have had do does did can cannot could may might must shall should will would that which who if when
-where to return returns use used
+is are was were be been has have had do does did can cannot could may might must shall should will would that which who
+if when where to return returns use used
 """
 _FINITE = frozenset(_FINITE_WORDS.split())
 _SENTENCE_END = re.compile(r"[.!?:][\"')”’]*$")

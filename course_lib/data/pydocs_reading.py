@@ -1,8 +1,8 @@
 """How well `pydocs` is cleaned: a reader's verdict on each paragraph of a random sample, tied to what was read.
 
-The sample is the 50 paragraphs whose hash, together with a seed, is smallest: as good as drawn by lot, the same on every
-machine, and in a corpus that differs little nearly the same paragraphs. A verdict belongs to a paragraph by the hash of
-its text. A paragraph that nobody has read has no verdict, so that a changed corpus asks for a new reading.
+The sample is the 50 paragraphs whose hash, together with a seed, is smallest: as good as drawn by lot, the same on
+every machine, and in a corpus that differs little nearly the same paragraphs. A verdict belongs to a paragraph by the
+hash of its text. A paragraph that nobody has read has no verdict, so that a changed corpus asks for a new reading.
 
 The seed was chosen before the sample was looked at, and no rule was changed afterwards.
 
@@ -22,7 +22,7 @@ PROSE, NOT_PROSE, UNREAD = "prose", "not prose", "not read"
 
 # What the corpus was made from that was read.
 READ_FROM: dict[str, str] = {}
-# The beginning of the paragraph's SHA-256 -> whether a reader finds prose: whole sentences that say something in English.
+# The beginning of a paragraph's SHA-256 -> whether the reader found prose: whole sentences, that say something.
 VERDICTS: dict[str, bool] = {}
 
 
@@ -163,8 +163,8 @@ def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
             markdown_table(("package", "version"), [(f"`{name}`", version) for name, version in made_from.items()]),
             f"The corpus that was read differs: {other}." if other else "This is the corpus that was read.",
             "### What a reader finds",
-            f"A random sample of {len(readings)} paragraphs, read by a person's standard of prose, whole sentences that "
-            f"say something in English: {found}. A paragraph that changed since counts as not read.",
+            f"A random sample of {len(readings)} paragraphs, each read for whether it is prose, whole sentences "
+            f"in English that say something: {found}. A paragraph that changed since counts as not read.",
             markdown_table(("document", "paragraph", "verdict"), rows),
         )
     )

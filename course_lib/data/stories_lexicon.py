@@ -14,7 +14,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 WOMEN = _words("""
     Ada Agnes Alice Amina Anna Astrid Beatrice Bella Bertha Carla Cecilia Clara Dana Daisy Diana Edith Elena Ella Emma
-    Esther Eva Fatima Fiona Flora Frida Gloria Greta Hana Hannah Helen Ida Ingrid Irene Iris Jane Josephine Julia June
+    Esther Eva Fatima Fiona Flora Frida Gloria Greta Hana Hannah Helen Ida Ingrid Irene Iris Jane Josephine Julia
     Karin Kate Laura Leila Lena Linda Lucy Luisa Magda Maria Martha Maya Mina Mira Molly Nadia Nina Nora Olga Olivia
     Paula Petra Rita Rosa Ruth Sara Selma Sofia Stella Susan Tara Tessa Vera Viola Wanda Yasmin Zoe
 """)

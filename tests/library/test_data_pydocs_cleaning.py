@@ -1,4 +1,4 @@
-"""From docstrings to prose: what each rule keeps and what it drops, on docstrings as they stand in installed packages."""
+"""From docstrings to prose: what each rule keeps and what it drops, on docstrings of the forms in use."""
 
 import textwrap
 
@@ -303,5 +303,5 @@ def test_the_topics_of_pydoc_belong_to_the_standard_library_and_tests_do_not():
 
 
 def test_a_package_that_is_missing_is_named_with_the_remedy():
-    with pytest.raises(ModuleNotFoundError, match="documentation of no_such_package.*pip install no_such_package"):
+    with pytest.raises(ModuleNotFoundError, match=r"documentation of no_such_package.*pip install no_such_package"):
         installed_folder("no_such_package")
