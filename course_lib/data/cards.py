@@ -141,7 +141,8 @@ def card(entry: DataSet, data: DatasetDict | None) -> str:
 
 def _figures(entry: DataSet, data: DatasetDict) -> list[str]:
     if "paragraphs" in entry.features:
-        return [corpus_figures(data), *_first_document(entry, data)]
+        more = [entry.more(data)] if entry.more else []
+        return [corpus_figures(data), *more, *_first_document(entry, data)]
     return _sentence_figures(entry, data)
 
 

@@ -129,6 +129,9 @@ def _paragraph(lines: Sequence[str], at: int) -> Generator[str, None, int]:
 
 def _interrupts(lines: Sequence[str], at: int) -> bool:
     line = lines[at]
+    label = _LABEL.match(line.rstrip())
+    if label and label.group(1).lower() in LIST_SECTIONS | CODE_SECTIONS:
+        return True
     return bool(_ITEM.match(line) or _PROMPT.match(line) or line.startswith("```") or _FIELD.match(line))
 
 

@@ -17,7 +17,7 @@ from datasets import DatasetDict
 
 from course_lib.data.corpus import markdown_table
 
-SEED, SIZE, ENOUGH = 0, 50, 48
+SEED, SIZE, ENOUGH = 1, 50, 48
 PROSE, NOT_PROSE, UNREAD = "prose", "not prose", "not read"
 
 # What the corpus was made from that was read.

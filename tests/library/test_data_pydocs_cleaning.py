@@ -148,6 +148,14 @@ BLOCKS = {
         """,
         ["Download a file from the hub to the local cache.", "The file is not downloaded again when it is there."],
     ),
+    "a section that follows its paragraph without a blank line (torch.typename)": (
+        """
+        This function returns the name of the type of an object.
+        Args:
+            obj (Object): The object whose type is to be named.
+        """,
+        ["This function returns the name of the type of an object."],
+    ),
     "items of a list are paragraphs, one by one (logging)": (
         """
         A handler does two things with every record that it gets:
