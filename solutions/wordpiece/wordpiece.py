@@ -647,8 +647,8 @@ def train(counts, vocab_size, specials=SPECIALS, min_frequency=1, score=pair_sco
 
 
 # %% [markdown]
-# First the example of the chapter: *hug* 10, *pug* 5, *pun* 12, *bun* 4, *hugs* 5 times. A well-known course gets its
-# arithmetic wrong. Once `hu` is a piece, `hu` with `##gs` scores 5 / (15 · 5) = 1/15, and `hu` with `##g` scores
+# First the example of the chapter: *hug* 10, *pug* 5, *pun* 12, *bun* 4, *hugs* 5 times. Older editions
+# of a well-known course got its arithmetic wrong. Once `hu` is a piece, `hu` with `##gs` scores 5 / (15 · 5) = 1/15, and `hu` with `##g` scores
 # 10 / (15 · 15) = 2/45, which is less: *hugs* becomes one piece before *hug* does, although it is rarer.
 
 # %% nbgrader={"grade": true, "grade_id": "train-example", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -1285,7 +1285,7 @@ check_same(
 #
 # Python's own modules bring their documentation with them: real English, on any machine, without a network. The next cells train
 # on the words that occur there at least eight times, once with WordPiece's score and once with plain frequency, and then let your
-# `encode` loose on words that are not there. They take about ten seconds. The counts depend a little on your version of Python.
+# `encode` loose on words that are not there. They take a few seconds. The counts depend a little on your version of Python.
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "corpus", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import importlib
@@ -1377,11 +1377,13 @@ for name, (vocab, _) in found.items():
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain-scores", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# WordPiece's score begins with obj, ex, eq and qu, some of which occur less than a hundred times; plain frequency
-# begins with th, ##er and ##on, each of which occurs thousands of times. The score divides by the frequencies of both parts. So it is
+# (The numbers are those of Python 3.11's documentation; go by what the student's own cells printed.)
+#
+# WordPiece's score begins with bj, ex, eq, qu and xz: none occurs a thousand times, xz only 8 times. Plain frequency begins
+# with he, er, on and in, each of which occurs thousands of times. The score divides by the frequencies of both parts. So it is
 # greatest where one part hardly occurs without the other: j after b, q before u. At 250 entries plain frequency cuts an unseen
-# word into 3.9 pieces, WordPiece's score into 6.2: its entries come from rare pairs and fit few words. The characters are the
-# control, with 6.3 pieces. If both vocabularies looked like that, their entries would not occur in other words at all,
+# word into 4.1 pieces, WordPiece's score into 6.3: its entries come from rare pairs and fit few words. The characters are the
+# control, with 6.6 pieces. If both vocabularies looked like that, their entries would not occur in other words at all,
 # and training would have learned nothing of use.
 # ### END SOLUTION
 
