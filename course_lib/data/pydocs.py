@@ -25,7 +25,20 @@ from course_lib.data.corpus import FEATURES, Row
 PACKAGES = (
     *("python", "numpy", "scipy", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow", "datasets"),
     *("huggingface_hub", "mpmath", "sqlalchemy", "pydantic", "fonttools", "pillow", "setuptools", "jinja2", "pygments"),
-    *("click", "typer", "rich", "fsspec", "pyparsing", "psutil"),
+    *(
+        "click",
+        "typer",
+        "rich",
+        "fsspec",
+        "pyparsing",
+        "psutil",
+        "packaging",
+        "filelock",
+        "portalocker",
+        "anyio",
+        "lxml",
+    ),
+    "python-dateutil",
 )
 SPLITS = ("train", "validation", "test")
 HELD_OUT = 5  # percent of the modules in validation, and as many in test

@@ -24,8 +24,13 @@ SKIPPED = frozenset(
 )
 # Parts of the standard library that some systems package separately: with them, the corpus would depend on the system.
 OPTIONAL = frozenset({"distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "tkinter", "turtledemo", "venv"})
-# Distributions whose folder has another name.
-FOLDERS = {"fonttools": "fontTools", "pillow": "PIL"}
+# Distributions whose folder has another name, or that have a second one.
+FOLDERS = {
+    "fonttools": ("fontTools",),
+    "pillow": ("PIL",),
+    "python-dateutil": ("dateutil",),
+    "matplotlib": ("matplotlib", "mpl_toolkits"),
+}
 # Functions that attach a docstring, given as text, to something that C code defines.
 ATTACHING = frozenset({"add_docstr", "_add_docstr", "add_docstr_all", "add_newdoc"})
 
@@ -77,8 +82,9 @@ def docstrings(package: str) -> Iterator[Docstring]:
             yield from _of_folder(Path(sysconfig.get_path("stdlib")), name)
         yield from _topics()
     else:
-        folder = installed_folder(package)
-        yield from _of_folder(folder.parent, folder.name)
+        root = installed_folder(package).parent
+        for name in FOLDERS.get(package, (package,)):
+            yield from _of_folder(root, name)
 
 
 def installed_folder(package: str) -> Path:
@@ -113,7 +119,7 @@ def installed_folder(package: str) -> Path:
     ModuleNotFoundError: pydocs is made from the documentation of nampy, which is not installed; run: pip install nampy
     """
     try:
-        folder = Path(str(distribution(package).locate_file(FOLDERS.get(package, package))))
+        folder = Path(str(distribution(package).locate_file(FOLDERS.get(package, (package,))[0])))
     except PackageNotFoundError:
         folder = None
     if folder is None or not folder.is_dir():

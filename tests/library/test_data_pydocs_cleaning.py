@@ -46,7 +46,7 @@ BLOCKS = {
     ),
     "Google's sections (torch.nn.Dropout)": (
         """
-        Randomly zeroes some of the elements of the input.
+        Zero some of the elements of the input at random.
 
         Args:
             p: probability of an element to be zeroed. The default is a half.
@@ -61,7 +61,7 @@ BLOCKS = {
 
             >>> m = nn.Dropout(p=0.2)
         """,
-        ["Randomly zeroes some of the elements of the input.", "The outputs are scaled during training."],
+        ["Zero some of the elements of the input at random.", "The outputs are scaled during training."],
     ),
     "fields of reStructuredText (docutils)": (
         """
