@@ -13,7 +13,7 @@ from statistics import median
 from datasets import Dataset, DatasetDict
 
 from course_lib.data.catalogue import DATASETS, DataSet
-from course_lib.data.corpus import corpus_figures, markdown_table
+from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
 GROUP = 10  # words: the width of a group in the table of lengths

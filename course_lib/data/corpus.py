@@ -3,6 +3,7 @@
 Chapter: wordpiece
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -134,3 +135,28 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def plain_text(text: str) -> str:
+    r"""Return a text so that Markdown prints it as it is: no emphasis, link, formula or tag.
+
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Returns
+    -------
+    str
+        The text with a backslash before each sign that Markdown reads.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> print(plain_text("a *b* <c>"))
+    a \*b\* \<c\>
+    """
+    return re.sub(r"([\\`*_\[\]<>{}$~^#])", r"\\\1", text)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from datasets import DatasetDict
 
-from course_lib.data.corpus import markdown_table
+from course_lib.data.corpus import markdown_table, plain_text
 
 SEED, SIZE, ENOUGH = 2, 50, 48
 PROSE, NOT_PROSE, UNREAD = "prose", "not prose", "not read"
@@ -242,7 +242,7 @@ def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
     counts = {found: sum(reading.verdict == found for reading in readings) for found in (PROSE, NOT_PROSE, UNREAD)}
     found = ", ".join(f"{count} {name}" for name, count in counts.items())
     other = differences(made_from)
-    rows = [(f"`{reading.document}`", reading.paragraph, reading.verdict) for reading in readings]
+    rows = [(f"`{reading.document}`", plain_text(reading.paragraph), reading.verdict) for reading in readings]
     return "\n\n".join(
         (
             "### Made from",
