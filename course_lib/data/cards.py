@@ -149,10 +149,9 @@ def _figures(entry: DataSet, data: DatasetDict) -> list[str]:
 def _first_document(entry: DataSet, data: DatasetDict) -> list[str]:
     if not entry.show_rows:
         return ["Rows are not printed here: the licence does not say that a page may."]
-    return [
-        "### The first document\n\n"
-        + "\n\n".join(f"> {text}" for text in next(iter(data.values()))[0]["paragraphs"][:3])
-    ]
+    first = next(iter(data.values()))[0]
+    quoted = "\n\n".join(f"> {plain_text(text)}" for text in first["paragraphs"][:3])
+    return [f"### The first document: {plain_text(first['title'])}\n\n{quoted}"]
 
 
 def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
