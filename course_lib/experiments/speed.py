@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import Any
 
 import torch
@@ -58,11 +57,6 @@ def microseconds_per_word(
                     if repeat >= 0:
                         times[name][kind][repeat].append((time.perf_counter() - started) * 1e6 / words)
     return times
-
-
-def middle(runs: Sequence[Sequence[float]]) -> list[float]:
-    """Return the median over repeats at each length."""
-    return [median(values) for values in zip(*runs, strict=True)]
 
 
 def _random_pairs(models: Mapping[str, Translator], length: int, batch_size: int) -> list[Pair]:

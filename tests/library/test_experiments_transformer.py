@@ -238,9 +238,6 @@ class TestSpeed:
         speed._decode(model.train(), pairs)
         assert len(states) == max(len(pair.target) for pair in pairs) + 1
 
-    def test_the_middle_is_taken_length_by_length(self):
-        assert speed.middle([[1.0, 50.0], [9.0, 20.0], [2.0, 30.0]]) == [2.0, 30.0]
-
 
 class TestCommand:
     def test_what_cannot_run_is_refused_in_words(self, tmp_path, monkeypatch):
