@@ -1,6 +1,6 @@
 """The same notebook through nbgrader itself: the stock command, a kernel for each student, every cell run.
 
-The mutants run in a quicker way (``course_lib.grading.mutants``); here two of them show that it marks as nbgrader does.
+The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show that it marks as nbgrader does.
 """
 
 import shutil
@@ -15,14 +15,18 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from course_lib.grading.mutants import change, load_cases, run_cases
-from course_lib.grading.release import release
-from course_lib.grading.source import read_source
+from course_lib.grading.release import assignments, release
+from course_lib.grading.source import read_source, ships
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = "attention"
-SECONDS = 60  # on two cores; the assignment promises it
+SECONDS = 60  # on two cores; the assignments promise it
 
-SAMPLE = ["entropy_in_bits", "ready_made_attention"]
+# Of each assignment two answers: wrong ones, and where the first is one that hidden tests alone see, a right one.
+SAMPLE = {
+    "attention": ["entropy_in_bits", "ready_made_attention"],
+    "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
+    "wordpiece": ["offsets_in_code_units", "all_different"],
+}
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +37,20 @@ Scores = dict[str, float | None]
 class Graded:
     """By student: what `nbgrader autograde` gives for each question, and what each cell printed."""
 
+    name: str
+    source: NotebookNode
     scores: dict[str, Scores]
     printed: dict[str, dict[str, str]]
+
+    @property
+    def by_hand(self) -> dict[str, None]:
+        """The questions that a person marks: nbgrader gives none of them a score."""
+        return dict.fromkeys(cell.metadata.nbgrader.grade_id for cell in graded_cells(self.source, "markdown"))
+
+
+def graded_cells(notebook: NotebookNode, kind: str) -> list[NotebookNode]:
+    """The cells of a kind that earn points."""
+    return [c for c in notebook.cells if c.cell_type == kind and c.metadata.get("nbgrader", {}).get("grade")]
 
 
 def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
@@ -49,57 +65,75 @@ def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNod
     return submission
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
-    course = tmp_path_factory.mktemp("course")
+def grade(name: str, course: Path) -> Graded:
+    """Hand in the solution, the blank release and the sample, and let nbgrader mark them."""
     shutil.copy(ROOT / "nbgrader_config.py", course)
-    (course / "solutions" / NAME).mkdir(parents=True)
-    shutil.copy(ROOT / "solutions" / NAME / f"{NAME}.py", course / "solutions" / NAME)
-    released = release(NAME, course)
-    source = read_source(ROOT / "solutions" / NAME / f"{NAME}.py")
-    changes = {case.name: case.changes for cases in load_cases(NAME, ROOT) for case in cases}
+    source = read_source(ROOT / "solutions" / name / f"{name}.py")
+    (course / "solutions" / name).mkdir(parents=True)
+    for file in (f"{name}.py", *ships(source)):
+        shutil.copy(ROOT / "solutions" / name / file, course / "solutions" / name)
+    released = release(name, course)
+    changes = {case.name: case.changes for cases in load_cases(name, ROOT) for case in cases}
     submissions = {
         "reference": with_answers_of(nbformat.read(released, 4), source),
         "blank": nbformat.read(released, 4),
     }
     watch = nbformat.v4.new_code_cell("import time; print(time.process_time())", id="used")
     submissions["reference"].cells.append(watch)
-    for case in SAMPLE:
+    for case in SAMPLE[name]:
         submissions[case] = with_answers_of(nbformat.read(released, 4), change(source, changes[case]))
     for student, notebook in submissions.items():
-        folder = course / "submitted" / student / NAME
+        folder = course / "submitted" / student / name
         folder.mkdir(parents=True)
-        nbformat.write(notebook, folder / f"{NAME}.ipynb")
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+        for file in ships(source):
+            shutil.copy(released.parent / file, folder)
     nbgrader = Path(sys.executable).with_name("nbgrader")
-    subprocess.run([nbgrader, "autograde", NAME, "--create"], cwd=course, check=True, capture_output=True)
+    subprocess.run([nbgrader, "autograde", name, "--create"], cwd=course, check=True, capture_output=True)
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         scores = {
             student: {
                 grade.cell.name: grade.auto_score
-                for grade in gradebook.find_submission_notebook(NAME, NAME, student).grades
+                for grade in gradebook.find_submission_notebook(name, name, student).grades
             }
             for student in submissions
         }
     printed = {
         student: {
             cell.id: "".join(output.get("text", "") for output in cell.outputs)
-            for cell in nbformat.read(course / "autograded" / student / NAME / f"{NAME}.ipynb", 4).cells
+            for cell in nbformat.read(course / "autograded" / student / name / f"{name}.ipynb", 4).cells
             if cell.cell_type == "code"
         }
         for student in submissions
     }
-    return Graded(scores, printed)
+    return Graded(name, source, scores, printed)
+
+
+@pytest.fixture(scope="module")
+def every_class(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graded]:
+    return {name: grade(name, tmp_path_factory.mktemp("course")) for name in SAMPLE}
+
+
+@pytest.fixture(params=SAMPLE)
+def graded(request: pytest.FixtureRequest, every_class: dict[str, Graded]) -> Graded:
+    return every_class[request.param]
+
+
+@pytest.fixture
+def attention(every_class: dict[str, Graded]) -> Graded:
+    return every_class["attention"]
+
+
+def test_every_assignment_is_sampled() -> None:
+    assert list(SAMPLE) == assignments(ROOT)
 
 
 def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:
-    source = read_source(ROOT / "solutions" / NAME / f"{NAME}.py")
     points = {
-        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points
-        for cell in source.cells
-        if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "code"
+        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points for cell in graded_cells(graded.source, "code")
     }
-    by_hand = {"explain": None}
-    assert graded.scores["reference"] == points | by_hand
+    assert points
+    assert graded.scores["reference"] == points | graded.by_hand
 
 
 def test_the_blank_release_gets_nothing(graded: Graded) -> None:
@@ -107,10 +141,11 @@ def test_the_blank_release_gets_nothing(graded: Graded) -> None:
     assert all(score == 0 for score in graded.scores["blank"].values())
 
 
-@pytest.mark.parametrize("case", SAMPLE)
-def test_nbgrader_marks_this_answer_as_the_mutants_were_marked(graded: Graded, case: str) -> None:
-    quick = {cell: mark.points for cell, mark in run_cases(NAME, ROOT)[case].grader.items()}
-    assert {cell: score for cell, score in graded.scores[case].items() if cell != "explain"} == quick
+def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(graded: Graded) -> None:
+    quick = run_cases(graded.name, ROOT)
+    for case in SAMPLE[graded.name]:
+        marks = {cell: mark.points for cell, mark in quick[case].grader.items()}
+        assert graded.scores[case] == marks | graded.by_hand
 
 
 def test_the_solution_runs_within_a_minute(graded: Graded) -> None:
@@ -118,11 +153,11 @@ def test_the_solution_runs_within_a_minute(graded: Graded) -> None:
     assert float(graded.printed["reference"]["used"]) < SECONDS
 
 
-def test_the_trained_model_aligns_as_no_untrained_one_does(graded: Graded) -> None:
+def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) -> None:
     """Reads what the student reads: the error rate of the trained model, and of its two controls."""
     rates = {
         line.partition(",")[2].partition(":")[0].strip(): float(line.rpartition(":")[2])
-        for line in graded.printed["reference"]["translator"].splitlines()
+        for line in attention.printed["reference"]["translator"].splitlines()
         if line.startswith("alignment error rate")
     }
     assert set(rates) == {"trained", "untrained", "trained, source order shuffled"}
@@ -131,8 +166,8 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(graded: Graded) -> No
     assert rates["trained, source order shuffled"] > 0.7
 
 
-def test_a_phrase_that_was_never_seen_is_turned_round(graded: Graded) -> None:
-    printed = graded.printed["reference"]
+def test_a_phrase_that_was_never_seen_is_turned_round(attention: Graded) -> None:
+    printed = attention.printed["reference"]
     for pair in ("zone looks at area", "économique looks at economic", "européenne looks at european"):
         assert pair in printed["picture"]
     assert printed["translate"].splitlines()[1] == "la zone économique européenne soutient le nouveau traité"
