@@ -73,6 +73,12 @@ def test_axe_finds_no_serious_violation(browser, site, theme):
     assert found == []
 
 
+def test_no_page_is_too_heavy_for_a_phone(site):
+    """The largest chapter is half a megabyte; a constant that the reference prints whole can be twenty."""
+    heavy = {name: size for name in pages_of(site) if (size := (site / name).stat().st_size) > 1_000_000}
+    assert heavy == {}
+
+
 def test_formulas_are_typeset(browser, site, address):
     with quiet_page(browser) as page:
         for name in chapters_of(site):

@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from course_lib.experiments.hostile_text import POOLS
+from course_lib.experiments.hostile_text import pools
 
 # A word of 10,000 characters is an example of its own: many of them in one text take seconds and find no more.
-PARTS = {name: st.sampled_from(pool[:-1] if name == "long" else pool) for name, pool in POOLS.items()}
+PARTS = {name: st.sampled_from(pool[:-1] if name == "long" else pool) for name, pool in pools().items()}
 
 
 @st.composite
