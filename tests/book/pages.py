@@ -6,14 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import BOOK, ROOT
 
-from course_lib.site import server
+from course_lib import site_pages
+from course_lib.site import build, server
 
 LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 # Without preload axe does not fetch style sheets by itself, which a page from disk may not.
 AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
+TRIAL = """\
+---
+jupytext: {text_representation: {extension: .md, format_name: myst}}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+(trial)=
+# Trial
+
+"""
 
 
 @contextmanager
@@ -67,8 +79,8 @@ def serious_violations(page) -> list[str]:
     ]
 
 
-def lay_out_book(root: Path, page: str) -> None:
-    """Make a book of one page with the real settings and extensions, ready for `course_lib.site.build`."""
+def lay_out_book(root: Path, cells: str) -> None:
+    """Make a book of one page, TRIAL and these cells, with the real settings and extensions, ready to be built."""
     book = root / "book"
     book.mkdir()
     (root / "course_lib").mkdir()
@@ -77,4 +89,11 @@ def lay_out_book(root: Path, page: str) -> None:
     (root / "constraints.txt").write_text("")
     (root / "_config.yml").write_text((ROOT / "_config.yml").read_text())
     (book / "_toc.yml").write_text("format: jb-book\nroot: index\n")
-    (book / "index.md").write_text(page)
+    (book / "index.md").write_text(TRIAL + cells)
+
+
+def build_without_reference(root: Path) -> None:
+    """Build a book that has no pages of the course's own data, library and graders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site_pages, "write_generated_pages", lambda root: None)
+        build(root)

@@ -11,10 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import address_of, lay_out_book, quiet_page, serious_violations
-
-from course_lib import site_pages
-from course_lib.site import build
+from pages import address_of, build_without_reference, lay_out_book, quiet_page, serious_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -26,14 +23,6 @@ SENTENCES = {
 }
 KINDS = ("self-attention", "cross-attention")
 PAGE = """\
----
-jupytext: {text_representation: {extension: .md, format_name: myst}}
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-
-(trial)=
-# Trial
-
 ```{code-cell} ipython3
 import json
 import numpy as np
@@ -76,9 +65,7 @@ def explorer_book(tmp_path_factory: pytest.TempPathFactory, weights) -> Path:
     lay_out_book(root, PAGE)
     np.savez(root / "book" / "weights.npz", **{", ".join(key): values for key, values in weights.items()})
     (root / "book" / "words.json").write_text(json.dumps(SENTENCES))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site_pages, "write_generated_pages", lambda root: None)
-        build(root)
+    build_without_reference(root)
     return root
 
 

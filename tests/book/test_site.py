@@ -8,20 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import BOOK, ROOT
-from pages import lay_out_book
+from pages import TRIAL, lay_out_book
 
 from course_lib import site_pages
 from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server
 
 PAGE = """\
----
-jupytext: {text_representation: {extension: .md, format_name: myst}}
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-
-(trial)=
-# Trial
-
 ```{code-cell} ipython3
 from pathlib import Path
 print("found", Path("../course_lib/word.txt").read_text())
@@ -63,7 +55,7 @@ plt.close(figure)
 figure
 ```
 """
-    (small_book / "book" / "index.md").write_text(PAGE + cell)
+    (small_book / "book" / "index.md").write_text(TRIAL + PAGE + cell)
     page = build(small_book).read_text()
     assert 'alt="A trial."' in page
     assert "Figure size" not in page
@@ -96,7 +88,7 @@ def test_a_faulty_page_fails_twice_and_says_why(
     small_book: Path, addition: str, words: str, capfd: pytest.CaptureFixture
 ):
     (small_book / "book" / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
-    (small_book / "book" / "index.md").write_text(f"{PAGE}\n{addition.replace('_static/', '')}\n")
+    (small_book / "book" / "index.md").write_text(f"{TRIAL}{PAGE}\n{addition.replace('_static/', '')}\n")
     for _ in range(2):
         with pytest.raises(SiteError):
             build(small_book)

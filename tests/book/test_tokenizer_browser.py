@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import address_of, lay_out_book, quiet_page, serious_violations
+from pages import address_of, build_without_reference, lay_out_book, quiet_page, serious_violations
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
-
-from course_lib import site_pages
-from course_lib.site import build
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -39,14 +36,6 @@ TYPED = [
     "constructor __proto__ toString",
 ]
 PAGE = """\
----
-jupytext: {text_representation: {extension: .md, format_name: myst}}
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-
-(trial)=
-# Trial
-
 ```{code-cell} ipython3
 import json
 from course_lib.experiments.wordpiece_page import character_tables
@@ -88,9 +77,7 @@ def tokenizer_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encodings = [(text, library(VOCABULARY).encode(text)) for text in TYPED]
     recorded = [{"text": t, "tokens": e.tokens, "ids": e.ids, "offsets": e.offsets} for t, e in encodings]
     (root / "book" / "stored.json").write_text(json.dumps({"vocabulary": VOCABULARY, "recorded": recorded}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site_pages, "write_generated_pages", lambda root: None)
-        build(root)
+    build_without_reference(root)
     return root
 
 
