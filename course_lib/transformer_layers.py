@@ -119,12 +119,12 @@ class FeedForward(nn.Module):
 class _Sublayer(nn.Module):
     """What surrounds attention and feed-forward: where the norm stands, and whether the input is added back."""
 
-    def __init__(self, dim: int, dropout: float, norm: str, residual: bool):
+    def __init__(self, dim: int, dropout: float, norm: str, residual: bool, norm_eps: float = 1e-5):
         super().__init__()
         if norm not in NORMS:
             raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
         self.place, self.residual = norm, residual
-        self.norm = nn.LayerNorm(dim) if norm != "none" else nn.Identity()
+        self.norm = nn.LayerNorm(dim, norm_eps) if norm != "none" else nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
     def before(self, hidden: Tensor) -> Tensor:
@@ -147,12 +147,18 @@ class EncoderBlock(nn.Module):
     hidden_dim, activation
         As in `FeedForward`.
     dropout
-        On attention weights, between the feed-forward's layers, and on both before they are added back.
+        On the output of both sub-layers before they are added back; and, unless these say otherwise:
     norm
         Where layer norm stands: "post", after the sum, as published; "pre", before each sub-layer (Xiong et al. 2020);
         or "none".
     residual
         Whether each sub-layer's input is added to its output. False is for an ablation only.
+    attention_dropout
+        On attention weights.
+    activation_dropout
+        Between the feed-forward's layers, where BERT has none.
+    norm_eps
+        As `eps` in `layer_norm`.
 
     Raises
     ------
@@ -180,12 +186,17 @@ class EncoderBlock(nn.Module):
         activation: str = "relu",
         norm: str = "post",
         residual: bool = True,
+        attention_dropout: float | None = None,
+        activation_dropout: float | None = None,
+        norm_eps: float = 1e-5,
     ):
         super().__init__()
-        self.attention = MultiHeadAttention(dim, num_heads, dropout)
-        self.feed_forward = FeedForward(dim, hidden_dim, dropout, activation)
-        self.around_attention = _Sublayer(dim, dropout, norm, residual)
-        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual)
+        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        activation_dropout = dropout if activation_dropout is None else activation_dropout
+        self.attention = MultiHeadAttention(dim, num_heads, attention_dropout)
+        self.feed_forward = FeedForward(dim, hidden_dim, activation_dropout, activation)
+        self.around_attention = _Sublayer(dim, dropout, norm, residual, norm_eps)
+        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual, norm_eps)
 
     @overload
     def forward(

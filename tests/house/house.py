@@ -28,6 +28,8 @@ CONCEPTS = (
     "wordpiece_files",
     "wordpiece",
     "fast_wordpiece",
+    "bert_config",
+    "bert_files",
     "bert",
     "pretraining",
     "embeddings",

@@ -1,0 +1,425 @@
+"""BERT: an encoder that reads both ways, with what it is pre-trained by (Devlin et al. 2019).
+
+Dimension letters, everywhere in this module::
+
+    B  sequences in a batch     T  positions     D  features of a hidden state     H  heads
+    V  tokens in the vocabulary     N  chosen positions of the whole batch
+
+The forward pass, as Phuong and Hutter 2022 number it (algorithm 9), with BERT's own segments and layer norm in line 2;
+the numbers stand in the code::
+
+    2   e_t = layer_norm(W_e[x_t] + W_p[t] + W_s[s_t])                    BertEmbeddings
+    4   for each layer:
+    5       X = X + MultiHeadAttention(X)
+    6       X = layer_norm(X)                                             course_lib.transformer_layers.EncoderBlock
+    7       X = X + GELU(X W_1 + b_1) W_2 + b_2
+    8       X = layer_norm(X)
+    10  X = GELU(X W_f + b_f)
+    11  X = layer_norm(X)                                                 MaskedLanguageModelHead
+    12  P = softmax(X W_u + b_u), with W_u the transpose of W_e
+
+Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) W_n + b_n), from the state of [CLS].
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.bert_config import BertConfig
+from course_lib.masking import check_mask
+from course_lib.transformer_heads import LanguageModelHead
+from course_lib.transformer_layers import ACTIVATIONS, EncoderBlock
+
+__all__ = [
+    "BertConfig",
+    "BertEmbeddings",
+    "BertForPreTraining",
+    "BertModel",
+    "BertOutput",
+    "BertPooler",
+    "MaskedLanguageModelHead",
+    "NextSentenceHead",
+    "PreTrainingOutput",
+    "initialise",
+]
+
+
+class BertEmbeddings(nn.Module):
+    """The input: token + position + segment, then layer norm (Devlin et al. 2019, figure 2).
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> BertEmbeddings(BertConfig.tiny())(torch.tensor([[101, 7592, 102]])).shape
+    torch.Size([1, 3, 128])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        width = config.hidden_size
+        self.token = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
+        self.position = nn.Embedding(config.max_position_embeddings, width)
+        self.segment = nn.Embedding(config.type_vocab_size, width)
+        self.norm = nn.LayerNorm(width, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(
+        self, input_ids: Int[Tensor, "B T"], token_type_ids: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Return the first hidden states; without `token_type_ids` all tokens are of segment 0."""
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        segments = torch.zeros_like(positions) if token_type_ids is None else token_type_ids
+        hidden = self.token(input_ids) + self.position(positions) + self.segment(segments)  # line 2
+        return self.dropout(self.norm(hidden))
+
+
+class BertPooler(nn.Module):
+    """One vector for the whole input: the state of [CLS] through a layer with tanh.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019 call the state of [CLS] C; the layer is in their code, not in the text.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> BertPooler(BertConfig.tiny())(torch.zeros(2, 5, 128)).shape
+    torch.Size([2, 128])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
+        """Return the vector of each sequence."""
+        return self.dense(hidden[:, 0]).tanh()  # (B, T, D) -> (B, D)
+
+
+class BertOutput(NamedTuple):
+    """What a `BertModel` returns.
+
+    Parameters
+    ----------
+    last_hidden_state
+        One vector for each token, ``(B, T, D)``.
+    pooler_output
+        One vector for each sequence, ``(B, D)``.
+    hidden_states
+        The embeddings and then each layer's output, ``(B, T, D)`` each; None unless asked for.
+    attentions
+        Each layer's attention weights, ``(B, H, T, T)``; None unless asked for.
+
+    Notes
+    -----
+    Chapter: bert
+    """
+
+    last_hidden_state: Tensor
+    pooler_output: Tensor
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+
+
+def initialise(module: nn.Module, std: float) -> None:
+    """Draw weights from a normal distribution cut off at two standard deviations; offsets 0, gains 1.
+
+    Parameters
+    ----------
+    module
+        A layer; ``model.apply`` reaches all.
+    std
+        `BertConfig.initializer_range`.
+
+    Notes
+    -----
+    Devlin et al. 2019, their code: 0.02 at every size.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> layer = nn.Linear(50, 60)
+    >>> initialise(layer, std=0.02)
+    >>> bool(layer.weight.abs().max() <= 0.04), layer.bias.abs().sum().item()
+    (True, 0.0)
+    """
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.trunc_normal_(module.weight, std=std, a=-2 * std, b=2 * std)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        nn.init.zeros_(module.weight.data[module.padding_idx])
+
+
+class BertModel(nn.Module):
+    """The encoder: a vector for each token that has seen all tokens, left and right.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019, section 3.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> output = BertModel(BertConfig.tiny()).eval()(torch.tensor([[101, 7592, 102]]))
+    >>> output.last_hidden_state.shape, output.pooler_output.shape
+    (torch.Size([1, 3, 128]), torch.Size([1, 128]))
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.blocks: Sequence[EncoderBlock] = _stack(config)
+        self.pooler = BertPooler(config)
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        token_type_ids: Int[Tensor, "B T"] | None = None,
+        return_hidden_states: bool = False,
+        return_weights: bool = False,
+    ) -> BertOutput:
+        """Encode a batch of token sequences.
+
+        Parameters
+        ----------
+        input_ids
+            [CLS] first, [SEP] behind each segment, padded with any id.
+        attention_mask
+            True (or 1) at tokens, False (or 0) at padding. None says that nothing is padded, and is faster.
+        token_type_ids
+            0 for the first segment, 1 for the second; None: all 0.
+        return_hidden_states, return_weights
+            Whether to return all layers' states, and all attention weights, too.
+
+        Returns
+        -------
+        BertOutput
+            Final states, pooled states, and what else was asked for.
+
+        Raises
+        ------
+        ValueError
+            If a sequence is longer than ``max_position_embeddings``, or all padding.
+        """
+        _check_length(input_ids, self.config)
+        mask = None if attention_mask is None else _key_mask(attention_mask)
+        hidden = self.embeddings(input_ids, token_type_ids)
+        states, maps = [hidden], []
+        for block in self.blocks:  # line 4
+            hidden, weights = block.run(hidden, mask, return_weights=return_weights)  # lines 5 to 8
+            states.append(hidden)
+            maps.append(weights)
+        return BertOutput(
+            hidden,
+            self.pooler(hidden),
+            tuple(states) if return_hidden_states else None,
+            tuple(weights for weights in maps if weights is not None) if return_weights else None,
+        )
+
+
+def _stack(config: BertConfig) -> Any:
+    """A ModuleList; to a type checker it holds modules of any kind, so `BertModel` says which blocks these are."""
+    return nn.ModuleList(
+        EncoderBlock(
+            config.hidden_size,
+            config.num_attention_heads,
+            config.intermediate_size,
+            dropout=config.hidden_dropout_prob,
+            activation=config.hidden_act,
+            attention_dropout=config.attention_probs_dropout_prob,
+            activation_dropout=0.0,
+            norm_eps=config.layer_norm_eps,
+        )
+        for _ in range(config.num_hidden_layers)
+    )
+
+
+def _key_mask(attention_mask: Tensor) -> Tensor:
+    """Which keys every query may see: ``(B, 1, T)``; checked once for all layers."""
+    mask = attention_mask.bool()[:, None]  # (B, T) -> (B, 1, T)
+    check_mask(mask)
+    return mask
+
+
+def _check_length(input_ids: Tensor, config: BertConfig) -> None:
+    if input_ids.shape[1] > config.max_position_embeddings:
+        raise ValueError(
+            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has "
+            f"{config.max_position_embeddings} positions; cut them, or split them into overlapping parts"
+        )
+
+
+class MaskedLanguageModelHead(nn.Module):
+    """Guess the token behind each state: a layer, layer norm, and the embedding matrix as output layer.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+    embedding
+        The token embedding, which is shared.
+
+    Notes
+    -----
+    Devlin et al. 2019, task 1 in section 3.1.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> config = BertConfig.tiny(vocab_size=40)
+    >>> MaskedLanguageModelHead(config, nn.Embedding(40, 128))(torch.zeros(7, 128)).shape
+    torch.Size([7, 40])
+    """
+
+    def __init__(self, config: BertConfig, embedding: nn.Embedding):
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.output = LanguageModelHead(embedding)
+
+    def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
+        """Return the logits of the tokens."""
+        hidden = self.activation(self.dense(hidden))  # line 10
+        return self.output(self.norm(hidden))  # lines 11 and 12, without the softmax
+
+
+class NextSentenceHead(nn.Module):
+    """Guess from the pooled state whether the second segment follows the first in the text.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019, task 2 in section 3.1. Logit 0 stands for IsNext, 1 for NotNext.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> NextSentenceHead(BertConfig.tiny())(torch.zeros(3, 128)).shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.output = nn.Linear(config.hidden_size, 2)
+
+    def forward(self, pooled: Float[Tensor, "B D"]) -> Float[Tensor, "B 2"]:
+        """Return the logits of IsNext and NotNext."""
+        return self.output(pooled)
+
+
+class PreTrainingOutput(NamedTuple):
+    """What a `BertForPreTraining` returns.
+
+    Parameters
+    ----------
+    prediction_logits
+        Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
+    seq_relationship_logits
+        Of IsNext and NotNext, ``(B, 2)``.
+
+    Notes
+    -----
+    Chapter: bert
+    """
+
+    prediction_logits: Tensor
+    seq_relationship_logits: Tensor
+
+
+class BertForPreTraining(nn.Module):
+    """A `BertModel` with both heads that it is pre-trained by.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019, section 3.1.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> model = BertForPreTraining(BertConfig.tiny())
+    >>> output = model(torch.tensor([[101, 103, 102]]), masked_positions=torch.tensor([1]))
+    >>> output.prediction_logits.shape, output.seq_relationship_logits.shape
+    (torch.Size([1, 30522]), torch.Size([1, 2]))
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config)
+        self.mlm_head = MaskedLanguageModelHead(config, self.bert.embeddings.token)
+        self.nsp_head = NextSentenceHead(config)
+        for head in (self.mlm_head, self.nsp_head):
+            head.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        token_type_ids: Int[Tensor, "B T"] | None = None,
+        masked_positions: Int[Tensor, "N"] | None = None,
+    ) -> PreTrainingOutput:
+        """Score the tokens, and whether the second segment follows the first.
+
+        Parameters
+        ----------
+        input_ids, attention_mask, token_type_ids
+            As in `BertModel`.
+        masked_positions
+            Where tokens are to be guessed: indices into the flattened batch, t + T · b for position t of sequence b.
+            The output layer is the largest of all, and six positions in seven are not asked. None: everywhere.
+
+        Returns
+        -------
+        PreTrainingOutput
+            Logits of both heads.
+
+        Raises
+        ------
+        ValueError
+            As `BertModel`.
+        """
+        hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids)
+        if masked_positions is not None:
+            hidden = hidden.flatten(0, 1)[masked_positions]  # (B, T, D) -> (B * T, D) -> (N, D)
+        return PreTrainingOutput(self.mlm_head(hidden), self.nsp_head(pooled))
