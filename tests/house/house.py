@@ -54,6 +54,8 @@ SERVICES = {
     "plotting_positions",
     "schedules",
     "stepper",
+    "token_store",
+    "token_store_writing",
     "tokenizer_explorer",
     "training",
     "training_config",
