@@ -112,7 +112,10 @@ def check_same(got: object, expected: object, what: str, hint: str = "", slips: 
         got = {key: value for key, value in got.items() if value != 0}
     if got == expected:
         return
-    hint = next((words for slip, words in slips if got == slip), hint)
+    # Fraction(1, 2) == 0.5: a slip of the same types says better what the student did than one that merely is equal.
+    types = lambda value: {key: type(value[key]) for key in value} if isinstance(value, dict) else type(value)  # noqa: E731
+    equal = [(types(slip) != types(got), words) for slip, words in slips if slip == got]
+    hint = min(equal, key=lambda pair: pair[0], default=(False, hint))[1]
     if isinstance(got, dict) and isinstance(expected, dict):
         key = next(key for key in [*expected, *got] if key not in got or got[key] != expected.get(key))
         wanted = expected.get(key, "nothing, it does not belong there")

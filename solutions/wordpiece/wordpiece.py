@@ -339,7 +339,7 @@ check_same(
                 pair: Fraction(pairs[pair] / (pieces[pair[0]] * pieces[pair[1]]))
                 for pair in pairs
             },
-            "The formula is right, but this fraction is made of a float, which was rounded: give Fraction two ints.",
+            "The formula is right, but / rounds before Fraction sees the number: give Fraction two ints, Fraction(freq_ab, freq_a * freq_b).",
         ),
         (
             {pair: pairs[pair] / (pieces[pair[0]] * pieces[pair[1]]) for pair in pairs},

@@ -3,6 +3,8 @@
 The cases run once for all tests of this file, in processes of their own (``course_lib.grading.mutants``).
 """
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,13 @@ RIGHT = [pytest.param(name, answer, id=f"{name}-{answer.name}") for name in ASSI
 pytestmark = pytest.mark.slow
 
 
+Outcomes = Callable[[str], dict[str, Outcome]]
+
+
 @pytest.fixture(scope="module")
-def outcomes() -> dict[str, dict[str, Outcome]]:
-    return {name: run_cases(name, ROOT) for name in ASSIGNMENTS}
+def outcomes() -> Outcomes:
+    """By assignment, the marks of its cases; an assignment whose tests are left out is not run."""
+    return cache(lambda name: run_cases(name, ROOT))
 
 
 def failed(marks: dict[str, Mark]) -> set[str]:
@@ -29,17 +35,15 @@ def failed(marks: dict[str, Mark]) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
-def test_this_mistake_is_refused_by_its_own_cell_and_no_other(
-    outcomes: dict[str, dict[str, Outcome]], name: str, mutant: Mutant
-) -> None:
-    assert failed(outcomes[name][mutant.name].grader) == {mutant.cell, *mutant.also_fails}
+def test_this_mistake_is_refused_by_its_own_cell_and_no_other(outcomes: Outcomes, name: str, mutant: Mutant) -> None:
+    assert failed(outcomes(name)[mutant.name].grader) == {mutant.cell, *mutant.also_fails}
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
 def test_this_mistake_is_explained_to_the_student_if_a_visible_test_can_see_it(
-    outcomes: dict[str, dict[str, Outcome]], name: str, mutant: Mutant
+    outcomes: Outcomes, name: str, mutant: Mutant
 ) -> None:
-    outcome = outcomes[name][mutant.name]
+    outcome = outcomes(name)[mutant.name]
     assert (mutant.cell in failed(outcome.student)) == (mutant.caught == "visible")
     said = outcome.student if mutant.caught == "visible" else outcome.grader
     assert mutant.words in said[mutant.cell].words
@@ -47,24 +51,24 @@ def test_this_mistake_is_explained_to_the_student_if_a_visible_test_can_see_it(
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT)
 def test_this_right_answer_written_differently_gets_full_marks(
-    outcomes: dict[str, dict[str, Outcome]], name: str, answer: RightAnswer
+    outcomes: Outcomes, name: str, answer: RightAnswer
 ) -> None:
-    outcome = outcomes[name][answer.name]
+    outcome = outcomes(name)[answer.name]
     complaints = {cell: mark.words for marks in (outcome.student, outcome.grader) for cell, mark in marks.items()}
     assert failed(outcome.grader) | failed(outcome.student) == set(), complaints
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_the_reference_gets_full_marks(outcomes: dict[str, dict[str, Outcome]], name: str) -> None:
-    reference = outcomes[name]["reference"]
+def test_the_reference_gets_full_marks(outcomes: Outcomes, name: str) -> None:
+    reference = outcomes(name)["reference"]
     assert reference.grader
     assert failed(reference.grader) | failed(reference.student) == set()
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_every_graded_cell_refuses_at_least_one_mistake(outcomes: dict[str, dict[str, Outcome]], name: str) -> None:
+def test_every_graded_cell_refuses_at_least_one_mistake(outcomes: Outcomes, name: str) -> None:
     aimed_at = {mutant.cell for mutant in CASES[name][0]}
-    assert aimed_at == set(outcomes[name]["reference"].grader)
+    assert aimed_at == set(outcomes(name)["reference"].grader)
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)

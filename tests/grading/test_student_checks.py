@@ -95,3 +95,11 @@ def test_a_wrong_value_is_refused_in_these_words(got: object, expected: object, 
 def test_any_kind_of_dict_will_do_and_entries_of_zero_do_not_count() -> None:
     check_same(Counter({"a": 2, "b": 0}), {"a": 2}, "The table")
     check_same(defaultdict(int, {"a": 2}), {"a": 2}, "The table")
+
+
+def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks() -> None:
+    """0.25 == Fraction(1, 4), but who returns a float is told of floats, and who returns a Fraction of Fractions."""
+    slips = (({"a": Fraction(0.25)}, "A Fraction of a float."), ({"a": 0.25}, "A float."))
+    for got, words in ((0.25, "A float."), (Fraction(1, 4), "A Fraction of a float.")):
+        with pytest.raises(AssertionError, match=words):
+            check_same({"a": got}, {"a": Fraction(1, 3)}, "The table", slips=slips)

@@ -229,10 +229,18 @@ SCORES = mutants_of(
         *TRAIN,
     ),
     (
+        "score_as_one_float",
+        "divides with /, once",
+        (FRACTION, "count / (piece_counts[left] * piece_counts[right])"),
+        "The formula is right, but floats are rounded",
+        "visible",
+        *TRAIN,
+    ),
+    (
         "fraction_of_a_float",
         "makes a fraction of a number that is rounded already",
         (FRACTION, "Fraction(count / (piece_counts[left] * piece_counts[right]))"),
-        "made of a float",
+        "/ rounds before Fraction sees the number",
         "visible",
     ),
     (
