@@ -55,6 +55,10 @@ MODELS: dict[str, Style] = {
     "BPE": Style("#d55e00", "s", "--"),
     "pieces": Style("#d55e00", "s", "--"),
     "whole words": Style("#008a64", "^", "-."),
+    "GELU": Style("#0072b2", "o", "-"),
+    "ReLU": Style("#d55e00", "s", "--"),
+    "with the mask": Style("#0072b2", "o", "-"),
+    "mask forgotten": Style("#d55e00", "s", "--"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
