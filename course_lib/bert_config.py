@@ -103,8 +103,8 @@ class BertConfig:
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a share, at least 0 and below 1")
         for name in ("initializer_range", "layer_norm_eps"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be a number above 0")
         if self.pad_token_id is not None and not 0 <= self.pad_token_id < self.vocab_size:
             raise ValueError(
                 f"pad_token_id is {self.pad_token_id}, but the vocabulary has ids 0 to {self.vocab_size - 1}; "
