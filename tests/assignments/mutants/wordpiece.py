@@ -234,7 +234,6 @@ SCORES = mutants_of(
         (FRACTION, "count / (piece_counts[left] * piece_counts[right])"),
         "The formula is right, but floats are rounded",
         "visible",
-        *TRAIN,
     ),
     (
         "fraction_of_a_float",
