@@ -23,22 +23,10 @@ from course_lib.data.corpus import FEATURES, Row
 # All come with the course's own requirements (pyproject.toml), so that every student has the same corpus. The order is
 # that of the corpus: of paragraphs that say nearly the same, the first is kept.
 PACKAGES = (
-    *("python", "numpy", "scipy", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow", "datasets"),
-    *("huggingface_hub", "mpmath", "sqlalchemy", "pydantic", "fonttools", "pillow", "setuptools", "jinja2", "pygments"),
-    *(
-        "click",
-        "typer",
-        "rich",
-        "fsspec",
-        "pyparsing",
-        "psutil",
-        "packaging",
-        "filelock",
-        "portalocker",
-        "anyio",
-        "lxml",
-    ),
-    "python-dateutil",
+    *("python", "numpy", "scipy", "scikit-learn", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow"),
+    *("datasets", "huggingface_hub", "mpmath", "sqlalchemy", "pydantic", "fonttools", "pillow", "setuptools", "jinja2"),
+    *("pygments", "click", "typer", "rich", "fsspec", "pyparsing", "psutil", "packaging", "filelock", "portalocker"),
+    *("anyio", "lxml", "python-dateutil"),
 )
 SPLITS = ("train", "validation", "test")
 HELD_OUT = 5  # percent of the modules in validation, and as many in test

@@ -29,6 +29,7 @@ FOLDERS = {
     "fonttools": ("fontTools",),
     "pillow": ("PIL",),
     "python-dateutil": ("dateutil",),
+    "scikit-learn": ("sklearn",),
     "matplotlib": ("matplotlib", "mpl_toolkits"),
 }
 # Functions that attach a docstring, given as text, to something that C code defines.

@@ -225,7 +225,16 @@ NOT_PROSE = [
     ("where N is the number of samples in the signal.", "the rest of a sentence whose formula is gone"),
     ("Too short to tell.", "four words"),
     ("Abstract base class for array scalar types.", "a noun phrase: a label"),
+    ("Benchmarker that uses Triton's benchmark suite.", "a noun phrase whose relative clause has the only verb"),
+    ("Exception raised when attempting to use an invalid index key.", "a phrase whose subordinate clause has it"),
+    ("A type that will accept any MongoDB DSN.", "a relative clause with an auxiliary"),
+    ("Container for the artists of error bars (e.g. created by `.Axes.errorbar`).", "a label with an abbreviation"),
+    ("Helper function to parse the tokens of a format string.", "an infinitive"),
+    ("Errors raised by the ONNX exporter. This is the base class for all errors.", "a label before a sentence"),
+    ("The magnitude of the torque produced by the actuator.", "a noun phrase that begins with an article"),
+    ("For a more detailed example see :ref:`sphx_glr_auto_examples_impute_plot_missing_values.py`.", "a file's label"),
     ("The estimator is biased, as has been shown in [3]_.", "a sentence that needs its footnote"),
+    ("Corrects the covariance at the normal distribution, following [RVD]_.", "and another one"),
     ("The weights of the basis elements are computed as", "a sentence that breaks off, not a summary"),
 ]
 
@@ -241,6 +250,12 @@ PROSE = [
     '"Wide" means that every variable has a column of its own.',
     "``axis`` and ``dtype`` are ignored when an output array is given.",
     "scipy.signal has functions for the design of filters.",
+    "A header that is too long is cut.",
+    "If a synchronous function is passed, the cached one is called.",
+    "Attributes which are not arrays are left unchanged.",
+    "Some artists are not supported by this function. See legend_guide for details.",
+    "A lexer instance outputs the tokens (e.g. Name or Text) in order.",
+    "The algorithm of W. Kahan is used.",
 ]
 
 
