@@ -2,6 +2,7 @@
 
 Chapters 1 and 2 are :mod:`course_lib.masking`, :mod:`course_lib.scores`, :mod:`course_lib.attention`,
 :mod:`course_lib.seq2seq` and :mod:`course_lib.decoding`. Chapter 3 is :mod:`course_lib.positions`,
-:mod:`course_lib.transformer_layers`, :mod:`course_lib.transformer_heads` and :mod:`course_lib.transformer`.
+:mod:`course_lib.transformer_layers`, :mod:`course_lib.transformer_decoder`, :mod:`course_lib.transformer_heads` and
+:mod:`course_lib.transformer`.
 Read them in this order.
 """

@@ -101,13 +101,13 @@ def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None) -
 
 
 def from_pretrained(
-    cls: type[Model], path_or_hub_id: str | Path, dtype: torch.dtype | None = None, revision: str | None = None
+    model_class: type[Model], path_or_hub_id: str | Path, dtype: torch.dtype | None = None, revision: str | None = None
 ) -> Model:
     """Build a model from a checkpoint in Hugging Face's layout.
 
     Parameters
     ----------
-    cls
+    model_class
         `BertModel` or `BertForPreTraining`.
     path_or_hub_id
         As in `checkpoint_folder`.
@@ -149,16 +149,18 @@ def from_pretrained(
     path = _weights_file(folder)
     try:
         with safe_open(path, framework="pt") as file:
-            return _build(cls, config, PublishedWeights(path, file), dtype or torch.get_default_dtype())
+            return _build(model_class, config, PublishedWeights(path, file), dtype or torch.get_default_dtype())
     except SafetensorError as error:
         raise ValueError(f"{path} is no complete safetensors file ({error}); fetch it again") from error
 
 
-def _build(cls: Callable[[BertConfig], Model], config: BertConfig, file: PublishedWeights, dtype: torch.dtype) -> Model:
+def _build(
+    model_class: Callable[[BertConfig], Model], config: BertConfig, file: PublishedWeights, dtype: torch.dtype
+) -> Model:
     """Check names and shapes against a model that takes no memory, and only then read the weights."""
     file.check_layers(config.num_hidden_layers)  # first: a model of a billion layers takes memory after all
     with torch.device("meta"):
-        model = cls(config)
+        model = model_class(config)
     names = {name: published_names(name) for name in model.state_dict()}
     there = {_part(name) for name, published in names.items() if file.has_any(published)}
     new = [part for part in PARTS if part in {_part(name) for name in names} - there]
@@ -169,7 +171,7 @@ def _build(cls: Callable[[BertConfig], Model], config: BertConfig, file: Publish
         _warn(f"{file.path}: left aside, since a {type(model).__name__} has no place for it: {some(rest)}")
     if new:
         _warn(f"{file.path} lacks {' and '.join(PARTS[part] for part in new)}: new weights were drawn, to be trained")
-        model = cls(config)
+        model = model_class(config)
     _fill(model, {name: file.read(published).to(dtype) for name, published in names.items()})
     return model.to(dtype).eval()
 

@@ -25,6 +25,7 @@ COURSE_ORDER = (
     "decoding",
     "positions",
     "transformer_layers",
+    "transformer_decoder",
     "transformer_heads",
     "transformer",
     "text_normalization",

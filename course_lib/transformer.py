@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from course_lib.masking import check_mask, padding_mask
 from course_lib.positions import WordAndPosition
+from course_lib.transformer_decoder import BlockCache, DecoderBlock
 from course_lib.transformer_heads import LanguageModelHead
-from course_lib.transformer_layers import BlockCache, DecoderBlock, EncoderBlock
+from course_lib.transformer_layers import EncoderBlock
 
 __all__ = [
     "AttentionMaps",

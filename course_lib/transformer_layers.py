@@ -1,31 +1,23 @@
-"""The Transformer's layers: layer norm, feed-forward, and the blocks of encoder and decoder.
+"""The Transformer's layers: layer norm, feed-forward, and the encoder's block, which BERT is built from too.
 
 Dimension letters, everywhere in this module::
 
-    B  sentences in a batch     S  source words (memory)     T  positions of the sequence at hand
-    D  features of a hidden state     H  heads
+    B  sentences in a batch     T  positions     D  features of a hidden state     H  heads
 
 Masks are boolean, and True means "may attend" (:mod:`course_lib.masking`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, overload
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.attention import KeyValue, MultiHeadAttention
+from course_lib.attention import MultiHeadAttention
 from course_lib.masking import check_mask
 
-__all__ = [
-    "BlockCache",
-    "DecoderBlock",
-    "EncoderBlock",
-    "FeedForward",
-    "layer_norm",
-]
+__all__ = ["EncoderBlock", "FeedForward", "Sublayer", "layer_norm"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("post", "pre", "none")
@@ -116,8 +108,34 @@ class FeedForward(nn.Module):
         return self.contract(self.dropout(self.activation(self.expand(hidden))))
 
 
-class _Sublayer(nn.Module):
-    """What surrounds attention and feed-forward: where the norm stands, and whether the input is added back."""
+class Sublayer(nn.Module):
+    """What surrounds attention and feed-forward: where the norm stands, and whether the input is added back.
+
+    Parameters
+    ----------
+    dim
+        Features D.
+    dropout, norm, residual, norm_eps
+        As in `EncoderBlock`.
+
+    Raises
+    ------
+    ValueError
+        If `norm` is not known.
+
+    Notes
+    -----
+    Vaswani et al. 2017, section 3.1.
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> around = Sublayer(dim=2, dropout=0.0, norm="none", residual=True)
+    >>> around.after(torch.tensor([1.0, 2.0]), output=torch.tensor([10.0, 20.0]))
+    tensor([11., 22.])
+    """
 
     def __init__(self, dim: int, dropout: float, norm: str, residual: bool, norm_eps: float = 1e-5):
         super().__init__()
@@ -127,10 +145,12 @@ class _Sublayer(nn.Module):
         self.norm = nn.LayerNorm(dim, norm_eps) if norm != "none" else nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
-    def before(self, hidden: Tensor) -> Tensor:
+    def before(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
+        """Return what the sub-layer reads."""
         return self.norm(hidden) if self.place == "pre" else hidden
 
-    def after(self, hidden: Tensor, output: Tensor) -> Tensor:
+    def after(self, hidden: Float[Tensor, "*shape D"], output: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
+        """Return what the next sub-layer gets, from this one's input and output."""
         output = self.dropout(output)
         if self.residual:
             output = hidden + output
@@ -195,8 +215,8 @@ class EncoderBlock(nn.Module):
         activation_dropout = dropout if activation_dropout is None else activation_dropout
         self.attention = MultiHeadAttention(dim, num_heads, attention_dropout)
         self.feed_forward = FeedForward(dim, hidden_dim, activation_dropout, activation)
-        self.around_attention = _Sublayer(dim, dropout, norm, residual, norm_eps)
-        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual, norm_eps)
+        self.around_attention = Sublayer(dim, dropout, norm, residual, norm_eps)
+        self.around_feed_forward = Sublayer(dim, dropout, norm, residual, norm_eps)
 
     @overload
     def forward(
@@ -241,170 +261,3 @@ class EncoderBlock(nn.Module):
         hidden = self.around_attention.after(hidden, attended)
         transformed = self.feed_forward(self.around_feed_forward.before(hidden))
         return self.around_feed_forward.after(hidden, transformed), weights
-
-
-@dataclass
-class BlockCache:
-    """What a `DecoderBlock` keeps between steps: keys and values of the words written, and of the source.
-
-    Parameters
-    ----------
-    written
-        Of its self-attention, one position longer after each step; None before the first.
-    memory
-        Of its cross-attention, computed once.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> block = DecoderBlock(dim=12, num_heads=3, hidden_dim=20)
-    >>> block.start(torch.zeros(2, 7, 12)).memory.key.shape
-    torch.Size([2, 3, 7, 4])
-    """
-
-    written: KeyValue | None
-    memory: KeyValue
-
-
-class DecoderBlock(nn.Module):
-    """Causal self-attention, cross-attention to the encoder's output, feed-forward (Vaswani et al. 2017, figure 1).
-
-    Parameters
-    ----------
-    dim, num_heads, hidden_dim, dropout, activation, norm, residual
-        As in `EncoderBlock`.
-
-    Raises
-    ------
-    ValueError
-        As in `EncoderBlock`.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> block = DecoderBlock(dim=12, num_heads=3, hidden_dim=20)
-    >>> block(torch.randn(2, 5, 12), memory=torch.randn(2, 7, 12)).shape
-    torch.Size([2, 5, 12])
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        num_heads: int,
-        hidden_dim: int,
-        dropout: float = 0.0,
-        activation: str = "relu",
-        norm: str = "post",
-        residual: bool = True,
-    ):
-        super().__init__()
-        self.attention = MultiHeadAttention(dim, num_heads, dropout)
-        self.cross_attention = MultiHeadAttention(dim, num_heads, dropout)
-        self.feed_forward = FeedForward(dim, hidden_dim, dropout, activation)
-        self.around_attention = _Sublayer(dim, dropout, norm, residual)
-        self.around_cross_attention = _Sublayer(dim, dropout, norm, residual)
-        self.around_feed_forward = _Sublayer(dim, dropout, norm, residual)
-
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        mask: Tensor | None = None,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        mask: Tensor | None = None,
-        *,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
-    def forward(
-        self,
-        hidden: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
-        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
-        return_weights: bool = False,
-    ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]]:
-        """Run all positions of a known target at once; position t sees target positions up to t only.
-
-        Parameters
-        ----------
-        hidden
-            The target so far.
-        memory
-            Output of the top layer of the encoder; keys and values come from it.
-        memory_mask
-            True at source words, False at padding.
-        mask
-            True where self-attention is allowed, beside its being causal. Padding on the right needs none: no word
-            before it can see it.
-        return_weights
-            Whether to return the weights of self-attention and of cross-attention too.
-
-        Returns
-        -------
-        Tensor or tuple of Tensor
-            The new hidden states, or these and both kinds of weights.
-
-        Raises
-        ------
-        ValueError
-            If a mask leaves a position nothing to attend to.
-        """
-        if memory_mask is not None:
-            check_mask(memory_mask)
-        if mask is not None:
-            check_mask(mask, causal=True)
-        hidden, weights, cross_weights = self.run(hidden, memory, memory_mask, mask, return_weights)
-        return hidden if weights is None or cross_weights is None else (hidden, weights, cross_weights)
-
-    def run(
-        self,
-        hidden: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
-        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
-        return_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None, Float[Tensor, "B H T S"] | None]:
-        """Do what `forward` does, without checking the masks; None stands for no weights."""
-        normed = self.around_attention.before(hidden)
-        attended, weights = self.attention.run(normed, mask=mask, causal=True, return_weights=return_weights)
-        hidden = self.around_attention.after(hidden, attended)
-        normed = self.around_cross_attention.before(hidden)
-        attended, cross_weights = self.cross_attention.run(
-            normed, memory, mask=memory_mask, return_weights=return_weights
-        )
-        hidden = self.around_cross_attention.after(hidden, attended)
-        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), weights, cross_weights
-
-    def start(self, memory: Float[Tensor, "B S D"]) -> BlockCache:
-        """Compute the keys and values of the source once, before the first word is written."""
-        return BlockCache(None, self.cross_attention.project(memory))
-
-    def step(
-        self, hidden: Float[Tensor, "B 1 D"], cache: BlockCache, memory_mask: Bool[Tensor, "B 1 S"] | None = None
-    ) -> tuple[Float[Tensor, "B 1 D"], BlockCache]:
-        """Run one new position; what `forward` gives for it, without computing the others again."""
-        attended, written = self.attention.extend(self.around_attention.before(hidden), cache.written)
-        hidden = self.around_attention.after(hidden, attended)
-        normed = self.around_cross_attention.before(hidden)
-        attended = self.cross_attention.attend_cached(normed, cache.memory, memory_mask)
-        hidden = self.around_cross_attention.after(hidden, attended)
-        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), BlockCache(written, cache.memory)

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.transformer import Transformer, TransformerEncoder
-from course_lib.transformer_layers import DecoderBlock, EncoderBlock
+from course_lib.transformer_decoder import DecoderBlock
+from course_lib.transformer_layers import EncoderBlock
 
 Pairs = Iterator[tuple[str, Tensor, Tensor]]
 
@@ -97,7 +98,10 @@ def _(ours: MultiHeadAttention) -> nn.MultiheadAttention:
 
 @_build.register
 def _(ours: EncoderBlock) -> nn.TransformerEncoderLayer:
-    return nn.TransformerEncoderLayer(**_layer_options(ours))
+    theirs = nn.TransformerEncoderLayer(**_layer_options(ours))
+    theirs.dropout.p = ours.feed_forward.dropout.p  # torch's signature knows one share of dropout, its layer four
+    theirs.dropout1.p, theirs.dropout2.p = ours.around_attention.dropout.p, ours.around_feed_forward.dropout.p
+    return theirs
 
 
 @_build.register
@@ -137,6 +141,7 @@ def _layer_options(ours: EncoderBlock | DecoderBlock) -> dict[str, Any]:
         "nhead": ours.attention.num_heads,
         "dim_feedforward": ours.feed_forward.expand.out_features,
         "dropout": ours.attention.dropout,
+        "layer_norm_eps": around.norm.eps,
         "activation": ours.feed_forward.activation,
         "norm_first": around.place == "pre",
         "batch_first": True,

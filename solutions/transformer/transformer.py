@@ -20,6 +20,7 @@
 #       - course_lib.attention
 #       - course_lib.positions
 #       - course_lib.transformer_layers
+#       - course_lib.transformer_decoder
 #       - course_lib.transformer_heads
 #       - course_lib.transformer
 #       - course_lib.decoding

@@ -7,7 +7,8 @@ from torch import nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.experiments.torch_peers import parameter_pairs, peer
 from course_lib.transformer import Transformer, TransformerConfig
-from course_lib.transformer_layers import DecoderBlock, EncoderBlock, FeedForward
+from course_lib.transformer_decoder import DecoderBlock
+from course_lib.transformer_layers import EncoderBlock, FeedForward
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from course_lib.experiments.torch_peers import parameter_pairs, peer
 from course_lib.masking import causal_mask, padding_mask
+from course_lib.transformer_decoder import DecoderBlock
 from course_lib.transformer_layers import (
-    DecoderBlock,
     EncoderBlock,
     FeedForward,
     layer_norm,
@@ -192,18 +192,31 @@ class TestEncoderBlock:
         torch.testing.assert_close(normed(x), expected, rtol=0, atol=1e-12)
 
     @variants
-    def test_dropout_falls_where_torch_lets_it_fall(self, norm, activation):
+    @pytest.mark.parametrize(
+        "others",
+        [{}, {"attention_dropout": 0.2, "activation_dropout": 0.45}, {"activation_dropout": 0.0}],
+        ids=["one for all", "each its own", "as in BERT"],
+    )
+    def test_dropout_falls_where_torch_lets_it_fall(self, norm, activation, others):
         """Seeded alike, both draw alike: the same places in the same order (Vaswani et al. 2017, section 5.4).
 
         One sentence: of several, torch lays out the words in another order in memory, and draws in that order.
         """
-        ours = randomise(EncoderBlock(D, H, F_DIM, dropout=0.3, activation=activation, norm=norm))
+        ours = randomise(EncoderBlock(D, H, F_DIM, dropout=0.3, activation=activation, norm=norm, **others))
         theirs, hidden = peer(ours), numbers(1, T, D)
         torch.manual_seed(8)
         output = ours(hidden)
         torch.manual_seed(8)
         torch.testing.assert_close(output, theirs(hidden), rtol=0, atol=1e-12)
         assert not torch.allclose(output, ours.eval()(hidden), atol=0.1)
+
+    @pytest.mark.parametrize("norm", ["post", "pre"])
+    def test_both_norms_have_the_eps_that_is_asked_for(self, norm):
+        block = randomise(EncoderBlock(D, H, F_DIM, norm=norm, norm_eps=0.5)).eval()
+        hidden = 0.1 * numbers(B, T, D)
+        torch.testing.assert_close(block(hidden), peer(block)(hidden), rtol=0, atol=1e-12)
+        assert [part.eps for part in block.modules() if isinstance(part, nn.LayerNorm)] == [0.5, 0.5]
+        assert EncoderBlock(D, H, F_DIM).around_attention.norm.eps == 1e-5
 
     def test_weights_are_those_of_the_attention(self):
         block, hidden = randomise(EncoderBlock(D, H, F_DIM)), numbers(B, T, D)
