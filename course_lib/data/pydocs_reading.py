@@ -4,9 +4,13 @@ The sample is the 50 paragraphs whose hash, together with a seed, is smallest: a
 every machine, and in a corpus that differs little nearly the same paragraphs. A verdict belongs to a paragraph by the
 hash of its text. A paragraph that nobody has read has no verdict, so that a changed corpus asks for a new reading.
 
-Samples with the seeds 0 and 1 were read while the rules were written, and each led to a better rule (48 and 45 of 50
-were prose, most others noun phrases without a verb). The sample of this seed was read after that, once, and no rule has
-changed since.
+What counts as prose: every sentence has a main verb and says something by itself. The style of documentation is let
+pass: a subject that is left out ("Returns the mean."), a colon before what the cleaning dropped, and a slip of grammar.
+
+Samples with the seeds 0, 1 and 2 were read with earlier rules (48, 45 and 49 of 50 were prose, most others noun phrases
+without a verb). Noun phrases with a relative clause or an abbreviation were still let in, so the rule for labels was
+written anew, with an eye on some hundred paragraphs that it lost and won, and on the samples of the seeds 900 and 901.
+The sample of seed 3 was read after that, once, and no rule has changed since.
 
 Chapter: wordpiece
 """
@@ -19,7 +23,7 @@ from datasets import DatasetDict
 
 from course_lib.data.corpus import markdown_table, plain_text
 
-SEED, SIZE, ENOUGH = 2, 50, 48
+SEED, SIZE, ENOUGH = 3, 50, 48
 PROSE, NOT_PROSE, UNREAD = "prose", "not prose", "not read"
 
 # What the corpus was made from that was read.
@@ -27,6 +31,7 @@ READ_FROM: dict[str, str] = {
     "python": "3.11.7",
     "numpy": "2.4.6",
     "scipy": "1.17.1",
+    "scikit-learn": "1.9.1",
     "sympy": "1.14.0",
     "networkx": "3.6.1",
     "pandas": "3.1.1",
@@ -55,60 +60,60 @@ READ_FROM: dict[str, str] = {
     "anyio": "4.16.0",
     "lxml": "6.1.3",
     "python-dateutil": "4.0.0",
-    "cleaning": "0ecf1571f24a1ce1",
+    "cleaning": "6b000fcae3b39085",
 }
-# The beginning of a paragraph's SHA-256 -> whether the reader found prose: whole sentences, that say something.
+# The beginning of a paragraph's SHA-256 -> whether the reader found prose: whole sentences that say something.
 VERDICTS: dict[str, bool] = {
-    "84bcbcbd5b85dc5c": True,
-    "2b9e99252e3c40cc": True,
-    "07914a3ccdc085c9": True,
-    "4926700e03ae8c45": True,
-    "f0845ffdf49f8da0": True,
-    "2c098fa62c77a925": True,
-    "847223578133c53d": True,
-    "6987b6730db725bc": True,
-    "6ddf8f01f092b576": True,
-    "c55fd390cf9d67d1": True,
-    "ef9b5e2a8d7e5713": True,
-    "6350ec975e00ccb9": True,
-    "efaca885b014fbb7": True,
-    "fbfde39132ee6564": True,
-    "2995630ff4ae58ab": True,
-    "83a8c0920bce22ba": True,
-    "a8bab268badca1b5": True,
-    "fb2c6b3b7ac34214": True,
-    "4ff4254779bd107f": True,
-    "6bbae7146538056b": True,
-    "129e17b9f88a3b40": True,
-    "29d4a0357f8b444d": False,
-    "05a7a95f295f63eb": True,
-    "16016160ee2762ef": True,
-    "f60175b592464abf": True,
-    "4855f2cf54145cf2": True,
-    "6202bb136ef1415c": True,
-    "2953a5bb2ef9ae51": True,
-    "36a3e9e3beed2baa": True,
-    "44206dcd652a6185": True,
-    "648dc715f5484c07": True,
-    "9a9894a8da051e04": True,
-    "e5cede1928cb477a": True,
-    "521fd104b525b3b6": True,
-    "9f2a7a439b4cd1d2": True,
-    "e32d9214694feadd": True,
-    "6348196aee7d80b2": True,
-    "008562fa8379fe9e": True,
-    "88fc63603075e119": True,
-    "59280d2f8fc658eb": True,
-    "ad46c996e29dd9bf": True,
-    "ec3112cc182462f9": True,
-    "d159f45796993ec4": True,
-    "bc1c15af36326f9f": True,
-    "195e485efb7d6e2b": True,
-    "51914485fb77c29d": True,
-    "2669ba3926ec2f53": True,
-    "c5669583504895c0": True,
-    "6fcf61550c3ba3f8": True,
-    "685a865da3b42bea": True,
+    "eaea2ff898036928": True,
+    "35a02fda3329cb58": True,
+    "21fe421ac3e1e5d9": True,
+    "ee5ae457af2ae8f5": True,
+    "ff0c23d14fcb2750": True,
+    "29cb93ac412df1c7": True,
+    "8a57addf093e5f95": True,
+    "1ece418173f45995": True,
+    "91d9eaa8342a1944": True,
+    "9387d18172e2b534": True,
+    "92449170196dbd46": True,
+    "bff46a80ab7bcf8a": True,
+    "459536c4784e2f7c": True,
+    "0d074ce7da0f60e1": True,
+    "6f0868ac21648586": True,
+    "f8e2d45362c1f1fe": True,
+    "d89fa153fb16846b": True,
+    "82c61d08d37e0c92": True,
+    "8519685789f2240d": True,
+    "e35ef20232971d31": True,
+    "b822551f1df976d9": True,
+    "3cddac204cc88b44": True,
+    "78c8a5c43391c073": True,
+    "ded285beb859a976": True,
+    "219b11734f3fb20d": True,
+    "5ed2156493d785db": True,
+    "13fa0703937d3bc8": True,
+    "9d54c1f2b3fa84fb": True,
+    "067a099709dc6b8a": True,
+    "f314c06d916d19ad": True,
+    "3cc64378a7ae4c3e": True,
+    "b11eebc67da5a006": True,
+    "c6c51c295f342870": False,
+    "0182b84cd5fa4540": True,
+    "26846e60e73e30e3": True,
+    "748ea0f2698ee04b": True,
+    "3fdc714e31447406": True,
+    "6b83f8fa521a179a": True,
+    "b6b203a55f59c2d0": True,
+    "6f9f565525f05ff7": True,
+    "2df5c7b9a8766f56": True,
+    "cd861f0492e3cdb7": True,
+    "002ab3b4ea122854": True,
+    "da13c7673a7e04e0": True,
+    "1e1aead058b43751": True,
+    "115769e19c5aa268": True,
+    "eedd6b3fb4b56d6e": True,
+    "923f15e87a07b2fb": True,
+    "a164a6d961cbb2ed": True,
+    "83060aed8e273bf1": True,
 }
 
 
@@ -250,7 +255,8 @@ def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
             f"The corpus that was read differs: {other}." if other else "This is the corpus that was read.",
             "### What a reader finds",
             f"A random sample of {len(readings)} paragraphs, each read for whether it is prose, whole sentences "
-            f"in English that say something: {found}. A paragraph that changed since counts as not read.",
+            f'in English that say something: {found}. A subject that is left out ("Returns the mean.") and a colon '
+            "before what the cleaning dropped are let pass. A paragraph that changed since counts as not read.",
             markdown_table(("document", "paragraph", "verdict"), rows),
         )
     )
