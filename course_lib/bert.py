@@ -29,7 +29,14 @@ from torch import Tensor, nn
 
 from course_lib.bert_config import BertConfig
 from course_lib.bert_files import PretrainedModel
-from course_lib.bert_layers import BertEmbeddings, BertPooler, MaskedLanguageModelHead, NextSentenceHead, initialise
+from course_lib.bert_layers import (
+    BertEmbeddings,
+    BertPooler,
+    MaskedLanguageModelHead,
+    NextSentenceHead,
+    check_ids,
+    initialise,
+)
 from course_lib.masking import check_mask
 from course_lib.transformer_layers import EncoderBlock
 
@@ -120,21 +127,22 @@ class BertModel(PretrainedModel):
         Raises
         ------
         ValueError
-            If a sequence is longer than ``max_position_embeddings``, or all padding.
+            If a sequence is longer than ``max_position_embeddings`` or is all padding, shapes differ, or, on a CPU, an
+            id is outside its table.
         """
-        _check_length(input_ids, self.config)
+        _check_inputs(self.config, input_ids, attention_mask, token_type_ids)
         mask = None if attention_mask is None else _key_mask(attention_mask)
-        hidden = self.embeddings(input_ids, token_type_ids)
+        hidden = self.embeddings(input_ids, token_type_ids)  # line 2
         states, maps = [hidden], []
         for block in self.blocks:  # line 4
             hidden, weights = block.run(hidden, mask, return_weights=return_weights)  # lines 5 to 8
-            states.append(hidden)
-            maps.append(weights)
+            if return_hidden_states:
+                states.append(hidden)
+            if weights is not None:
+                maps.append(weights)
+        pooled = self.pooler(hidden)
         return BertOutput(
-            hidden,
-            self.pooler(hidden),
-            tuple(states) if return_hidden_states else None,
-            tuple(weights for weights in maps if weights is not None) if return_weights else None,
+            hidden, pooled, tuple(states) if return_hidden_states else None, tuple(maps) if return_weights else None
         )
 
 
@@ -156,18 +164,29 @@ def _stack(config: BertConfig) -> Any:
 
 
 def _key_mask(attention_mask: Tensor) -> Tensor:
-    """Which keys every query may see: ``(B, 1, T)``; checked once for all layers."""
+    """Which keys every query may see, ``(B, 1, T)``; checked once for all layers."""
     mask = attention_mask.bool()[:, None]  # (B, T) -> (B, 1, T)
     check_mask(mask)
     return mask
 
 
-def _check_length(input_ids: Tensor, config: BertConfig) -> None:
+def _check_inputs(
+    config: BertConfig, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None
+) -> None:
+    """Refuse what torch would refuse without saying which argument is meant, or would take for something else."""
     if input_ids.shape[1] > config.max_position_embeddings:
         raise ValueError(
-            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has "
-            f"{config.max_position_embeddings} positions; cut them, or split them into overlapping parts"
+            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has {config.max_position_embeddings} "
+            "positions; cut them, or split them into overlapping parts"
         )
+    for name, tensor in (("attention_mask", attention_mask), ("token_type_ids", token_type_ids)):
+        if tensor is not None and tensor.shape != input_ids.shape:
+            raise ValueError(f"{name} is {tuple(tensor.shape)}, but input_ids is {tuple(input_ids.shape)}; one a token")
+        if tensor is not None and tensor.is_floating_point():
+            raise ValueError(f"{name} is {tensor.dtype}; pass whole numbers or, for a mask, True at tokens")
+    check_ids("input_ids", input_ids, config.vocab_size, "take the tokenizer that belongs to this model")
+    if token_type_ids is not None:
+        check_ids("token_type_ids", token_type_ids, config.type_vocab_size, "number the segments from 0")
 
 
 class PreTrainingOutput(NamedTuple):
@@ -250,5 +269,6 @@ class BertForPreTraining(PretrainedModel):
         """
         hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids)
         if masked_positions is not None:
+            check_ids("masked_positions", masked_positions, input_ids.numel(), "count in the flattened batch, t + T * b")
             hidden = hidden.flatten(0, 1)[masked_positions]  # (B, T, D) -> (B * T, D) -> (N, D)
         return PreTrainingOutput(self.mlm_head(hidden), self.nsp_head(pooled))

@@ -314,8 +314,11 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
-    write(unfinished)
-    unfinished.replace(path)
+    try:
+        write(unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 class PretrainedModel(nn.Module):

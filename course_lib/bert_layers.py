@@ -15,7 +15,7 @@ from course_lib.bert_config import BertConfig
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import ACTIVATIONS
 
-__all__ = ["BertEmbeddings", "BertPooler", "MaskedLanguageModelHead", "NextSentenceHead", "initialise"]
+__all__ = ["BertEmbeddings", "BertPooler", "MaskedLanguageModelHead", "NextSentenceHead", "check_ids", "initialise"]
 
 
 class BertEmbeddings(nn.Module):
@@ -51,7 +51,7 @@ class BertEmbeddings(nn.Module):
         """Return the first hidden states; without `token_type_ids` all tokens are of segment 0."""
         positions = torch.arange(input_ids.shape[1], device=input_ids.device)
         segments = torch.zeros_like(positions) if token_type_ids is None else token_type_ids
-        hidden = self.token(input_ids) + self.position(positions) + self.segment(segments)  # line 2
+        hidden = self.token(input_ids) + self.position(positions) + self.segment(segments)
         return self.dropout(self.norm(hidden))
 
 
@@ -178,3 +178,40 @@ def initialise(module: nn.Module, std: float) -> None:
         nn.init.zeros_(module.bias)
     if isinstance(module, nn.Embedding) and module.padding_idx is not None:
         nn.init.zeros_(module.weight.data[module.padding_idx])
+
+
+def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> None:
+    """Refuse an id that is in no row of its table; torch would say "index out of range in self".
+
+    Parameters
+    ----------
+    name
+        Of the argument, for the message.
+    ids
+        Looked at on a CPU only: on a GPU each look waits for all work before it, and a compiled graph knows no values.
+    size
+        Rows of the table.
+    remedy
+        What to do, for the message.
+
+    Raises
+    ------
+    ValueError
+        If an id is below 0, or `size` or above.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> check_ids("token_type_ids", torch.tensor([0, 1, 2]), size=2, remedy="number the segments from 0")
+    Traceback (most recent call last):
+    ValueError: token_type_ids holds 2, but goes from 0 to 1; number the segments from 0
+    """
+    if ids.device.type != "cpu" or torch.compiler.is_compiling() or not ids.numel():
+        return
+    smallest, largest = (int(bound) for bound in ids.aminmax())
+    if smallest < 0 or largest >= size:
+        wrong = smallest if smallest < 0 else largest
+        raise ValueError(f"{name} holds {wrong}, but goes from 0 to {size - 1}; {remedy}")
