@@ -269,6 +269,6 @@ class BertForPreTraining(PretrainedModel):
         """
         hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids)
         if masked_positions is not None:
-            check_ids("masked_positions", masked_positions, input_ids.numel(), "count in the flattened batch, t + T * b")
+            check_ids("masked_positions", masked_positions, input_ids.numel(), "count through the whole batch")
             hidden = hidden.flatten(0, 1)[masked_positions]  # (B, T, D) -> (B * T, D) -> (N, D)
         return PreTrainingOutput(self.mlm_head(hidden), self.nsp_head(pooled))
