@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -342,8 +342,8 @@ class PretrainedModel(nn.Module):
 
     @classmethod
     def from_pretrained(
-        cls, path_or_hub_id: str | Path, dtype: torch.dtype | None = None, revision: str | None = None
-    ) -> Self:
+        cls: type[Model], path_or_hub_id: str | Path, dtype: torch.dtype | None = None, revision: str | None = None
+    ) -> Model:
         """Build the model from a checkpoint: see `course_lib.bert_files.from_pretrained`."""
         return from_pretrained(cls, path_or_hub_id, dtype, revision)
 
