@@ -31,7 +31,7 @@ WHOLE = [
     "Some formats, e.g. PNG, i.e. Portable Network Graphics, cf. GIF, vs. JPEG, are read.",
     "Found by Golub et al. Journal of Numbers, named after Dr. Who and Prof. Bell.",
     "See Fig. 3, Eq. (4), pp. 84-86, vol. 7 and No. 12 of it.",
-    "Written by D. E. Knuth and J. H. Wilkinson, see R. W. Hamming.",
+    "Written by D. E. Knuth and J. H. Wilkinson, corrected by R. W. Hamming.",
     "1. Take the first one.",
     "(ii.) Take the second one.",
     "Given x1, x2, ... X is their sum.",
