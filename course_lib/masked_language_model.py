@@ -14,7 +14,6 @@ Not here: where the sequences come from (`packing`, `next_sentence`), and the lo
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -27,7 +26,7 @@ __all__ = ["IGNORE", "MaskingConfig", "VocabIds", "choose_positions", "corrupt",
 IGNORE = -100
 """The label of a position that the loss leaves out; ``torch.nn.functional.cross_entropy`` ignores it."""
 
-Unit = Literal["token", "word", "span"]
+UNITS = ("token", "word", "span")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class MaskingConfig:
     rate: float = 0.15
     mask_share: float = 0.8
     random_share: float = 0.1
-    unit: Unit = "token"
+    unit: str = "token"
     mean_span_length: float = 3.8
 
     def __post_init__(self) -> None:
@@ -84,8 +83,8 @@ class MaskingConfig:
                 f"mask_share={self.mask_share} and random_share={self.random_share} are shares of the same tokens "
                 "and must not exceed 1 together; the rest stays as it is"
             )
-        if self.unit not in get_args(Unit):
-            raise ValueError(f"unit is {self.unit!r}; choose one of {', '.join(get_args(Unit))}")
+        if self.unit not in UNITS:
+            raise ValueError(f"unit is {self.unit!r}; choose one of {', '.join(UNITS)}")
         if self.mean_span_length < 1:
             raise ValueError(f"mean_span_length is {self.mean_span_length}; a span has at least 1 word")
 

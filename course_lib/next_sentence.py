@@ -141,28 +141,35 @@ def exchange_second_segments(
     >>> [column.tolist() for column in made]
     [[[6, 8], [2, 4], [9, 10], [11, 12]], [1, 1, 0, 0]]
     """
-    count = len(first)
-    second, labels = second.copy(), np.full(count, IS_NEXT)
-    sizes = np.diff(first)[:, 0], np.diff(second)[:, 0]
-    order = np.argsort(sizes[1] + random.random(count))
-    one, other = order[: count // 2 * 2].reshape(-1, 2).T
+    count, length = len(first), second[:, 1] - second[:, 0]
+    free = room - (first[:, 1] - first[:, 0])  # what each first segment leaves
     beginnings = _beginnings(ids, second)
-    may = (
-        (document[one] != document[other])
-        & (beginnings[one] != beginnings[other]).any(axis=1)
-        & (sizes[0][one] + sizes[1][other] <= room)
-        & (sizes[0][other] + sizes[1][one] <= room)
-    )
+
+    def may_exchange(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (
+            (document[one] != document[other])
+            & (beginnings[one] != beginnings[other]).any(axis=1)
+            & (length[other] <= free[one])
+            & (length[one] <= free[other])
+        )
+
+    order = np.argsort(length + random.random(count))  # by length, in random order where it is the same
+    couples = order[: count // 2 * 2].reshape(-1, 2).T
+    good = may_exchange(*couples)
+    # Those that may not are most often of one document. Sorted by document, one half meets the other: as long as no
+    # document has more than half of them, all meet another one.
+    rest = couples[:, ~good].ravel()
+    rest = rest[np.argsort(document[rest], kind="stable")].reshape(2, -1)
+    couples = np.concatenate([couples[:, good], rest[:, may_exchange(*rest)]], axis=1)
     # Two labels a couple, so a quarter as many couples as pairs; the rest of the division is left to chance.
     wanted = int(count / 4 + random.random())
-    couples = np.flatnonzero(may)
-    if len(couples) < min(wanted, count // 4):
+    if couples.shape[1] < count // 4:
         raise ValueError(
-            f"of {count} pairs only {2 * len(couples)} find a partner from another document, but {2 * wanted} are to "
-            "get a random second segment; take a corpus of more documents, none of which is most of it"
+            f"of {count} pairs only {2 * couples.shape[1]} find a partner from another document, but {count // 2} are "
+            "to get a random second segment; take a corpus of more documents, none of which is most of it"
         )
-    couples = random.permutation(couples)[:wanted]
-    one, other = one[couples], other[couples]
+    one, other = couples[:, random.permutation(couples.shape[1])[:wanted]]
+    second, labels = second.copy(), np.full(count, IS_NEXT)
     second[one], second[other] = second[other], second[one]
     labels[one] = labels[other] = NOT_NEXT
     return second, labels
