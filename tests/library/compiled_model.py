@@ -1,4 +1,4 @@
-"""Compile a Transformer and its encoder as one graph each, and print what came of it, as JSON.
+"""Compile a Transformer, its encoder and a BERT as one graph each, and print what came of it, as JSON.
 
 `test_compiled.py` runs this in a process of its own: the checks of shapes, with which all tests run, cannot be traced.
 """
@@ -9,6 +9,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from course_lib.bert import BertForPreTraining
+from course_lib.bert_config import BertConfig
 from course_lib.masking import padding_mask
 from course_lib.transformer import Transformer, TransformerConfig
 
@@ -42,6 +44,24 @@ def difference(norm: str) -> float:
     return max((one - other).abs().max().item() for one, other in zip(*results, strict=True))
 
 
+def make_bert() -> BertForPreTraining:
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 17}
+    return BertForPreTraining(BertConfig(vocab_size=13, max_position_embeddings=9, **sizes)).double().eval()
+
+
+def bert_difference(padded: bool) -> float:
+    """As `difference`, for a step of pre-training: chosen positions, both heads, two segments."""
+    model, results = make_bert(), []
+    mask = padding_mask(LENGTHS) if padded else None
+    for run in (model, compiled(model)):
+        model.zero_grad()
+        logits = run(words(B, S), mask, words(B, S, seed=2) % 2, masked_positions=torch.tensor([0, 9, 10]))
+        sum(part.square().sum() for part in logits).backward()
+        results.append([*(part.detach() for part in logits), *(parameter.grad for parameter in model.parameters())])
+    return max((one - other).abs().max().item() for one, other in zip(*results, strict=True))
+
+
 def refusal(run: Callable[..., Tensor], *inputs: Tensor, **options: bool) -> str:
     try:
         run(*inputs, **options)
@@ -60,6 +80,8 @@ def main() -> None:
     nothing[2] = False
     for causal in (False, True):
         answers[f"mask, causal={causal}"] = refusal(encoder, words(B, S), nothing, causal=causal)
+    answers["bert, padded"], answers["bert, full"] = bert_difference(True), bert_difference(False)
+    answers["bert, all padding"] = refusal(compiled(make_bert()), words(B, S), nothing[:, 0])
     print(json.dumps(answers))
 
 

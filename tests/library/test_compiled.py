@@ -1,4 +1,4 @@
-"""Under torch.compile a Transformer is one graph, gives the same numbers, and refuses what it refuses without."""
+"""Compiled, a Transformer or a BERT is one graph, gives the same numbers, and refuses what it refuses otherwise."""
 
 import json
 import subprocess
@@ -31,3 +31,12 @@ def test_a_length_that_cannot_be_stops_the_graph(answers, fault):
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_mask_that_leaves_a_word_nothing_stops_the_graph(answers, causal):
     assert answers[f"mask, causal={causal}"].startswith("the mask forbids every key for a query")
+
+
+@pytest.mark.parametrize("batch", ["padded", "full"])
+def test_bert_s_logits_and_gradients_are_those_of_the_model_that_is_not_compiled(answers, batch):
+    assert answers[f"bert, {batch}"] < 1e-10
+
+
+def test_a_sequence_of_padding_only_stops_bert_s_graph(answers):
+    assert answers["bert, all padding"].startswith("the mask forbids every key for a query")
