@@ -169,6 +169,62 @@ def experiment(
     typer.echo(path)
 
 
+@app.command()
+def pretrain(
+    out: Annotated[Path, typer.Option(help="The folder of the run: plan, checkpoint, model, log and model card.")],
+    minutes: Annotated[float | None, typer.Option(help="The budget, turned into steps once and for all.")] = None,
+    steps: Annotated[int | None, typer.Option(help="The budget.")] = None,
+    decay: Annotated[float | None, typer.Option(help="Share of the budget in which the rate falls; 0.2.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on to the planned end; begin if there is none.")] = False,
+    prolong: Annotated[bool, typer.Option("--prolong", help="Add the budget to the steps that are made.")] = False,
+    size: Annotated[str | None, typer.Option(help="tiny, mini, small, medium, base or large; mini.")] = None,
+    data: Annotated[str | None, typer.Option(help="A corpus: pydocs, stories or wikitext2_raw; pydocs.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where it comes from: embedded, hub or a folder.")] = None,
+    vocab_size: Annotated[int | None, typer.Option(help="Tokens of the vocabulary; 8192.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Tokens of a sequence; 128.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Sequences of a step, over all processes; 128.")] = None,
+    accumulate: Annotated[int | None, typer.Option(help="Batches that a step is cut into; 1.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="The peak; by size.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Of matrices; 0.01.")] = None,
+    dropout: Annotated[float | None, typer.Option(help="Of features and attention weights; 0.1.")] = None,
+    masking_rate: Annotated[float | None, typer.Option(help="Share of tokens that are hidden; 0.15.")] = None,
+    mask_share: Annotated[float | None, typer.Option(help="Share of these that become [MASK]; 0.8.")] = None,
+    random_share: Annotated[float | None, typer.Option(help="Share that become a random token; 0.1.")] = None,
+    masking_unit: Annotated[str | None, typer.Option(help="What is hidden: token, word or span.")] = None,
+    next_sentence: Annotated[bool | None, typer.Option("--next-sentence/--no-next-sentence")] = None,
+    static_masking: Annotated[bool | None, typer.Option("--static-masking/--dynamic-masking")] = None,
+    bf16: Annotated[bool | None, typer.Option("--bf16/--no-bf16", help="Compute in bfloat16.")] = None,
+    compile: Annotated[bool | None, typer.Option("--compile/--no-compile", help="Compile the model.")] = None,
+    half: Annotated[bool, typer.Option("--half", help="Write the weights in float16.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Of weights, masks, pairs and order; 0.")] = None,
+) -> None:
+    """Pre-train a BERT in a folder; see what it learnt, beside controls, in the model card there.
+
+    The same command under torchrun, as `torchrun --nproc_per_node=2 -m course_lib.cli pretrain ...`, shares each step.
+    """
+    import sys
+
+    from course_lib.experiments.pretrain_command import PretrainError, run_in_folder
+
+    # what decides the run; None is left to the defaults, or to the plan that the folder holds
+    options = {
+        "size": size, "data": data, "vocab_size": vocab_size, "max_length": max_length, "batch_size": batch_size,
+        "accumulate": accumulate, "learning_rate": learning_rate, "weight_decay": weight_decay, "dropout": dropout,
+        "masking_rate": masking_rate, "mask_share": mask_share, "random_share": random_share,
+        "masking_unit": masking_unit, "next_sentence": next_sentence, "static_masking": static_masking,
+        "bf16": bf16, "compile": compile, "seed": seed,
+    }  # fmt: skip
+    try:
+        card = run_in_folder(
+            out, options, command=["course", *sys.argv[1:]], minutes=minutes, steps=steps, decay=decay, resume=resume,
+            prolong=prolong, source=source, half=half, say=typer.echo,
+        )  # fmt: skip
+    except PretrainError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(card)
+
+
 data_app = typer.Typer(help="The data sets: what is in them, where they come from.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 

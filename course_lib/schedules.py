@@ -3,31 +3,45 @@
 import math
 
 
-def _constant(step: int, warmup: int, steps: int) -> float:
+def _constant(step: int, warmup: int, steps: int, decay: int) -> float:
     return 1.0
 
 
-def _linear(step: int, warmup: int, steps: int) -> float:
+def _linear(step: int, warmup: int, steps: int, decay: int) -> float:
     return 1 - (step - warmup) / (steps + 1 - warmup)
 
 
-def _cosine(step: int, warmup: int, steps: int) -> float:
+def _cosine(step: int, warmup: int, steps: int, decay: int) -> float:
     return (1 + math.cos(math.pi * (step - warmup) / (steps + 1 - warmup))) / 2
 
 
-def _inverse_sqrt(step: int, warmup: int, steps: int) -> float:
+def _inverse_sqrt(step: int, warmup: int, steps: int, decay: int) -> float:
     return math.sqrt(warmup / step)
 
 
-SCHEDULES = {"constant": _constant, "linear": _linear, "cosine": _cosine, "inverse_sqrt": _inverse_sqrt}
+def _trapezoid(step: int, warmup: int, steps: int, decay: int) -> float:
+    return 1 - math.sqrt(max(0, step - (steps - decay)) / (decay + 1))
 
 
-def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, steps: int) -> float:
+SCHEDULES = {
+    "constant": _constant,
+    "linear": _linear,
+    "cosine": _cosine,
+    "inverse_sqrt": _inverse_sqrt,
+    "trapezoid": _trapezoid,
+}
+
+
+def learning_rate_at(
+    step: int, peak: float, schedule: str, warmup_steps: int, steps: int, decay_steps: int = 0
+) -> float:
     """The learning rate of one step: up to the peak in a straight line, then along the schedule.
 
     `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step after the last, so that no
-    step is wasted; `inverse_sqrt` falls as 1/sqrt(step). The last is equation 3 of Vaswani et al. 2017,
-    d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is `paper_peak`'s.
+    step is wasted; `inverse_sqrt` falls as 1/sqrt(step), which is equation 3 of Vaswani et al. 2017,
+    d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is `paper_peak`'s. `trapezoid` stays at the peak and
+    falls in the last `decay_steps` as 1 - sqrt(part of them made), which Hägele et al. 2024 found best (section 3). It
+    does not look at the end before it falls, so that one can decide late how long to train.
 
     Parameters
     ----------
@@ -36,11 +50,13 @@ def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, s
     peak
         The largest learning rate, reached at step `warmup_steps`.
     schedule
-        "constant", "linear", "cosine" or "inverse_sqrt".
+        "constant", "linear", "cosine", "inverse_sqrt" or "trapezoid".
     warmup_steps
         The length of the warm-up; 0 begins at the peak.
     steps
         The length of the run.
+    decay_steps
+        For "trapezoid": the length of the fall at its end.
 
     Returns
     -------
@@ -60,12 +76,14 @@ def learning_rate_at(step: int, peak: float, schedule: str, warmup_steps: int, s
     --------
     >>> [learning_rate_at(step, 1.0, "linear", warmup_steps=2, steps=5) for step in range(1, 6)]
     [0.5, 1.0, 0.75, 0.5, 0.25]
+    >>> [learning_rate_at(step, 1.0, "trapezoid", warmup_steps=2, steps=6, decay_steps=3) for step in range(1, 7)]
+    [0.5, 1.0, 1.0, 0.5, 0.2928..., 0.1339...]
     """
     if schedule not in SCHEDULES:
         raise ValueError(f"there is no schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
     if step < warmup_steps:
         return peak * step / warmup_steps
-    return peak * SCHEDULES[schedule](step, max(warmup_steps, 1), steps)
+    return peak * SCHEDULES[schedule](step, max(warmup_steps, 1), steps, decay_steps)
 
 
 def paper_peak(dim: int, warmup_steps: int) -> float:

@@ -64,6 +64,9 @@ LossFunction: TypeAlias = Callable[[nn.Module, Any], tuple[Tensor, "int | float 
 Evaluation: TypeAlias = Callable[[nn.Module], dict[str, float]]
 """model, in eval mode and without gradients -> figures by name."""
 
+Report: TypeAlias = Callable[[History], None]
+"""The history so far -> nothing: told after each evaluation and each save, in process 0."""
+
 
 class TrainingError(RuntimeError):
     """Training cannot go on; the message says at which step, why, and what to try.
@@ -177,6 +180,7 @@ def train(
     config: TrainingConfig,
     evaluate: Evaluation | None = None,
     make_optimizer: Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer] = adamw,
+    report: Report | None = None,
 ) -> History:
     """Train a model in place; resume if `config.checkpoint` exists; share the work under torchrun.
 
@@ -195,6 +199,9 @@ def train(
         Model -> figures by name; called in eval mode without gradients. Every process calls it.
     make_optimizer
         (model, config) -> optimizer.
+    report
+        Called with the history after each evaluation and each save, in process 0 only: for a log that can be read
+        while a long run goes on.
 
     Returns
     -------
@@ -249,11 +256,14 @@ def train(
         while not (state.ended or stop):
             stop = _step(state, data, loss_fn, where, rank, processes, interrupted)
             last = state.step == config.steps
-            if evaluate is not None and (last or (config.evaluate_every and state.step % config.evaluate_every == 0)):
+            asked = last or (config.evaluate_every is not None and state.step % config.evaluate_every == 0)
+            if evaluate is not None and asked:
                 _evaluate(state, evaluate, where)
             due = config.checkpoint_every is not None and state.step % config.checkpoint_every == 0
             if config.checkpoint is not None and rank == 0 and (state.ended or due or stop):
                 state.save()
+            if report is not None and rank == 0 and (state.ended or due or stop or asked):
+                report(state.history)
             show(state.history)
     if state.ended:
         state.restore_best()
@@ -308,7 +318,7 @@ def _step(
             f"step {step}: the loss is {mean} and the norm of its gradient {gradient_norm}; the weights are left as "
             f"they were. Try a smaller learning_rate (now {config.learning_rate}), a longer warm-up or clip_norm"
         )
-    rate = learning_rate_at(step, config.learning_rate, config.schedule, config.warmup_steps, config.steps)
+    rate = config.learning_rate_at(step)
     for group in state.optimizer.param_groups:
         group["lr"] = rate
     state.optimizer.step()

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_lib.schedules import SCHEDULES
+from course_lib.schedules import SCHEDULES, learning_rate_at
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,11 @@ class TrainingConfig:
     learning_rate
         The peak of the schedule.
     schedule
-        "constant", "linear", "cosine" or "inverse_sqrt" (see `learning_rate_at`).
+        "constant", "linear", "cosine", "inverse_sqrt" or "trapezoid" (see `learning_rate_at`).
     warmup_steps
         Steps of linear warm-up before it.
+    decay_steps
+        For "trapezoid": the last steps, in which the rate falls.
     weight_decay
         AdamW's, applied to matrices only.
     clip_norm
@@ -72,6 +74,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     schedule: str = "constant"
     warmup_steps: int = 0
+    decay_steps: int = 0
     weight_decay: float = 0.01
     clip_norm: float | None = 1.0
     accumulate: int = 1
@@ -92,7 +95,7 @@ class TrainingConfig:
             optional = name not in ("steps", "accumulate")
             if not (optional and value is None) and not (isinstance(value, int) and value >= 1):
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-        for name in ("warmup_steps", "seed"):
+        for name in ("warmup_steps", "decay_steps", "seed"):
             if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 0):
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a whole number of at least 0")
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
@@ -105,8 +108,20 @@ class TrainingConfig:
             raise ValueError(f"schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
         if self.warmup_steps > self.steps:
             raise ValueError(f"warmup_steps is {self.warmup_steps}, but the run has only steps={self.steps}")
+        if self.decay_steps and self.schedule != "trapezoid":
+            raise ValueError(f'decay_steps is {self.decay_steps}, but {self.schedule!r} has none; choose "trapezoid"')
+        if self.warmup_steps + self.decay_steps > self.steps:
+            raise ValueError(
+                f"warmup_steps={self.warmup_steps} and decay_steps={self.decay_steps} are more than steps={self.steps}"
+            )
         if self.checkpoint_every is not None and self.checkpoint is None:
             raise ValueError(f"checkpoint_every is {self.checkpoint_every}, but no checkpoint is named to save to")
+
+    def learning_rate_at(self, step: int) -> float:
+        """Return the learning rate of one step: see `course_lib.schedules.learning_rate_at`."""
+        return learning_rate_at(
+            step, self.learning_rate, self.schedule, self.warmup_steps, self.steps, self.decay_steps
+        )
 
 
 @dataclass

@@ -164,7 +164,10 @@ class TrainingState:
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} holds no training run ({error!r}); name another checkpoint") from error
         ours = self._settings()
-        if changed := [name for name in ours if settings.get(name) != ours[name]]:
+        # Its end may be put off, or its decay be decided on, as long as no step already made would have been another.
+        same_rates = restored.learning_rates == [self.config.learning_rate_at(step) for step in restored.steps]
+        free = ("steps", "decay_steps") if same_rates else ()
+        if changed := [name for name in ours if settings.get(name) != ours[name] and name not in free]:
             told = ", ".join(f"{name} was {settings.get(name)!r} and is now {ours[name]!r}" for name in changed)
             raise CheckpointError(
                 f"{path} belongs to a run with other settings: {told}. Restore them to resume, name another "
@@ -187,33 +190,9 @@ class TrainingState:
         self.history, self.epoch, self.used, self.best = restored, epoch, used, best
 
     def _settings(self) -> dict[str, Any]:
-        return settings_of(self.config) | {"optimizer": type(self.optimizer).__name__}
-
-
-def settings_of(config: TrainingConfig) -> dict[str, Any]:
-    """The settings that decide a run's numbers; a schedule that does not look at the end may be prolonged.
-
-    Parameters
-    ----------
-    config
-        The settings of a run.
-
-    Returns
-    -------
-    dict[str, Any]
-        Those that must not change when it is resumed.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> "steps" in settings_of(TrainingConfig(steps=5)), "steps" in settings_of(TrainingConfig(5, schedule="linear"))
-    (False, True)
-    """
-    free = FREE | ({"steps"} if config.schedule in ("constant", "inverse_sqrt") else set())
-    return {name: value for name, value in dataclasses.asdict(config).items() if name not in free}
+        """What decides the numbers of the run."""
+        settings = {name: value for name, value in dataclasses.asdict(self.config).items() if name not in FREE}
+        return settings | {"optimizer": type(self.optimizer).__name__}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,95 @@
+"""What a pre-training costs in floating-point operations, and what share of the machine's matrix rate it reached.
+
+Only matrix products count, as in Kaplan et al. 2020 (section 2.1) and Chowdhery et al. 2022 (appendix B): two
+operations for each weight that a token meets, and twice as many again for the gradients. An embedding is looked up, not
+multiplied. The output layer is asked at the chosen positions alone; padding is no work.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from course_lib.bert import BertConfig
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run has read, and what that cost.
+
+    Parameters
+    ----------
+    sequences, tokens
+        Read in training, special tokens included and padding not.
+    flops
+        Floating-point operations of forward and backward passes.
+    """
+
+    sequences: int
+    tokens: int
+    flops: float
+
+
+def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float) -> float:
+    """Return the operations of forward and backward passes over some sequences.
+
+    Parameters
+    ----------
+    config
+        Sizes of the model.
+    lengths
+        Tokens of each sequence, special ones included.
+    chosen
+        Positions at which the token is guessed, over all sequences.
+
+    Returns
+    -------
+    float
+        Three times those of the forward pass: the backward pass has two products for each of its.
+
+    Notes
+    -----
+    In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward; with T tokens, its scores and its
+    sum over values take 2 T D products more. With I = 4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T.
+
+    Examples
+    --------
+    >>> f"{training_flops(BertConfig.base(), np.array([512]), 0) / 512:.2e}"  # a token, of 85 million weights
+    '5.66e+08'
+    """
+    width, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    in_layers = layers * (2 * (4 * width**2 + 2 * width * inner) * lengths.sum() + 4 * width * np.square(lengths).sum())
+    in_mlm_head = 2 * (width**2 + width * config.vocab_size) * chosen
+    in_pooler_and_nsp_head = 2 * (width**2 + 2 * width) * len(lengths)
+    return 3.0 * float(in_layers + in_mlm_head + in_pooler_and_nsp_head)
+
+
+def matrix_rate(where: torch.device, dtype: torch.dtype, seconds: float = 2.0, side: int | None = None) -> float:
+    """Measure how fast this machine multiplies large square matrices.
+
+    Parameters
+    ----------
+    where
+        The device.
+    dtype
+        Of the matrices: that of the training.
+    seconds
+        How long to measure, at least; the best product counts.
+    side
+        Rows and columns; None for 8,192 on cuda and 2,048 elsewhere.
+
+    Returns
+    -------
+    float
+        Operations a second, with as many threads as torch has now.
+    """
+    side = side or (8192 if where.type == "cuda" else 2048)
+    left, right = (torch.randn(side, side, device=where, dtype=dtype) for _ in range(2))
+    best, began = float("inf"), time.perf_counter()
+    while time.perf_counter() - began < seconds or best == float("inf"):
+        started = time.perf_counter()
+        product = left @ right
+        product[0, 0].item()  # waits for the device
+        best = min(best, time.perf_counter() - started)
+    return 2 * side**3 / best

@@ -1,0 +1,185 @@
+"""What a pre-training reads: documents cut into sentences, a vocabulary learnt from them, and their ids on disk.
+
+Everything is made once and kept beside the cache of `datasets`, under a name that says what it was made from: the text,
+the size of the vocabulary, the versions of the code.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from datasets import Dataset
+from filelock import FileLock
+
+from course_lib import fast_wordpiece, text_normalization, token_store, token_store_writing, wordpiece_training
+from course_lib.data import load
+from course_lib.data.arrow_cache import folder_for
+from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.token_store import TokenStore, cached_token_store, fingerprint
+
+SPLITS = ("train", "validation", "test")
+# A sentence ends at a mark, with its quotes and brackets, before a space and what may begin another.
+SENTENCE_END = re.compile(r"(?<=[.!?])([\"')\]]*)\s+(?=[\"'(\[]*[A-Z0-9])")
+# What ends with a mark and no sentence.
+ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|etc|al|[Ee]q|[Ff]ig|[Ss]ec|Mr|Mrs|Ms|Dr|Prof|St|[A-Z])\.$")
+# Corpora whose rows are too short to be documents: neighbours that agree in these columns are one.
+DOCUMENT_KEYS = {"pydocs": ("package", "module")}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A tokenised corpus.
+
+    Parameters
+    ----------
+    name
+        Of the data set.
+    tokenizer
+        Learnt from the train split.
+    stores
+        The ids of each split.
+    fingerprints
+        Of the text of each split.
+    source
+        Where the data set came from, as in `course_lib.data.load`.
+    """
+
+    name: str
+    tokenizer: FastWordPiece
+    stores: Mapping[str, TokenStore]
+    fingerprints: Mapping[str, str]
+    source: str
+
+
+def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
+    """Load a corpus, learn a vocabulary from its train split and tokenise all splits, or open what was made before.
+
+    Parameters
+    ----------
+    data
+        A data set with the column ``paragraphs``: "pydocs", "stories" or "wikitext2_raw".
+    vocab_size
+        Tokens in the vocabulary, special ones included.
+    source
+        As in `course_lib.data.load`.
+
+    Returns
+    -------
+    Corpus
+        Tokenizer and stores.
+
+    Raises
+    ------
+    ValueError
+        If the data set has no paragraphs, or there is none of that name.
+    FileNotFoundError
+        If the source does not exist.
+    course_lib.token_store.TokenStoreError
+        If a store is damaged or cannot be written.
+    """
+    splits = load(data, source)
+    if lacking := [split for split in SPLITS if split not in splits or "paragraphs" not in splits[split].features]:
+        raise ValueError(f"{data} has no {lacking[0]} split with paragraphs; choose a corpus, e.g. pydocs or stories")
+    keys = DOCUMENT_KEYS.get(data, ())
+    texts = {split: fingerprint(documents(_rows(splits[split]), keys)) for split in SPLITS}
+    tokenizer, vocabulary = _vocabulary(data, splits["train"], texts["train"], vocab_size)
+    stores = {
+        split: cached_token_store(
+            vocabulary.parent,
+            f"tokens-{data}-{split}",
+            {"text": texts[split], "vocabulary": _digest_of([vocabulary / "vocab.txt"]), "code": _code()},
+            partial(documents, _rows(splits[split]), keys),
+            partial(_encode, tokenizer),
+            len(tokenizer),
+        )
+        for split in SPLITS
+    }
+    return Corpus(data, tokenizer, stores, texts, source or "embedded")
+
+
+def documents(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...] = ()) -> Iterator[list[str]]:
+    """Yield documents as lists of sentences.
+
+    Parameters
+    ----------
+    rows
+        With the column ``paragraphs``.
+    keys
+        Columns: neighbouring rows that agree in them are one document. None: each row is one.
+
+    Yields
+    ------
+    list of str
+        The sentences of a document in their order.
+    """
+    if not keys:
+        for row in rows:
+            yield [sentence for paragraph in row["paragraphs"] for sentence in sentences_of(paragraph)]
+        return
+    for _, group in groupby(rows, key=lambda row: tuple(row[key] for key in keys)):
+        yield [sentence for row in group for paragraph in row["paragraphs"] for sentence in sentences_of(paragraph)]
+
+
+def sentences_of(paragraph: str) -> list[str]:
+    """Cut a paragraph into sentences, at marks that do not end an abbreviation or an initial.
+
+    Parameters
+    ----------
+    paragraph
+        Plain text.
+
+    Returns
+    -------
+    list of str
+        Its sentences; joined by spaces they are the paragraph again.
+
+    Examples
+    --------
+    >>> sentences_of("See e.g. Knuth (1973). It is short! Is it?")
+    ['See e.g. Knuth (1973).', 'It is short!', 'Is it?']
+    """
+    found, begin = [], 0
+    for end in SENTENCE_END.finditer(paragraph):
+        if not ABBREVIATION.search(paragraph[begin : end.start()]):
+            found.append(paragraph[begin : end.end(1)])
+            begin = end.end()
+    return [*found, paragraph[begin:]] if paragraph[begin:].strip() else found
+
+
+def _encode(tokenizer: FastWordPiece, sentences: list[str]) -> list[list[int]]:
+    return [one.ids for one in tokenizer.encode_in_rust(list(sentences), add_special_tokens=False)]
+
+
+def _rows(rows: Dataset) -> Iterable[dict[str, Any]]:
+    return rows  # datasets declares its rows as dict or list, since a slice is a dict of lists
+
+
+def _vocabulary(data: str, train: Dataset, text: str, vocab_size: int) -> tuple[FastWordPiece, Path]:
+    """Learn a vocabulary, or read the one that was learnt from this text by this code."""
+    ingredients = {"text": text, "size": str(vocab_size), "tokenizers": tokenizers.__version__, "code": _code()}
+    folder = folder_for(f"vocabulary-{data}-{vocab_size}", ingredients)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "tokenizer.json").is_file():  # written last
+            paragraphs = (paragraph for row in train for paragraph in row["paragraphs"])
+            FastWordPiece.train(paragraphs, vocab_size).save(folder)
+    tokenizer = FastWordPiece.load(folder)
+    if len(tokenizer) > vocab_size:
+        raise ValueError(f"the alphabet of {data} alone needs {len(tokenizer)} tokens; choose a larger vocabulary")
+    return tokenizer, folder
+
+
+def _code() -> str:
+    """A digest of the modules that decide how text becomes ids."""
+    modules = (fast_wordpiece, text_normalization, token_store, token_store_writing, wordpiece_training)
+    return _digest_of([Path(__file__), *(Path(str(module.__file__)) for module in modules)])
+
+
+def _digest_of(files: Iterable[Path]) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
