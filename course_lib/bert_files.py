@@ -222,7 +222,7 @@ def _setting(value: Any, field: Any) -> Any:
         raise ValueError(f"{field.name} is {value!r}; expected {KINDS[expected]}")
     if expected is int and value > MOST:
         raise ValueError(f"{field.name} is {value}; no BERT is so large")
-    return value
+    return expected(value)
 
 
 def _weights_file(folder: Path) -> Path:
