@@ -9,8 +9,9 @@ Dimension letters, everywhere in this module::
     H  heads                         N  features of one head
 
 Masks are boolean, and True means "may attend" (:mod:`course_lib.masking`). Attention weights are computed in the open
-only when they are asked for; otherwise torch's fused kernel runs, which never stores the T × S matrix. The file is
-longer than 400 lines because more than half of it is docstrings with worked examples.
+when they are asked for; otherwise torch's fused kernel runs, which never stores the T × S matrix, but where it is the
+slower way (`MultiHeadAttention.fused`). The file is longer than 400 lines because more than half of it is docstrings
+with worked examples.
 """
 
 import math
@@ -311,6 +312,10 @@ class MultiHeadAttention(nn.Module):
     The projections of all heads, for query, key and value, are rows of one matrix, in that order, as in
     ``torch.nn.MultiheadAttention.in_proj_weight``: self-attention then needs one matrix product instead of three.
 
+    The attribute `fused` says whether torch's fused kernel is used where no weights are asked for. None, the default,
+    uses it but in bfloat16 on a CPU: there its backward pass takes about three times as long as attention written out,
+    and its forward pass longer too, at every length that BERT has (``benchmarks/bert.py``).
+
     Chapter: self-attention
 
     Examples
@@ -329,6 +334,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"dropout is {dropout}; it is a share, at least 0 and below 1")
         self.dim, self.num_heads = dim, num_heads
         self.dropout = dropout
+        self.fused: bool | None = None
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)
         nn.init.xavier_uniform_(self.in_proj.weight)
@@ -483,18 +489,25 @@ class MultiHeadAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         dropout = self.dropout if self.training else 0.0
-        if causal and (mask is not None or return_weights):  # the kernel takes one or the other, not both
+        fused = not return_weights and self._use_fused(query)
+        if causal and (mask is not None or not fused):  # the kernel takes one or the other, not both
             order = causal_mask(query.shape[-2], query.device)
             mask, causal = order if mask is None else mask & order, False
         if mask is not None and mask.dim() == 3:
             mask = mask[:, None]  # (B, T, S) -> (B, 1, T, S), the same for all heads
-        if not return_weights:
+        if fused:
             return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal), None
-        scores = query @ key.mT / math.sqrt(query.shape[-1])  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)
+        query = query / math.sqrt(query.shape[-1])  # here rather than in the scores: fewer numbers where T > N
+        scores = query @ key.mT  # (B, H, T, N) @ (B, H, N, S) -> (B, H, T, S)
         if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
+            scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
         weights = scores.softmax(dim=-1)
-        return F.dropout(weights, dropout) @ value, weights
+        return F.dropout(weights, dropout) @ value, weights if return_weights else None
+
+    def _use_fused(self, query: Tensor) -> bool:
+        if self.fused is not None:
+            return self.fused
+        return not (query.device.type == "cpu" and query.dtype == torch.bfloat16)
 
 
 def _check_divides(dim: int, num_heads: int) -> None:

@@ -24,6 +24,7 @@ Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
@@ -105,6 +106,7 @@ class BertModel(PretrainedModel):
         token_type_ids: Int[Tensor, "B T"] | None = None,
         return_hidden_states: bool = False,
         return_weights: bool = False,
+        positions: Int[Tensor, "N"] | None = None,
     ) -> BertOutput:
         """Encode a batch of token sequences.
 
@@ -118,29 +120,39 @@ class BertModel(PretrainedModel):
             0 for the first segment, 1 for the second; None: all 0.
         return_hidden_states, return_weights
             Whether to return all layers' states, and all attention weights, too.
+        positions
+            Where the final states are needed, if not everywhere: indices into the flattened batch, t + T · b for
+            position t of sequence b. The last layer's feed-forward then computes these and [CLS] only.
 
         Returns
         -------
         BertOutput
-            Final states, pooled states, and what else was asked for.
+            Final states (``(N, D)`` at `positions`), pooled states, and what else was asked for.
 
         Raises
         ------
         ValueError
             If a sequence is longer than ``max_position_embeddings`` or is all padding, shapes differ, or, on a CPU, an
-            id is outside its table.
+            id is outside its table or a position outside the batch; or if hidden states are asked for together with
+            `positions`.
         """
         _check_inputs(self.config, input_ids, attention_mask, token_type_ids)
+        rows = None if positions is None else _with_first(positions, input_ids, return_hidden_states)
         mask = None if attention_mask is None else _key_mask(attention_mask)
         hidden = self.embeddings(input_ids, token_type_ids)  # line 2
         states, maps = [hidden], []
-        for block in self.blocks:  # line 4
-            hidden, weights = block.run(hidden, mask, return_weights=return_weights)  # lines 5 to 8
+        for number, block in enumerate(self.blocks, start=1):  # line 4
+            wanted = rows if number == len(self.blocks) else None
+            hidden, weights = block.run(hidden, mask, False, return_weights, wanted)  # lines 5 to 8
             if return_hidden_states:
                 states.append(hidden)
             if weights is not None:
                 maps.append(weights)
-        pooled = self.pooler(hidden)
+        if rows is None:
+            pooled = self.pooler(hidden)
+        else:
+            firsts, hidden = hidden.tensor_split([len(input_ids)])  # (B + N, D) -> (B, D), (N, D)
+            pooled = self.pooler(firsts[:, None])  # (B, D) -> (B, 1, D)
         return BertOutput(
             hidden, pooled, tuple(states) if return_hidden_states else None, tuple(maps) if return_weights else None
         )
@@ -168,6 +180,15 @@ def _key_mask(attention_mask: Tensor) -> Tensor:
     mask = attention_mask.bool()[:, None]  # (B, T) -> (B, 1, T)
     check_mask(mask)
     return mask
+
+
+def _with_first(positions: Tensor, input_ids: Tensor, return_hidden_states: bool) -> Tensor:
+    """Where the flattened batch has [CLS], which the pooler reads, and then `positions`."""
+    check_ids("positions", positions, input_ids.numel(), "count through the whole batch")
+    if return_hidden_states:
+        raise ValueError("with positions there are final states at these only; leave out return_hidden_states, or them")
+    firsts = torch.arange(0, input_ids.numel(), input_ids.shape[1], device=input_ids.device)
+    return torch.cat([firsts, positions])
 
 
 def _check_inputs(
@@ -267,8 +288,7 @@ class BertForPreTraining(PretrainedModel):
         ValueError
             As `BertModel`.
         """
-        hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids)
         if masked_positions is not None:
             check_ids("masked_positions", masked_positions, input_ids.numel(), "count through the whole batch")
-            hidden = hidden.flatten(0, 1)[masked_positions]  # (B, T, D) -> (B * T, D) -> (N, D)
+        hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids, positions=masked_positions)
         return PreTrainingOutput(self.mlm_head(hidden), self.nsp_head(pooled))

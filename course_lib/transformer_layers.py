@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Literal, overload
 
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
@@ -254,10 +254,17 @@ class EncoderBlock(nn.Module):
         mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         causal: bool = False,
         return_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
-        """Do what `forward` does, without checking the mask; None stands for no weights."""
+        positions: Int[Tensor, "N"] | None = None,
+    ) -> tuple[Float[Tensor, "*places D"], Float[Tensor, "B H T T"] | None]:
+        """Do what `forward` does, without checking the mask; None stands for no weights.
+
+        With `positions`, indices into the flattened batch, it returns the states ``(N, D)`` there and computes no
+        others: behind attention each position is on its own.
+        """
         normed = self.around_attention.before(hidden)
         attended, weights = self.attention.run(normed, mask=mask, causal=causal, return_weights=return_weights)
+        if positions is not None:  # (B, T, D) -> (B * T, D) -> (N, D)
+            hidden, attended = (states.flatten(0, 1).index_select(0, positions) for states in (hidden, attended))
         hidden = self.around_attention.after(hidden, attended)
         transformed = self.feed_forward(self.around_feed_forward.before(hidden))
         return self.around_feed_forward.after(hidden, transformed), weights
