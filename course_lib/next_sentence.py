@@ -148,7 +148,7 @@ def exchange_second_segments(
     def may_exchange(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return (
             (document[one] != document[other])
-            & (beginnings[one] != beginnings[other]).any(axis=1)
+            & ~_alike(beginnings[one], beginnings[other])
             & (length[other] <= free[one])
             & (length[one] <= free[other])
         )
@@ -180,6 +180,11 @@ def _beginnings(ids: np.ndarray, segments: np.ndarray) -> np.ndarray:
     places = segments[:, :1] + np.arange(BEGINNING)
     within = places < segments[:, 1:]
     return np.where(within, ids[np.where(within, places, 0)].astype(np.int64), -1)
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Whether two beginnings have the same tokens, up to the end of the shorter one."""
+    return ((one == other) | (one < 0) | (other < 0)).all(axis=1)
 
 
 def _as_sequences(first: np.ndarray, second: np.ndarray, labels: np.ndarray) -> Sequences:

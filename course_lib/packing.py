@@ -226,7 +226,7 @@ def cut_into_runs(
     Examples
     --------
     >>> sentences, documents = np.array([0, 4, 8, 12, 16, 20, 22]), np.array([0, 5, 6])
-    >>> runs = cut_into_runs(sentences, documents, room=16, random=np.random.default_rng(0), short_share=0)
+    >>> runs = cut_into_runs(sentences, documents, room=16, random=np.random.default_rng(0), short_share=0.0)
     >>> [column.tolist() for column in runs]
     [[0, 5, 3], [3, 6, 5], [0, 1, 0]]
     """
