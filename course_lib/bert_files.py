@@ -80,7 +80,7 @@ def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None) -
     Traceback (most recent call last):
     FileNotFoundError: there is no folder ./nowhere; pass ...
     """
-    folder = Path(path_or_hub_id)
+    folder = Path(path_or_hub_id).expanduser()
     if folder.is_dir():
         return folder
     if isinstance(path_or_hub_id, Path) or not HUB_ID.fullmatch(path_or_hub_id):
@@ -209,7 +209,7 @@ def _read_config(path: Path) -> BertConfig:
                 raise ValueError(f"{name} is {content[name]!r}; this BERT knows only {accepted[0]!r}")
         fields = dataclasses.fields(BertConfig)
         return BertConfig(**{x.name: _setting(content[x.name], x) for x in fields if x.name in content})
-    except (ValueError, RecursionError) as error:  # of encoding, of JSON, of BertConfig, or of ours
+    except (ValueError, OverflowError, RecursionError) as error:  # of encoding, of JSON, of BertConfig, or of ours
         raise ValueError(f"{path} describes no BERT that this course can build: {error}") from error
 
 

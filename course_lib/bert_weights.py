@@ -126,6 +126,17 @@ class PublishedWeights:
     the output layer twice.
 
     Chapter: bert
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from safetensors import safe_open
+    >>> from safetensors.torch import save_file
+    >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> save_file({"bert.embeddings.LayerNorm.gamma": torch.tensor([0.9, 1.1])}, path)
+    >>> with safe_open(path, framework="pt") as file:
+    ...     PublishedWeights(path, file).read(["embeddings.LayerNorm.weight"])
+    tensor([0.9000, 1.1000])
     """
 
     def __init__(self, path: Path, file: Any):

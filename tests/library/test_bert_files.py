@@ -356,6 +356,7 @@ class TestWhatDoesNotFit:
             ({"hidden_size": 12.0}, r"hidden_size is 12\.0; expected a whole number"),
             ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]; expected a word"),
             ({"layer_norm_eps": None}, "layer_norm_eps is None; expected a number"),
+            ({"layer_norm_eps": 10**400}, "int too large to convert to float"),
             ({"num_attention_heads": 5}, "hidden_size 12 does not divide into num_attention_heads=5"),
             ({"intermediate_size": 10**12}, "intermediate_size is 1000000000000; no BERT is so large"),
         ],
