@@ -14,7 +14,7 @@ Chapter: pretraining
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Integer
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Corpus(Protocol):
     """What is needed of a tokenised corpus.
 
