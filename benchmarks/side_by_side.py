@@ -229,7 +229,7 @@ def read_settings(kind: type[Settings], words: Sequence[str] | None, description
         many = isinstance(field.default, tuple)
         parser.add_argument(
             f"--{field.name.replace('_', '-')}",
-            type=int,
+            type=type(field.default[0] if many else field.default),
             nargs="+" if many else None,
             default=field.default,
             help=field.metadata["help"],
