@@ -32,6 +32,11 @@ COURSE_ORDER = (
     "wordpiece_training",
     "wordpiece",
     "fast_wordpiece",
+    "bert_config",
+    "bert_layers",
+    "bert",
+    "bert_weights",
+    "bert_files",
 )
 
 
