@@ -158,8 +158,8 @@ def exchange_second_segments(
     good = may_exchange(*couples)
     # Those that may not are most often of one document. Sorted by document, one half meets the other: as long as no
     # document has more than half of them, all meet another one.
-    rest = couples[:, ~good].ravel()
-    rest = rest[np.argsort(document[rest], kind="stable")].reshape(2, -1)
+    bad = couples[:, ~good].ravel()
+    rest = bad[np.argsort(document[bad], kind="stable")].reshape(2, -1)
     couples = np.concatenate([couples[:, good], rest[:, may_exchange(*rest)]], axis=1)
     # Two labels a couple, so a quarter as many couples as pairs; the rest of the division is left to chance.
     wanted = int(count / 4 + random.random())

@@ -5,7 +5,6 @@ the size of the vocabulary, the versions of the code.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,16 +17,13 @@ from datasets import Dataset
 from filelock import FileLock
 
 from course_lib import fast_wordpiece, text_normalization, token_store, token_store_writing, wordpiece_training
-from course_lib.data import load
+from course_lib.data import load, sentences
 from course_lib.data.arrow_cache import folder_for
+from course_lib.data.sentences import split_sentences
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.token_store import TokenStore, cached_token_store, fingerprint
 
 SPLITS = ("train", "validation", "test")
-# A sentence ends at a mark, with its quotes and brackets, before a space and what may begin another.
-SENTENCE_END = re.compile(r"(?<=[.!?])([\"')\]]*)\s+(?=[\"'(\[]*[A-Z0-9])")
-# What ends with a mark and no sentence.
-ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|etc|al|[Ee]q|[Ff]ig|[Ss]ec|Mr|Mrs|Ms|Dr|Prof|St|[A-Z])\.$")
 # Corpora whose rows are too short to be documents: neighbours that agree in these columns are one.
 DOCUMENT_KEYS = {"pydocs": ("package", "module")}
 
@@ -120,44 +116,10 @@ def documents(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...] = ()) -> 
     """
     if not keys:
         for row in rows:
-            yield [sentence for paragraph in row["paragraphs"] for sentence in sentences_of(paragraph)]
+            yield [sentence for paragraph in row["paragraphs"] for sentence in split_sentences(paragraph)]
         return
     for _, group in groupby(rows, key=lambda row: tuple(row[key] for key in keys)):
-        yield [sentence for row in group for paragraph in row["paragraphs"] for sentence in sentences_of(paragraph)]
-
-
-def sentences_of(paragraph: str) -> list[str]:
-    """Cut a paragraph into sentences, at marks that do not end an abbreviation or an initial.
-
-    Parameters
-    ----------
-    paragraph
-        Plain text.
-
-    Returns
-    -------
-    list of str
-        Its sentences; joined by spaces they are the paragraph again.
-
-    Examples
-    --------
-    >>> sentences_of("See e.g. Knuth (1973). It is short! Is it?")
-    ['See e.g. Knuth (1973).', 'It is short!', 'Is it?']
-    """
-    found, begin = [], 0
-    for end in SENTENCE_END.finditer(paragraph):
-        if not ABBREVIATION.search(paragraph[begin : end.start()]):
-            found.append(paragraph[begin : end.end(1)])
-            begin = end.end()
-    return [*found, paragraph[begin:]] if paragraph[begin:].strip() else found
-
-
-def _encode(tokenizer: FastWordPiece, sentences: list[str]) -> list[list[int]]:
-    return [one.ids for one in tokenizer.encode_in_rust(list(sentences), add_special_tokens=False)]
-
-
-def _rows(rows: Dataset) -> Iterable[dict[str, Any]]:
-    return rows  # datasets declares its rows as dict or list, since a slice is a dict of lists
+        yield [sentence for row in group for paragraph in row["paragraphs"] for sentence in split_sentences(paragraph)]
 
 
 def _vocabulary(data: str, train: Dataset, text: str, vocab_size: int) -> tuple[FastWordPiece, Path]:
@@ -177,7 +139,7 @@ def _vocabulary(data: str, train: Dataset, text: str, vocab_size: int) -> tuple[
 
 def _code() -> str:
     """A digest of the modules that decide how text becomes ids."""
-    modules = (fast_wordpiece, text_normalization, token_store, token_store_writing, wordpiece_training)
+    modules = (sentences, fast_wordpiece, text_normalization, token_store, token_store_writing, wordpiece_training)
     return _digest_of([Path(__file__), *(Path(str(module.__file__)) for module in modules)])
 
 

@@ -110,13 +110,13 @@ class TestEveryPair:
         """Twins and a stranger, one pair each: what the twins would exchange is the true next."""
         ids = np.array([1, 2, 3, 4] * 2 + [5, 6, 7, 8] * 2)
         sentences, documents = np.arange(0, 17, 2), np.arange(0, 9, 2)
-        twins_apart = 0
+        exchanged = 0
         for seed in range(50):
             pairs = pairs_of(sentence_pairs(ids, sentences, documents, 7, np.random.default_rng(seed)))
             for (_, middle), (second, _), label in pairs:
                 assert (label == NOT_NEXT) == (ids[second] != ids[middle])
-                twins_apart += label == NOT_NEXT
-        assert twins_apart == 100, "two of four pairs each time"
+                exchanged += label == NOT_NEXT
+        assert exchanged == 100, "two of four pairs each time"
 
 
 class TestNothingElseTellsTheLabel:
