@@ -122,6 +122,14 @@ def documents(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...] = ()) -> 
         yield [sentence for row in group for paragraph in row["paragraphs"] for sentence in split_sentences(paragraph)]
 
 
+def _encode(tokenizer: FastWordPiece, sentences: list[str]) -> list[list[int]]:
+    return [one.ids for one in tokenizer.encode_in_rust(list(sentences), add_special_tokens=False)]
+
+
+def _rows(rows: Dataset) -> Iterable[dict[str, Any]]:
+    return rows  # datasets declares its rows as dict or list, since a slice is a dict of lists
+
+
 def _vocabulary(data: str, train: Dataset, text: str, vocab_size: int) -> tuple[FastWordPiece, Path]:
     """Learn a vocabulary, or read the one that was learnt from this text by this code."""
     ingredients = {"text": text, "size": str(vocab_size), "tokenizers": tokenizers.__version__, "code": _code()}
