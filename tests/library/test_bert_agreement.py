@@ -47,7 +47,7 @@ def random_config(seed: int, **changes: object) -> BertConfig:
 
 
 class Batch:
-    """Sequences of unequal lengths in all segments that there are, padded with any ids."""
+    """Sequences of unequal lengths in all segments that there are, padded in front or behind with any ids."""
 
     def __init__(self, config: BertConfig, seed: int, length: int = 13, size: int = 4):
         generator = torch.Generator().manual_seed(seed)
@@ -58,6 +58,7 @@ class Batch:
         self.input_ids, self.token_type_ids = draw(config.vocab_size), draw(config.type_vocab_size).sort(dim=1).values
         self.lengths = torch.tensor([length, 1, length - 4, 5])[:size]
         self.attention_mask = torch.arange(length) < self.lengths[:, None]
+        self.attention_mask[2:3] = self.attention_mask[2:3].flip(1)  # padded in front
         if config.pad_token_id is not None:
             self.input_ids[1:, -2] = config.pad_token_id  # there is padding, and the same id stands among tokens too
             self.input_ids[0, 3] = config.pad_token_id
