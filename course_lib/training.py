@@ -141,7 +141,9 @@ def device() -> torch.device:
     return chosen
 
 
-def adamw(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+def adamw(
+    model: nn.Module, config: TrainingConfig, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+) -> torch.optim.Optimizer:
     """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the gains of layer norm.
 
     Parameters
@@ -150,6 +152,10 @@ def adamw(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
         The model whose trainable parameters it moves.
     config
         For the learning rate and the weight decay.
+    betas
+        How much of the mean gradient, and of the mean squared gradient, stays at each step.
+    eps
+        Keeps the division by the latter's root from growing without bound.
 
     Returns
     -------
@@ -170,7 +176,9 @@ def adamw(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
         {"params": [parameter for parameter in trainable if parameter.dim() >= 2], "weight_decay": config.weight_decay},
         {"params": [parameter for parameter in trainable if parameter.dim() < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=config.learning_rate)
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]], lr=config.learning_rate, betas=betas, eps=eps
+    )
 
 
 def train(

@@ -55,9 +55,9 @@ def card(log: Mapping[str, Any]) -> str:
     """
     found, sittings = log["results"], log["sittings"]
     lines = [
-        "---", "library_name: transformers", "language: en", "license: bsd-3-clause", "tags: [bert, fill-mask]", "---", "",
+        "---", "library_name: transformers", "language: en", "license: bsd-3-clause", "---", "",
         f"# BERT {log['plan']['size']}, pre-trained on {log['plan']['data']}", "",
-        "This page is made from `log.json` by the command that trained the model; the command also made every number in it.",
+        "This page is made from `log.json` by the command that trained the model and measured every number here.",
         "Intervals are 95%, over documents.", "",
         markdown_table(("", ""), _facts(log)), "",
     ]  # fmt: skip
@@ -97,7 +97,7 @@ def _facts(log: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("trained on", f"{plan['data']}, train split: {text:,} tokens, text {log['fingerprints']['train']}"),
         (
             "read",
-            f"{work['tokens']:,} tokens in {work['sequences']:,} sequences: {work['tokens'] / text:.1f} times the text",
+            f"{work['tokens']:,} tokens: {work['tokens'] / text:.1f} times the text; {work['sequences']:,} sequences",
         ),
         (
             "objective",

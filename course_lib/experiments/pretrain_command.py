@@ -114,7 +114,7 @@ def run_in_folder(
             first = 0
         else:
             plan, content = plan_from(held["plan"]), dict(held)
-            _check_same(folder, plan, options, minutes, steps, held, prolong, processes)
+            _check_same(folder, plan, options, minutes, steps, held, prolong)
             corpus = prepare(plan.data, plan.vocab_size, content["source"])
             _check_text(folder, content["fingerprints"], corpus)
             model = build(plan, corpus)
@@ -123,10 +123,12 @@ def run_in_folder(
                 count = _budget(plan, corpus, model, minutes, steps, tell)
                 plan = plan.lasting(first + count, math.ceil(count * (0.2 if decay is None else decay)))
         sitting = {
-            "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps, "minutes": minutes,
+            "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "commit": records.commit(),
             "machine": records.machine(), "processes": processes,
         }  # fmt: skip
+        if held is None or prolong:
+            content["minutes"] = minutes
         content |= {"plan": dataclasses.asdict(plan), "sittings": [*content["sittings"], sitting]}
         if rank == 0:
             _write(folder, content)
@@ -153,7 +155,7 @@ def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
         Fields of `Plan`, of `TrainingConfig` (learning_rate, weight_decay, bf16, seed, accumulate) and of
         `MaskingConfig` (masking_rate, mask_share, random_share, masking_unit). None, or absent, for the default.
     processes
-        A step is cut into batches that they can share.
+        Where they cannot share a step's batches evenly, the batches are cut into parts.
 
     Returns
     -------
@@ -169,9 +171,10 @@ def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
     training = {name: given.pop(name) for name in TRAINING if name in given}
     masking = {field: given.pop(name) for name, field in MASKING.items() if name in given}
     training.setdefault("learning_rate", LEARNING_RATES.get(given.get("size", "mini"), 1e-3))
-    training["accumulate"] = math.lcm(training.get("accumulate", 1), processes)
+    batches = training.get("accumulate", 1)
+    training["accumulate"] = math.lcm(batches, processes)
     config = TrainingConfig(steps=1, schedule="trapezoid", **training)
-    return Plan(config, masking=MaskingConfig(**masking), **given)
+    return Plan(config, masking=MaskingConfig(**masking), split=training["accumulate"] // batches, **given)
 
 
 def _planned(plan: Plan, steps: int, decay: float | None, evaluations: int) -> Plan:
@@ -242,23 +245,19 @@ def _check_same(
     steps: int | None,
     held: Mapping[str, Any],
     prolong: bool,
-    processes: int,
 ) -> None:
     """What is asked for again must be what the plan says."""
     named = {
         **{f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)},
         **{name: getattr(plan.training, name) for name in TRAINING},
         **{name: getattr(plan.masking, field) for name, field in MASKING.items()},
+        "accumulate": plan.training.accumulate // plan.split,
     }
     if not prolong:
-        named |= {"minutes": held["sittings"][-1]["minutes"], "steps": plan.training.steps}
+        named |= {"minutes": held["minutes"], "steps": plan.training.steps}
         options = {**options, "minutes": minutes, "steps": steps}
-    elif plan.training.accumulate % processes:
-        raise PretrainError(
-            f"a step is cut into {plan.training.accumulate} batches; use a divisor of that as processes"
-        )
     for name, value in options.items():
-        if value is not None and value != named[name] and not (name == "accumulate" and named[name] % value == 0):
+        if value is not None and value != named[name]:
             raise PretrainError(
                 f"the pre-training in {folder} has {name.replace('_', '-')} {named[name]}, not {value}; leave it out "
                 "to go on with that plan, or choose another folder"

@@ -15,7 +15,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from course_lib.experiments.pretrain import Guess
+from course_lib.experiments.pretrain_scores import Guess
 from course_lib.pretraining import PreTrainingBatch
 from course_lib.token_store import TokenStore
 
@@ -129,7 +129,7 @@ CONTROLS = ("unigram", "bigram", "two-sided bigram", "two-sided trigram")
 
 
 def guess_from_counts(ngrams: NGrams, name: str) -> Guess:
-    """Return a control for `course_lib.experiments.pretrain.score`; it guesses no next sentences.
+    """Return a control for `course_lib.experiments.pretrain_scores.score`; it guesses no next sentences.
 
     Parameters
     ----------

@@ -15,19 +15,11 @@ import numpy as np
 import torch
 
 from course_lib.bert import BertForPreTraining
-from course_lib.experiments.pretrain import (
-    Plan,
-    Scores,
-    build,
-    evaluation,
-    hidden_tokens,
-    score,
-    share_with_interval,
-    tokens_of_steps,
-)
+from course_lib.experiments.pretrain import Plan, build, tokens_of_steps
 from course_lib.experiments.pretrain_controls import NGrams, controls
 from course_lib.experiments.pretrain_cost import Work, matrix_rate, training_flops
 from course_lib.experiments.pretrain_data import Corpus
+from course_lib.experiments.pretrain_scores import Scores, evaluation, hidden_tokens, score, share_with_interval
 from course_lib.training import History, device
 
 LOG = "log.json"
@@ -130,7 +122,7 @@ def results(plan: Plan, corpus: Corpus, model: BertForPreTraining, history: Hist
     ngrams = NGrams(corpus.stores["train"])
     scores: dict[str, dict[str, Any]] = {}
     for split in ("validation", "test"):
-        measure = evaluation(corpus, split, plan, PASSES[split])
+        measure = evaluation(corpus, split, plan.max_length, PASSES[split])
         scores[split] = {"model": _told(measure(model)), "untrained": _told(measure(untrained))}
         data = hidden_tokens(corpus.stores[split], corpus.tokenizer.vocab, plan.max_length)
         scores[split] |= {name: _told(score(guess, data, PASSES[split])) for name, guess in controls(ngrams).items()}
