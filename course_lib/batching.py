@@ -7,7 +7,7 @@ so that the model does not see all short sentences first.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -190,6 +190,8 @@ def to_device(batch: Any, where: torch.device) -> Any:
 def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Iterator[tuple[int, int, Any]]:
     """Chain epochs without end, and begin anywhere: this is how a resumed run finds its place in the data.
 
+    Of a sequence, the batches that are skipped are not asked for; other iterables make them once more.
+
     Parameters
     ----------
     epochs
@@ -220,8 +222,11 @@ def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Itera
     [(0, 3, 'c'), (1, 1, 'a'), (1, 2, 'b')]
     """
     while True:
-        used = 0
-        for batch in epochs(epoch):
+        used, made = 0, epochs(epoch)
+        if isinstance(made, Sequence):  # what was used before need not be made again
+            used = min(skip, len(made))
+            made = map(made.__getitem__, range(used, len(made)))
+        for batch in made:
             used += 1
             if used > skip:
                 yield epoch, used, batch

@@ -12,8 +12,8 @@ What is drawn depends on (seed, epoch, batch) and on nothing that was drawn befo
 draw what one run in one go would have drawn.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -227,9 +227,9 @@ def _weighted(step: list[PreTrainingBatch]) -> list[PreTrainingBatch]:
     return [batch._replace(mlm_weight=mlm_weight, nsp_weight=nsp_weight) for batch in step]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EpochBatches(Sequence[PreTrainingBatch]):
-    """The batches of one epoch, each made when it is asked for.
+    """The batches of one epoch; those of a step are made when one of them is asked for.
 
     Parameters
     ----------
@@ -254,6 +254,7 @@ class EpochBatches(Sequence[PreTrainingBatch]):
     plan: list[tuple[int, np.ndarray]]
     order: np.ndarray
     mask_epoch: int
+    _latest: tuple[int, list[PreTrainingBatch]] = field(default=(-1, []), init=False, repr=False)
 
     def __len__(self) -> int:
         return self.order.size
@@ -269,11 +270,9 @@ class EpochBatches(Sequence[PreTrainingBatch]):
         if isinstance(places, range):
             return [self[place] for place in places]
         step, place = divmod(places, self.order.shape[1])
-        return self.step(step)[place]
-
-    def __iter__(self) -> Iterator[PreTrainingBatch]:
-        for step in range(len(self.order)):
-            yield from self.step(step)
+        if self._latest[0] != step:
+            self._latest = step, self.step(step)
+        return self._latest[1][place]
 
     def step(self, index: int) -> list[PreTrainingBatch]:
         """Make the batches of one step."""

@@ -1,7 +1,8 @@
 """Batches: every row once, the same order for the same seed and epoch, little padding."""
 
 import random
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -81,6 +82,34 @@ def test_a_stream_that_begins_later_is_the_rest_of_the_one_that_began_at_first(s
         next(whole)
     rest = stream(epochs, 0, skip)
     assert [next(whole) for _ in range(taken)] == [next(rest) for _ in range(taken)]
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+def test_a_stream_of_any_iterable_goes_on_where_it_stopped_and_says_what_is_missing(kind):
+    epochs = lambda epoch: kind([10 * epoch + batch for batch in range(3)])  # noqa: E731
+    rest = stream(epochs, 1, 2)
+    assert [next(rest) for _ in range(3)] == [(1, 3, 12), (2, 1, 20), (2, 2, 21)]
+    at_the_end = stream(epochs, 1, 3)
+    assert next(at_the_end) == (2, 1, 20)
+    with pytest.raises(ValueError, match="epoch 1 has 3 batches, but the checkpoint has used 4 of it"):
+        next(stream(epochs, 1, 4))
+    with pytest.raises(ValueError, match="epoch 0 has no batches"):
+        next(stream(lambda epoch: kind([])))
+
+
+def test_batches_of_a_sequence_that_were_used_before_are_not_made_again():
+    class Made(Sequence):
+        asked: ClassVar[list[int]] = []
+
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            self.asked.append(index)
+            return "abcd"[index]
+
+    assert next(stream(lambda epoch: Made(), 0, 3)) == (0, 4, "d")
+    assert Made.asked == [3]
 
 
 def test_set_seed_reaches_python_numpy_and_torch():
