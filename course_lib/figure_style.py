@@ -59,6 +59,9 @@ MODELS: dict[str, Style] = {
     "ReLU": Style("#d55e00", "s", "--"),
     "with the mask": Style("#0072b2", "o", "-"),
     "mask forgotten": Style("#d55e00", "s", "--"),
+    "tiny": Style("#d55e00", "s", "--"),
+    "mini": Style("#0072b2", "o", "-"),
+    "base": Style("#008a64", "^", "-."),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

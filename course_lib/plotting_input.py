@@ -61,7 +61,8 @@ def input_rows(
             raise ValueError(f"{name} has {len(numbers)} entries, but there are {len(pieces)} pieces")
     figure, axes = new_figure(title)
     figure.set_figheight(0.9 + 0.62 * len(rows))
-    size = min(9.0, 110 / len(pieces))  # points: numbers of five digits fit their boxes
+    digits = max(len(str(number)) for numbers in rows.values() for number in numbers)
+    size = min(9.0, 400 / (len(pieces) * max(digits, 2)))  # points: the longest number fits its box
     for line, (numbers, edge, dash) in enumerate(zip(rows.values(), EDGES, DASHES, strict=False)):
         if line:
             for column in range(len(pieces)):

@@ -21,7 +21,13 @@ ALLOWED = "#0072b2"  # the colour of attention in every figure of the book
 Mask = Bool[Tensor, "T S"] | Bool[np.ndarray, "T S"]
 
 
-def mask_panels(masks: Mapping[str, Mask], query_words: Sequence[str], key_words: Sequence[str]) -> Figure:
+def mask_panels(
+    masks: Mapping[str, Mask],
+    query_words: Sequence[str],
+    key_words: Sequence[str],
+    xlabel: str = "key",
+    ylabel: str = "query",
+) -> Figure:
     """Draw several masks of the same words side by side.
 
     Parameters
@@ -30,6 +36,8 @@ def mask_panels(masks: Mapping[str, Mask], query_words: Sequence[str], key_words
         By the name that stands above each; True means "may attend".
     query_words, key_words
         Names of rows and of columns.
+    xlabel, ylabel
+        What columns and rows are, where they are not keys and queries.
 
     Returns
     -------
@@ -78,12 +86,12 @@ def mask_panels(masks: Mapping[str, Mask], query_words: Sequence[str], key_words
         axes.set_xticks(range(len(key_words)), key_words, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
         if place == 0:
             axes.set_yticks(range(len(query_words)), query_words, fontsize=8)
-            axes.set_ylabel("query", color=INK, fontsize=9)
+            axes.set_ylabel(ylabel, color=INK, fontsize=9)
         else:
             axes.set_yticks([])
         axes.tick_params(colors=INK, labelcolor=INK, length=0)
         axes.set_title(name, color=INK, fontsize=10)
-        axes.set_xlabel("key", color=INK, fontsize=9)
+        axes.set_xlabel(xlabel, color=INK, fontsize=9)
         for spine in axes.spines.values():
             spine.set_visible(False)
         rows = "; ".join(

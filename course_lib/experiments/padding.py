@@ -23,6 +23,7 @@ from course_lib.bert_config import BertConfig
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.training import TrainingConfig, device, set_seed, train
 from course_lib.transformer_heads import ClassificationHead
+from course_lib.wordpiece_training import count_words, train_wordpiece
 
 LONGEST = 48  # pieces: what is read of a story in training
 SHORTEST = 8
@@ -58,7 +59,10 @@ class PlotReader(nn.Module):
 
 def prepare(stories: Mapping[str, Any], number: int = 3000, vocab_size: int = 2000) -> Stories:
     """Train a vocabulary on the training split and cut the beginnings of the first stories to `LONGEST` pieces."""
-    tokenizer = FastWordPiece.train(chain.from_iterable(stories["train"]["paragraphs"][:number]), vocab_size)
+    # The course's trainer: the library's breaks ties another way in each process (github.com/huggingface/tokenizers,
+    # issue 1794), and what a model learns would differ from run to run.
+    words = count_words(chain.from_iterable(stories["train"]["paragraphs"][:number]))
+    tokenizer = FastWordPiece(train_wordpiece(words, vocab_size, score="frequency").vocab)
     plots = sorted(set(stories["train"]["module"]))
     ids, numbers = {}, {}
     for split in ("train", "test"):

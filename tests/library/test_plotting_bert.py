@@ -1,4 +1,4 @@
-"""Chapter 5's pictures: the input, shares of a whole, functions. Words can replace each of them."""
+"""Chapter 5's pictures: the input, shares of a whole, functions, a ladder. Words can replace each of them."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import torch
 from course_lib.figure_style import INK, SIZE, alt_text, contrast_ratio, style_of
 from course_lib.plotting_functions import function_curves
 from course_lib.plotting_input import EDGES, input_rows
+from course_lib.plotting_ladder import ladder
 from course_lib.plotting_shares import PARTS, share_bars
 
 PIECES = ["[CLS]", "hug", "##s", "[SEP]", "yes", "[SEP]"]
@@ -38,6 +39,16 @@ class TestInput:
         (line,) = input_rows(PIECES, ROWS, SEGMENTS).axes[0].lines
         assert set(line.get_xdata()) == {3.5}  # after the first [SEP], which is of the first segment
         assert not input_rows(PIECES[:4], {"pieces": [2, 917, 31, 3]}, [0] * 4).axes[0].lines
+
+    @pytest.mark.parametrize(("length", "row"), [(14, 9999), (12, 30521), (24, 511), (5, 0)])
+    def test_numbers_fit_their_boxes(self, length, row):
+        figure = input_rows(["x"] * length, {"row of the matrix": [row] * length}, [0] * length)
+        figure.canvas.draw()
+        axes = figure.axes[0]
+        for text, box in zip(axes.texts, axes.patches, strict=True):
+            inner, outer = text.get_window_extent(), box.get_window_extent()
+            assert outer.x0 < inner.x0
+            assert inner.x1 < outer.x1
 
     def test_words_give_every_sum(self):
         words = alt_text(input_rows(PIECES, ROWS, SEGMENTS))
@@ -130,3 +141,48 @@ class TestFunctions:
     def test_a_function_needs_a_value_at_each_place(self):
         with pytest.raises(ValueError, match="ReLU has values of shape"):
             function_curves([0.0, 1.0], {"ReLU": [1.0, 2.0, 3.0]}, "input", "output")
+
+
+RUNGS = ("nothing", "no mask", "bf16")
+RATIOS = {
+    "tiny": {"nothing": (0.9, 1.0, 1.3), "no mask": (1.4, 1.5, 1.7), "bf16": (2.0, 2.5, 2.6)},
+    "mini": {"nothing": (0.8, 0.9, 1.1), "bf16": (1.2, 1.6, 1.9)},
+}
+
+
+class TestLadder:
+    def test_markers_are_medians_and_lines_reach_from_quartile_to_quartile(self):
+        axes = ladder(RUNGS, RATIOS, "times as fast").axes[0]
+        medians = {line.get_label(): list(line.get_xdata()) for line in axes.lines if line.get_label() in RATIOS}
+        assert medians == {"tiny": [1.0, 1.5, 2.5], "mini": [0.9, 1.6]}
+        spans = [
+            tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 2
+        ]
+        assert spans[:3] == [(0.9, 1.3), (1.4, 1.7), (2.0, 2.6)]
+        assert (1, 1) in [tuple(line.get_xdata()) for line in axes.lines]
+        assert axes.yaxis_inverted(), "the first rung stands on top"
+
+    def test_a_rung_that_a_model_lacks_leaves_its_row_empty(self):
+        axes = ladder(RUNGS, RATIOS, "times as fast").axes[0]
+        (mini,) = [line for line in axes.lines if line.get_label() == "mini"]
+        assert [round(row) for row in mini.get_ydata()] == [0, 2]
+
+    def test_words_give_every_median(self):
+        words = alt_text(ladder(RUNGS, RATIOS, "times as fast"))
+        assert words == (
+            "times as fast, rung by rung. tiny: nothing 1.00, no mask 1.50, bf16 2.50. mini: nothing 0.90, bf16 1.60."
+        )
+
+    @pytest.mark.parametrize(
+        ("rungs", "ratios", "message"),
+        [
+            ([], {"tiny": {}}, "0 rungs and 1 models"),
+            (["a"], {}, "1 rungs and 0 models"),
+            (["a"], {"tiny": {"b": (1.0, 1.0, 1.0)}}, "tiny, 'b'.*expected a rung of a"),
+            (["a"], {"tiny": {"a": (1.0, 2.0, 1.5)}}, "quartiles in order"),
+            (["a"], {"tiny": {"a": (0.0, 1.0, 1.5)}}, "quartiles in order"),
+        ],
+    )
+    def test_what_is_no_ladder_is_refused(self, rungs, ratios, message):
+        with pytest.raises(ValueError, match=message):
+            ladder(rungs, ratios, "times as fast")
