@@ -62,6 +62,14 @@ MODELS: dict[str, Style] = {
     "tiny": Style("#d55e00", "s", "--"),
     "mini": Style("#0072b2", "o", "-"),
     "base": Style("#008a64", "^", "-."),
+    "hidden words": Style("#0072b2", "o", "-"),
+    "word frequencies": Style(INK, "x", ":"),
+    "best n-grams": Style("#d55e00", "s", "--"),
+    "grammar words": Style("#d55e00", "s", "--"),
+    "names": Style("#008a64", "^", "-."),
+    "pronouns": Style("#b5638f", "D", ":"),
+    "times of day": Style("#927200", "v", "--"),
+    "next sentence": Style("#0072b2", "o", "-"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

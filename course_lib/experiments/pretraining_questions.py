@@ -165,7 +165,7 @@ def _stretches(tokenizer: FastWordPiece, split: str, room: int, stories: int, se
     for story in generate(split, stories, seed):
         sentences = [text for paragraph in story["paragraphs"] for text in split_sentences(paragraph)]
         run: list[list[str]] = []
-        for encoded in tokenizer.encode_in_rust(sentences, add_special_tokens=False):
+        for encoded in tokenizer.encode_in_rust([*sentences], add_special_tokens=False):
             if sum(map(len, run)) + len(encoded.tokens) > room:
                 if len(run) > 1:
                     yield run
