@@ -28,6 +28,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
+from course_lib import linear
 from course_lib.bert import BertForPreTraining
 from course_lib.bert_config import BertConfig
 from course_lib.experiments.pretrain_cost import matrix_rate
@@ -136,6 +137,7 @@ class Switches:
     masked_logits: bool = False  # logits at masked positions only
     last_layer: bool = False  # and the last layer's feed-forward
     no_mask: bool = False  # where nothing is padded
+    onednn: bool = False  # for products in single precision
     dropout: float = DROPOUT
     bf16: bool = False
     fused: bool = True  # attention; False: written out
@@ -151,6 +153,7 @@ LADDER: dict[str, dict[str, Any]] = {
     "logits at masked positions only": {"masked_logits": True},
     "last feed-forward there only": {"last_layer": True},
     "no mask when nothing is padded": {"no_mask": True},
+    "oneDNN in single precision": {"onednn": True},
     "dropout 0": {"dropout": 0.0},
     "bf16 autocast": {"bf16": True},
     "attention written out": {"fused": False},
@@ -183,7 +186,11 @@ class Rung(Ours):
 
     def loss(self, batch: Batch) -> Tensor:
         labels = batch.masked_labels if self.switches.masked_logits else batch.labels
-        return pretraining_loss(*self.call(batch), labels, batch.pairs)
+        there, linear.ONEDNN = linear.ONEDNN, linear.ONEDNN and self.switches.onednn
+        try:
+            return pretraining_loss(*self.call(batch), labels, batch.pairs)
+        finally:
+            linear.ONEDNN = there
 
 
 def climb(settings: Settings, device: torch.device, rungs: Sequence[str]) -> Iterator[dict[str, Any]]:

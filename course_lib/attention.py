@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.linear import Linear
 from course_lib.masking import causal_mask, check_mask, masked_softmax
 from course_lib.scores import check_same_features
 
@@ -335,8 +336,8 @@ class MultiHeadAttention(nn.Module):
         self.dim, self.num_heads = dim, num_heads
         self.dropout = dropout
         self.fused: bool | None = None
-        self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
-        self.out_proj = nn.Linear(dim, dim, bias=bias)
+        self.in_proj = Linear(dim, 3 * dim, bias=bias)
+        self.out_proj = Linear(dim, dim, bias=bias)
         nn.init.xavier_uniform_(self.in_proj.weight)
         if bias:
             nn.init.zeros_(self.in_proj.bias)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.bert_config import BertConfig
+from course_lib.linear import Linear
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import ACTIVATIONS
 
@@ -77,7 +78,7 @@ class BertPooler(nn.Module):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dense = Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """Return the vector of each sequence."""
@@ -109,7 +110,7 @@ class MaskedLanguageModelHead(nn.Module):
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dense = Linear(config.hidden_size, config.hidden_size)
         self.activation = ACTIVATIONS[config.hidden_act]
         self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.output = LanguageModelHead(embedding)

@@ -6,9 +6,10 @@ Dimension letters, everywhere in this module::
     V  words in the vocabulary     N  predictions     C  classes
 """
 
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from course_lib.linear import linear
 
 __all__ = ["ClassificationHead", "LanguageModelHead", "label_smoothing_loss"]
 
@@ -42,7 +43,7 @@ class LanguageModelHead(nn.Module):
 
     def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
         """Return the logits of the words."""
-        return F.linear(hidden, self.weight, self.bias)
+        return linear(hidden, self.weight, self.bias)
 
 
 class ClassificationHead(nn.Module):

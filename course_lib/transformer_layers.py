@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
+from course_lib.linear import Linear
 from course_lib.masking import check_mask
 
 __all__ = ["EncoderBlock", "FeedForward", "Sublayer", "layer_norm"]
@@ -95,8 +96,8 @@ class FeedForward(nn.Module):
         super().__init__()
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation is {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
-        self.expand = nn.Linear(dim, hidden_dim)
-        self.contract = nn.Linear(hidden_dim, dim)
+        self.expand = Linear(dim, hidden_dim)
+        self.contract = Linear(hidden_dim, dim)
         self.activation = ACTIVATIONS[activation]
         self.dropout = nn.Dropout(dropout)
         for layer in (self.expand, self.contract):
