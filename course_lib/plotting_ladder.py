@@ -19,8 +19,8 @@ def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlab
     rungs
         The measures, in the order in which they are taken, from top to bottom.
     ratios
-        For each model of `course_lib.figure_style.MODELS`, by rung: lower quartile, median and upper quartile, all above
-        0. A rung that a model lacks is left out.
+        For each model of `course_lib.figure_style.MODELS`, by rung: lower quartile, median and upper quartile, each
+        above 0. A rung that a model lacks is left out.
     xlabel
         What the ratio says: "times as fast as before".
     title

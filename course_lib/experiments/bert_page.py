@@ -1,4 +1,4 @@
-"""What chapter 5's page shows of a BERT: a real pair of sentences, where parameters sit, an old checkpoint's names."""
+"""What chapter 5 shows of a BERT: a pair of sentences, where parameters sit, an old checkpoint, the price of a step.
 
 import json
 import re
@@ -12,6 +12,7 @@ from torch import nn
 
 from course_lib.bert import BertForPreTraining, BertModel
 from course_lib.bert_config import BertConfig
+from course_lib.experiments.records import Record
 from course_lib.fast_wordpiece import FastWordPiece
 
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
@@ -128,6 +129,40 @@ def make_old(folder: Path) -> None:
     positions = json.loads((folder / "config.json").read_text(encoding="utf-8"))["max_position_embeddings"]
     tensors["bert.embeddings.position_ids"] = torch.arange(positions)[None]  # never learned, and saved all the same
     save_file(tensors, path, metadata={"format": "pt"})
+
+
+def ladder_of(
+    record: Record, device: str = "cpu"
+) -> tuple[list[str], dict[str, dict[str, tuple[float, float, float]]]]:
+    """Read the ladder of a training step from the record of ``benchmarks/bert.py``.
+
+    Parameters
+    ----------
+    record
+        ``benchmark-bert``.
+    device
+        Whose rows.
+
+    Returns
+    -------
+    tuple of list and dict
+        The rungs, in order; and for each size, by rung, lower quartile, median and upper quartile of the time of
+        `transformers` as it comes over that of the rung.
+
+    Raises
+    ------
+    LookupError
+        If the record has no ladder of this device.
+    """
+    rows = [row for row in record.results if row["what"] == "ladder" and row["device"] == device]
+    if not rows:
+        raise LookupError(
+            f"{record.name} holds no ladder of the device {device!r}; record it with ladder_rounds above 0"
+        )
+    ratios: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for row in rows:
+        ratios.setdefault(row["size"], {})[row["mode"]] = (row["low"], row["ratio"], row["high"])
+    return list(dict.fromkeys(row["mode"] for row in rows)), ratios
 
 
 def rows_that_learn(model: BertModel, length: int) -> torch.Tensor:

@@ -9,6 +9,7 @@ from torch import nn
 
 from course_lib.bert import BertConfig, BertForPreTraining, BertModel
 from course_lib.experiments import bert_page, padding
+from course_lib.experiments.records import Record
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.wordpiece import SPECIAL_TOKENS
 
@@ -50,6 +51,25 @@ class TestParts:
     def test_a_parameter_that_belongs_nowhere_is_refused(self):
         with pytest.raises(ValueError, match=r"decoder\.weight is no parameter of a BertForPreTraining"):
             bert_page.part_of("decoder.weight")
+
+
+class TestLadder:
+    def row(self, what="ladder", device="cpu", size="tiny", mode="a", ratio=2.0):
+        return {"what": what, "device": device, "size": size, "mode": mode, "low": 1.0, "ratio": ratio, "high": 3.0}
+
+    def record(self, *rows):
+        return Record("benchmark-bert", "", {}, [], list(rows), "", {}, "")
+
+    def test_rungs_keep_their_order_and_each_size_its_quartiles(self):
+        rows = [self.row(mode="b"), self.row(mode="a", ratio=2.5), self.row(size="mini", mode="a", ratio=1.5)]
+        others = [self.row(what="transformers", mode="training step"), self.row(device="cuda", mode="c")]
+        rungs, ratios = bert_page.ladder_of(self.record(*others, *rows))
+        assert rungs == ["b", "a"]
+        assert ratios == {"tiny": {"b": (1.0, 2.0, 3.0), "a": (1.0, 2.5, 3.0)}, "mini": {"a": (1.0, 1.5, 3.0)}}
+
+    def test_a_record_without_one_is_told_of(self):
+        with pytest.raises(LookupError, match="benchmark-bert holds no ladder of the device 'cuda'"):
+            bert_page.ladder_of(self.record(self.row()), "cuda")
 
 
 class TestWeights:
