@@ -1,4 +1,4 @@
-"""What chapter 5 shows of a BERT: a pair of sentences, where parameters sit, an old checkpoint, the price of a step.
+"""What chapter 5 shows of a BERT: a pair of sentences, where parameters sit, an old checkpoint, the price of a step."""
 
 import json
 import re
