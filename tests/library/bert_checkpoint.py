@@ -1,0 +1,32 @@
+"""A checkpoint of a BERT that tests may spoil."""
+
+import json
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from course_lib.bert_config import BertConfig
+
+CONFIG = BertConfig(
+    vocab_size=31,
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=17,
+    max_position_embeddings=11,
+    type_vocab_size=4,
+    layer_norm_eps=1e-7,
+    hidden_act="relu",
+    hidden_dropout_prob=0.3,
+)
+
+
+def rewrite(folder: Path, change) -> None:
+    """Let `change` edit the tensors of a checkpoint."""
+    tensors = load_file(folder / "model.safetensors")
+    save_file(change(tensors) or tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def configure(folder: Path, **settings: object) -> None:
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(content | settings), encoding="utf-8")
