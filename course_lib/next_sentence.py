@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import Integer
 
 from course_lib.masked_language_model import IGNORE
-from course_lib.packing import Sequences, cut_into_runs
+from course_lib.packing import cut_into_runs
+from course_lib.sequences import Sequences
 
 __all__ = ["IS_NEXT", "NOT_NEXT", "exchange_second_segments", "sentence_pairs"]
 

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from course_lib.masked_language_model import IGNORE, MaskingConfig, VocabIds, mask_tokens
 from course_lib.next_sentence import sentence_pairs
-from course_lib.packing import Corpus, Sequences, Specials, batch_plan, cut_long_sentences, lay_out, pack
+from course_lib.packing import Corpus, cut_long_sentences, pack
+from course_lib.sequences import Sequences, Specials, batch_plan, lay_out
 
 __all__ = [
     "EpochBatches",
@@ -173,7 +174,7 @@ def collate(
     Parameters
     ----------
     ids, sequences, rows, width, specials
-        As in `course_lib.packing.lay_out`.
+        As in `course_lib.sequences.lay_out`.
     vocab, generator, masking
         As in `course_lib.masked_language_model.mask_tokens`.
     next_sentence
@@ -282,19 +283,11 @@ class EpochBatches(Sequence[PreTrainingBatch]):
         data, (width, rows) = self.data, self.plan[batch]
         seed = np.random.SeedSequence([data.seed, self.mask_epoch, MASKS, batch]).generate_state(1, np.uint64)
         generator = torch.Generator().manual_seed(int(seed[0]))
-        return collate(
-            data.corpus.ids,
-            self.sequences,
-            rows,
-            width,
-            data.specials,
-            data.vocab_ids,
-            generator,
-            data.masking,
-            data.next_sentence,
-        )
+        drawn = data.specials, data.vocab_ids, generator, data.masking, data.next_sentence
+        return collate(data.corpus.ids, self.sequences, rows, width, *drawn)
 
 
+@dataclass(eq=False)
 class PreTrainingBatches:
     """Epoch -> its batches, for `course_lib.training.train`.
 
@@ -350,46 +343,41 @@ class PreTrainingBatches:
     ([(2, 16), (2, 16)], True)
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        vocab: Mapping[str, int],
-        max_length: int = 128,
-        batch_size: int = 32,
-        batches_per_step: int = 1,
-        seed: int = 0,
-        masking: MaskingConfig | None = None,
-        next_sentence: bool = True,
-        static_masking: bool = False,
-        static_sequences: bool = False,
-        across_documents: bool = True,
-        multiple: int = 8,
-        drop_last: bool = True,
-    ):
-        for name, value, least in (
-            ("max_length", max_length, 5 if next_sentence else 3),
-            ("batch_size", batch_size, 1),
-            ("batches_per_step", batches_per_step, 1),
-            ("multiple", multiple, 1),
+    corpus: Corpus
+    vocab: Mapping[str, int]
+    max_length: int = 128
+    batch_size: int = 32
+    batches_per_step: int = 1
+    seed: int = 0
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    next_sentence: bool = True
+    static_masking: bool = False
+    static_sequences: bool = False
+    across_documents: bool = True
+    multiple: int = 8
+    drop_last: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_length", 5 if self.next_sentence else 3),
+            ("batch_size", 1),
+            ("batches_per_step", 1),
+            ("multiple", 1),
         ):
-            if value < least:
-                raise ValueError(f"{name} is {value}; it must be at least {least}")
-        self.corpus, self.max_length, self.batch_size, self.seed = corpus, max_length, batch_size, seed
-        if not drop_last and batches_per_step > 1:
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if not self.drop_last and self.batches_per_step > 1:
             raise ValueError("drop_last=False keeps batches that fill no step; set batches_per_step=1 to evaluate")
-        self.batches_per_step, self.multiple, self.drop_last = batches_per_step, multiple, drop_last
-        self.masking = masking or MaskingConfig()
-        self.next_sentence, self.across_documents = next_sentence, across_documents
-        self.static_masking, self.static_sequences = static_masking, static_sequences or static_masking
-        self.vocab_ids, self.specials = VocabIds.of(vocab), Specials.of(vocab)
-        longest = (max_length - 3) // 2 if next_sentence else max_length - 2
-        self._bounds = cut_long_sentences(
-            np.asarray(corpus.sentence_starts), np.asarray(corpus.document_starts), longest
-        )
+        self.vocab_ids, self.specials = VocabIds.of(self.vocab), Specials.of(self.vocab)
+        longest = (self.max_length - 3) // 2 if self.next_sentence else self.max_length - 2
+        bounds = np.asarray(self.corpus.sentence_starts), np.asarray(self.corpus.document_starts)
+        self._bounds = cut_long_sentences(*bounds, longest)
 
     def __call__(self, epoch: int) -> EpochBatches:
         """Return the batches of an epoch; what does not fill a step is left out, another part in each epoch."""
-        random = np.random.default_rng([self.seed, 0 if self.static_sequences else epoch, SEQUENCES])
+        random = np.random.default_rng(
+            [self.seed, 0 if self.static_sequences or self.static_masking else epoch, SEQUENCES]
+        )
         sequences = self._sequences(random)
         width = -(-self.max_length // self.multiple) * self.multiple
         plan = batch_plan(sequences.lengths, self.batch_size * width, self.multiple, random, self.drop_last)

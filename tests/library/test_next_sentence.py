@@ -10,7 +10,8 @@ from scipy.stats import binom, ks_2samp
 
 from course_lib.masked_language_model import IGNORE
 from course_lib.next_sentence import IS_NEXT, NOT_NEXT, exchange_second_segments, sentence_pairs
-from course_lib.packing import Sequences, cut_long_sentences
+from course_lib.packing import cut_long_sentences
+from course_lib.sequences import Sequences
 
 MAX_LENGTH = 21  # room for 18 tokens beside [CLS] and two [SEP], so for sentences of up to 9
 

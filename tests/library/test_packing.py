@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.packing import (
-    Sequences,
-    Specials,
-    batch_plan,
-    cut_into_runs,
-    cut_long_sentences,
-    lay_out,
-    pack,
-)
+from course_lib.packing import cut_into_runs, cut_long_sentences, pack
+from course_lib.sequences import Sequences, Specials, batch_plan, lay_out
 
 SPECIALS = Specials(pad_id=-1, cls_id=-2, sep_id=-3)
 CORPORA = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=12), min_size=1, max_size=9)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from course_lib.bert import BertConfig, BertForPreTraining
 from course_lib.masked_language_model import IGNORE, MaskingConfig, corrupt
-from course_lib.packing import lay_out
 from course_lib.pretraining import (
     EpochBatches,
     PreTrainingBatch,
@@ -22,6 +21,7 @@ from course_lib.pretraining import (
     pretraining_loss,
     pretraining_loss_sum,
 )
+from course_lib.sequences import lay_out
 from course_lib.training import TrainingConfig, set_seed, train
 from course_lib.wordpiece_training import SPECIAL_TOKENS
 
