@@ -375,9 +375,8 @@ class PreTrainingBatches:
 
     def __call__(self, epoch: int) -> EpochBatches:
         """Return the batches of an epoch; what does not fill a step is left out, another part in each epoch."""
-        random = np.random.default_rng(
-            [self.seed, 0 if self.static_sequences or self.static_masking else epoch, SEQUENCES]
-        )
+        drawn_in = 0 if self.static_sequences or self.static_masking else epoch
+        random = np.random.default_rng([self.seed, drawn_in, SEQUENCES])
         sequences = self._sequences(random)
         width = -(-self.max_length // self.multiple) * self.multiple
         plan = batch_plan(sequences.lengths, self.batch_size * width, self.multiple, random, self.drop_last)
