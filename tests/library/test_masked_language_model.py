@@ -163,6 +163,7 @@ class TestProperties:
     def test_only_text_is_chosen_at_least_once_and_the_rest_is_left(self, batch, width, seed, rate, unit):
         ids, special = rows(batch, width, seed % 1000)
         ids[torch.rand(ids.shape, generator=seeded(seed)) < 0.1] = UNK  # special tokens that the text holds
+        special |= torch.rand(ids.shape, generator=seeded(seed + 1)) < 0.1  # and tokens that the caller protects
         before = ids.clone()
         masked_ids, labels = mask_tokens(ids, special, seeded(seed), VOCAB, MaskingConfig(rate=rate, unit=unit))
         chosen = labels != IGNORE
