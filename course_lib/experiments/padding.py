@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.training import TrainingConfig, device, set_seed, train
+from course_lib.training import TrainingConfig, set_seed, train
 from course_lib.transformer_heads import ClassificationHead
 from course_lib.wordpiece_training import count_words, train_wordpiece
 
@@ -156,5 +156,5 @@ def padding_effect(model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[
 @torch.no_grad()
 def accuracy(model: PlotReader, ids: Int[Tensor, "B T"], plots: Int[Tensor, "B"]) -> float:
     """Return the share of stories whose plot is named."""
-    _, logits = model.eval()(ids.to(device()))
+    _, logits = model.eval()(ids.to(next(model.parameters()).device))
     return (logits.argmax(dim=-1).cpu() == plots).double().mean().item()
