@@ -107,6 +107,25 @@ def test_outputs_loss_and_gradients_are_those_of_transformers(attention, dtype, 
 
 
 @ATTENTION
+def test_at_a_published_size_all_agrees_too(attention):
+    """Products as large as `course_lib.linear` gives to another library, and the first weights that a model has."""
+    torch.manual_seed(0)
+    config = BertConfig.mini(vocab_size=997)
+    ours = BertForPreTraining(config).eval()
+    theirs, batch = theirs_for(ours, attention), Batch(config, 0, length=70)
+    found = ours(**batch.inputs())
+    expected = theirs(**batch.inputs(), labels=batch.labels, next_sentence_label=batch.next_sentence_label)
+    ours_loss = loss(found.prediction_logits, found.seq_relationship_logits, batch)
+    close(found.prediction_logits, expected.prediction_logits, 1e-5)
+    close(ours_loss, expected.loss, 1e-5)
+    ours_loss.backward()
+    expected.loss.backward()
+    mine, its = gradients(ours), gradients(theirs)
+    for name in its:
+        close(mine[name], its[name], 1e-5)
+
+
+@ATTENTION
 @PRECISIONS
 def test_every_layer_and_every_attention_weight_agrees(attention, dtype, tolerance):
     config = random_config(5, num_hidden_layers=3)
