@@ -4,6 +4,10 @@ torch hands single-precision matrices on a CPU to MKL, which on AMD's processors
 registers: oneDNN, which every torch for x86 brings along and uses for bfloat16, multiplies the same matrices twice as
 fast there (``benchmarks/bert.py``, its ladder). The numbers differ in the last digits only, as sums are added up in
 another order. Everywhere else, and for small products, the layer is ``torch.nn.Linear`` itself.
+
+Dimension letters, everywhere in this module::
+
+    I  features in     O  features out
 """
 
 from typing import Any
@@ -29,6 +33,10 @@ class Linear(nn.Linear):
     ----------
     in_features, out_features, bias
         As in ``torch.nn.Linear``.
+
+    Notes
+    -----
+    Chapter: bert
 
     Examples
     --------
@@ -57,6 +65,10 @@ def linear(
     -------
     Tensor
         ``input @ weight.T + bias``. In single precision on a CPU it can be differentiated once.
+
+    Notes
+    -----
+    Chapter: bert
 
     Examples
     --------

@@ -12,6 +12,7 @@ LIBRARY = ROOT / "course_lib"
 # design: one module a concept, in the order of the chapters
 CONCEPTS = (
     "masking",
+    "linear",
     "scores",
     "attention",
     "seq2seq",
@@ -53,7 +54,6 @@ SERVICES = {
     "explorer",
     "figure_style",
     "findings",
-    "linear",
     "metrics",
     "parallel",
     "plotting",
