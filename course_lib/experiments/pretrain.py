@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -121,9 +121,11 @@ class Plan:
             self.static_masking,
         )
 
-    def parts(self, corpus: Corpus) -> Callable[[int], Iterator[PreTrainingBatch]]:
+    def parts(self, corpus: Corpus) -> Callable[[int], Iterable[PreTrainingBatch]]:
         """Return what `course_lib.training.train` reads: epoch -> the parts of its batches."""
         batches = self.batches(corpus)
+        if self.split == 1:
+            return batches
         return lambda epoch: (part for batch in batches(epoch) for part in cut(batch, self.split))
 
     def lasting(self, steps: int, decay_steps: int | None = None) -> "Plan":
@@ -274,7 +276,7 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
         The same number in all processes, at least 1.
     """
     if not (math.isfinite(minutes) and minutes > 0):
-        raise ValueError(f"minutes is {minutes}; choose a positive number, e.g. 10")
+        raise ValueError(f"minutes is {minutes:g}; choose a positive number, e.g. 10")
     before = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
     trial = replace(
         plan.training, schedule="constant", warmup_steps=0, decay_steps=0, evaluate_every=None, patience=None,

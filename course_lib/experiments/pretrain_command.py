@@ -110,7 +110,7 @@ def run_in_folder(
             model = build(plan, corpus)
             count = _budget(plan, corpus, model, minutes, steps, tell)
             plan = _planned(plan, count, decay, evaluations)
-            content: dict[str, Any] = {"source": source, "fingerprints": dict(corpus.fingerprints), "sittings": []}
+            content: dict[str, Any] = {"source": source, "fingerprints": corpus.identity(), "sittings": []}
             first = 0
         else:
             plan, content = plan_from(held["plan"]), dict(held)
@@ -265,11 +265,13 @@ def _check_same(
 
 
 def _check_text(folder: Path, fingerprints: Mapping[str, str], corpus: Corpus) -> None:
-    for split, fingerprint in fingerprints.items():
-        if corpus.fingerprints[split] != fingerprint:
+    now = corpus.identity()
+    for name, fingerprint in fingerprints.items():
+        if now[name] != fingerprint:
+            what = "vocabulary" if name == "vocabulary" else f"{name} text"
             raise PretrainError(
-                f"the {split} text of {corpus.name} is not what the pre-training in {folder} began with "
-                f"({corpus.fingerprints[split]} instead of {fingerprint}); restore it, or choose another folder"
+                f"the {what} of {corpus.name} is not what the pre-training in {folder} began with ({now[name]} instead "
+                f"of {fingerprint}); restore it, or choose another folder"
             )
 
 

@@ -35,9 +35,8 @@ class NGrams:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> arrays = np.array([1, 2, 1, 2, 1, 3]), np.array([0, 6]), np.array([0, 1])
-    >>> store = SimpleNamespace(**dict(zip(["ids", "sentence_starts", "document_starts"], arrays)), vocab_size=4)
+    >>> from pathlib import Path
+    >>> store = TokenStore(Path("x"), np.array([1, 2, 1, 2, 1, 3]), np.array([0, 6]), np.array([0, 1]), 4, {})
     >>> NGrams(store).after(np.array([[1]])).round(3).tolist()  # 1 came thrice, with 2 twice and with 3
     [[0.033, 0.167, 0.522, 0.278]]
     """

@@ -2,7 +2,8 @@
 
 Only matrix products count, as in Kaplan et al. 2020 (section 2.1) and Chowdhery et al. 2022 (appendix B): two
 operations for each weight that a token meets, and twice as many again for the gradients. An embedding is looked up, not
-multiplied. The output layer is asked at the chosen positions alone; padding is no work.
+multiplied. Nothing is counted that is not done: the last feed-forward and the output layer are asked only where their
+answer is read (`course_lib.bert`), and padding is no work.
 """
 
 import time
@@ -31,7 +32,7 @@ class Work:
     flops: float
 
 
-def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float) -> float:
+def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float | int) -> float:
     """Return the operations of forward and backward passes over some sequences.
 
     Parameters
@@ -51,18 +52,23 @@ def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float) -> fl
     Notes
     -----
     In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward; with T tokens, its scores and its
-    sum over values take 2 T D products more. With I = 4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T.
+    sum over values take 2 T D products more. With I = 4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T, were
+    the last feed-forward asked everywhere.
 
     Examples
     --------
-    >>> f"{training_flops(BertConfig.base(), np.array([512]), 0) / 512:.2e}"  # a token, of 85 million weights
-    '5.66e+08'
+    >>> f"{training_flops(BertConfig.base(), np.array([512]), chosen=77) / 512:.2e}"  # of each token
+    '5.64e+08'
     """
-    width, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
-    in_layers = layers * (2 * (4 * width**2 + 2 * width * inner) * lengths.sum() + 4 * width * np.square(lengths).sum())
+    width, inner, layers, tokens = (
+        config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())
+    )  # fmt: skip
+    read = chosen + len(lengths)  # of the last layer's output: the chosen positions, and [CLS]
+    in_attention = layers * (8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum()))
+    in_feed_forward = 4 * width * inner * ((layers - 1) * tokens + read)
     in_mlm_head = 2 * (width**2 + width * config.vocab_size) * chosen
     in_pooler_and_nsp_head = 2 * (width**2 + 2 * width) * len(lengths)
-    return 3.0 * float(in_layers + in_mlm_head + in_pooler_and_nsp_head)
+    return 3.0 * (in_attention + in_feed_forward + in_mlm_head + in_pooler_and_nsp_head)
 
 
 def matrix_rate(where: torch.device, dtype: torch.dtype, seconds: float = 2.0, side: int | None = None) -> float:

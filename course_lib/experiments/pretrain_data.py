@@ -42,15 +42,16 @@ class Corpus:
         The ids of each split.
     fingerprints
         Of the text of each split.
-    source
-        Where the data set came from, as in `course_lib.data.load`.
     """
 
     name: str
     tokenizer: FastWordPiece
     stores: Mapping[str, TokenStore]
     fingerprints: Mapping[str, str]
-    source: str
+
+    def identity(self) -> dict[str, str]:
+        """Return what must not change while a model is trained: fingerprints of the texts and of the vocabulary."""
+        return {**self.fingerprints, "vocabulary": fingerprint([self.tokenizer.pieces])}
 
 
 def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
@@ -96,7 +97,7 @@ def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
         )
         for split in SPLITS
     }
-    return Corpus(data, tokenizer, stores, texts, source or "embedded")
+    return Corpus(data, tokenizer, stores, texts)
 
 
 def documents(rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...] = ()) -> Iterator[list[str]]:

@@ -55,7 +55,7 @@ def write_log(
     return log
 
 
-def curve(history: History, points: int = POINTS) -> dict[str, list[float]]:
+def curve(history: History, points: int = POINTS) -> dict[str, list[float | int]]:
     """Return a history in few points: the last step of each stretch, and its means.
 
     Parameters
@@ -93,11 +93,11 @@ def curve(history: History, points: int = POINTS) -> dict[str, list[float]]:
     return {**last, **means}
 
 
-def _evaluations(history: History) -> dict[str, list[float]]:
+def _evaluations(history: History) -> dict[str, list[float | int]]:
     return {"step": list(history.metric_steps), **{name: list(map(_short, v)) for name, v in history.metrics.items()}}
 
 
-def _short(value: float) -> float:
+def _short(value: float | int) -> float | int:
     """Seven digits: as many as float32 has."""
     return value if isinstance(value, int) else float(f"{value:.7g}")
 
