@@ -121,8 +121,9 @@ def test_at_a_published_size_all_agrees_too(attention):
     ours_loss.backward()
     expected.loss.backward()
     mine, its = gradients(ours), gradients(theirs)
-    for name in its:
-        close(mine[name], its[name], 1e-5)
+    for name in its:  # the largest slopes are some 0.01; a key's offset has none but by rounding
+        tolerance = max(1e-4 * its[name].abs().max().item(), 1e-8)
+        torch.testing.assert_close(mine[name], its[name], rtol=0, atol=tolerance)
 
 
 @ATTENTION
