@@ -83,12 +83,12 @@ def linear(
 
 def _by_onednn(input: Tensor, weight: Tensor) -> bool:
     return (
-        ONEDNN
+        not torch.compiler.is_compiling()  # first: the compiler chooses by itself, and shall not ask about sizes
+        and ONEDNN
         and input.device.type == weight.device.type == "cpu"
         and input.dtype == weight.dtype == torch.float32
-        and input.shape[:-1].numel() * weight.numel() >= SMALLEST
         and not torch.is_autocast_enabled("cpu")  # which makes the product one in bfloat16
-        and not torch.compiler.is_compiling()  # the compiler chooses by itself
+        and input.shape[:-1].numel() * weight.numel() >= SMALLEST
     )
 
 
