@@ -1,12 +1,12 @@
 """What a model has learnt of the `stories`: one hidden word at a time, chosen so that one kind of knowledge answers it.
 
     grammar   one of the most frequent words (*the*, *was*, a comma): its neighbours tell it
-    name      a name that stands elsewhere in the text: it has to be found there and copied
+    name      a name that stands elsewhere in the text, among all names: it has to be found there and copied
     pronoun   *he* or *she*, where all who are named are of one gender: somebody far away decides
     time      *at noon* or *in the evening*, where another time is told before it or behind it: time goes forward only
 
-For a pronoun the alternative is the other one, and for a time it is one that is too early, or too late for what is told
-behind. The answer is right if the hidden word is the likelier of both, and it is too early as often as too late: who
+For a pronoun the alternative is the other one; for a time it is one that is too early, or too late for what is told
+behind, as often the one as the other. The answer is right if the hidden word is the likelier of both, so that whoever
 guesses, or always says *late*, is right half of the time. Controls read the same input.
 """
 
@@ -28,6 +28,7 @@ from course_lib.wordpiece_training import SPECIAL_TOKENS
 KINDS = ("grammar", "name", "pronoun", "time")
 PAD, _, CLS, SEP, MASK = SPECIAL_TOKENS
 GENDER = {"she": "f", "he": "m"} | {name.lower(): "f" for name in lex.WOMEN} | {name.lower(): "m" for name in lex.MEN}
+NAMES = tuple(name for name in GENDER if name not in ("she", "he"))
 GENDERED = ("she", "her", "he", "him", "his")
 TIMES = {tuple(phrase.split()): hour for hour, phrases in enumerate(lex.TIMES) for phrase in phrases}
 # The most frequent words of the training stories that neither name nor stand for a person.
@@ -45,13 +46,13 @@ class Question:
     sentence, place
         Where the hidden word stands.
     wrong
-        The alternative; None where any word may be the answer.
+        The alternatives: the answer is right if the hidden word is likelier than each. None of them: than any word.
     """
 
     sentences: Sequence[Sequence[str]]
     sentence: int
     place: int
-    wrong: str | None = None
+    wrong: tuple[str, ...] = ()
 
     @property
     def right(self) -> str:
@@ -119,12 +120,11 @@ def share_right(guess: Guess, questions: Sequence[Question], vocab: Mapping[str,
     """
     with torch.no_grad():
         scores = guess(as_batch(questions, vocab))[0]
-    rows = torch.arange(len(questions))
-    right = torch.tensor([vocab[question.right] for question in questions])
-    if questions[0].wrong is None:
-        return (scores.argmax(dim=-1).cpu() == right).float().mean().item()
-    wrong = torch.tensor([vocab[str(question.wrong)] for question in questions])
-    return (scores[rows, right] > scores[rows, wrong]).float().mean().item()
+    right = [
+        scores[row, vocab[question.right]] >= scores[row, [vocab[word] for word in question.wrong] or slice(None)].max()
+        for row, question in enumerate(questions)
+    ]
+    return float(np.mean([answer.item() for answer in right]))
 
 
 def as_batch(questions: Sequence[Question], vocab: Mapping[str, int]) -> PreTrainingBatch:
@@ -184,9 +184,9 @@ def _questions(sentences: list[list[str]]) -> Iterator[tuple[str, Question]]:
             if word in GRAMMAR:
                 yield "grammar", Question(sentences, number, place)
             if named.count(word) > 1:
-                yield "name", Question(sentences, number, place)
+                yield "name", Question(sentences, number, place, tuple(name for name in NAMES if name != word))
             if word in ("he", "she") and alone and genders == {GENDER[word]}:
-                yield "pronoun", Question(sentences, number, place, "he" if word == "she" else "she")
+                yield "pronoun", Question(sentences, number, place, ("he" if word == "she" else "she",))
     times = list(_times(sentences))
     for index, (hour, number, place, beginning) in enumerate(times):
         others = {phrase[-1]: other for phrase, other in TIMES.items() if phrase[:-1] == beginning}
@@ -197,7 +197,7 @@ def _questions(sentences: list[list[str]]) -> Iterator[tuple[str, Question]]:
             ("too late", [word for word, other in others.items() if other >= behind > hour]),
         ):
             if wrong:
-                yield kind, Question(sentences, number, place, wrong[(number + place) % len(wrong)])
+                yield kind, Question(sentences, number, place, (wrong[(number + place) % len(wrong)],))
 
 
 def _times(sentences: list[list[str]]) -> Iterator[tuple[int, int, int, tuple[str, ...]]]:
