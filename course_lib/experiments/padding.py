@@ -31,12 +31,12 @@ SHORTEST = 8
 
 @dataclass
 class Stories:
-    """The beginnings of stories as ids, and their plots as numbers."""
+    """The beginnings of stories as ids, and their plots as numbers; the two splits differ in size."""
 
-    train_ids: Int[Tensor, "B T"]
-    train_plots: Int[Tensor, "B"]
-    test_ids: Int[Tensor, "B T"]
-    test_plots: Int[Tensor, "B"]
+    train_ids: Int[Tensor, "_ T"]
+    train_plots: Int[Tensor, "_"]
+    test_ids: Int[Tensor, "_ T"]
+    test_plots: Int[Tensor, "_"]
     vocab_size: int
     sep_id: int
 
