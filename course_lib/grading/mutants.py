@@ -187,7 +187,8 @@ def _child(pipe: Any, notebook: NotebookNode, changes: Changes) -> None:
 
 def _run_all(name: str, root: Path) -> dict[str, Any]:
     """Run every case in a process of its own, two at a time. Call it in a fresh process: it forks."""
-    for module in ("IPython.core.interactiveshell", "torch"):  # once, before the fork: no case spends time on it
+    # Once, before the fork: no case spends time on it. The first optimizer of a process imports the third one.
+    for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
         importlib.import_module(module)
 
     notebook = read_source(root / "solutions" / name / f"{name}.py")

@@ -40,27 +40,28 @@
 # %% [markdown]
 # # Assignment 4 · Build BERT
 #
-# A published BERT is a file with a few hundred named tables of numbers. It holds no code. Whoever wants to use it needs a
-# program in which every table finds its place, and in which every sum, norm and mask is the one of the training. One
-# habit from another model (a scale, a norm in front, a position that starts at 1) and the numbers that come out look
-# like BERT's and mean nothing. You write that program, and at the end it reads a file in the published layout and must
-# give the published numbers.
+# A published BERT is a file with a few hundred named tables of numbers. It holds no code. Whoever wants to use it
+# needs a program in which every table finds its place, and in which every sum, norm and mask is the one of the
+# training. One habit from another model (a scale, a norm in front, a position that starts at 1) and the numbers
+# that come out look like BERT's and mean nothing. You write that program, and at the end it reads a file in the
+# published layout and must give the published numbers.
 #
-# You need chapter 5 of the book, PyTorch, and about four hours. There are {points:total} points. No GPU is needed; if
-# there is one, the notebook uses it.
+# You need chapter 5 of the book, PyTorch, and about four hours. There are {points:total} points. No GPU is needed;
+# if there is one, the notebook uses it.
 #
-# **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
-# what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases.
-# Do not change, copy or delete the test cells. You may add cells of your own. In classes, `__init__` is given: leave it as
-# it is, Part 7 finds the tables by the names that it sets. Before you hand in, restart the kernel and run everything
-# from the top. Where the course is installed, `course check bert.ipynb` tells you what is amiss.
+# **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell
+# you what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge
+# cases. Do not change, copy or delete the test cells. You may add cells of your own. In classes, `__init__` is
+# given: leave it as it is, Part 7 finds the tables by the names that it sets. Before you hand in, restart the
+# kernel and run everything from the top. Where the course is installed, `course check bert.ipynb` tells you what is
+# amiss.
 #
 # **What you may use.** Everything in PyTorch except what you build here. Layer norm you have built in Assignment 2;
 # here you may take `torch.nn.LayerNorm`. Withheld are: {withholds}.
 #
-# **Letters for shapes.** B: sequences in the batch. T: positions. D: features of a position. H: heads. N = D / H: features
-# of a head. I: features inside the feed-forward network. V: entries of the vocabulary. L: layers. Masks are bool, and True
-# means: a real token, may be attended to.
+# **Letters for shapes.** B: sequences in the batch. T: positions. D: features of a position. H: heads. N = D / H:
+# features of a head. I: features inside the feed-forward network. V: entries of the vocabulary. L: layers. Masks
+# are bool, and True means: a real token, may be attended to.
 
 # %%
 import math
@@ -229,12 +230,12 @@ def check_dropout(function, plain, dropped, what, hint):
 # | token | [CLS] | my | dog | [SEP] | he | barks | [SEP] |
 # | segment | 0 | 0 | 0 | 0 | 1 | 1 | 1 |
 #
-# The segment ids (`token_type_ids`) say to which of the two a position belongs; each `[SEP]` belongs to the segment that it
-# closes.
+# The segment ids (`token_type_ids`) say to which of the two a position belongs; each `[SEP]` belongs to the segment
+# that it closes.
 #
-# There are only so many positions. If the sequence is longer than `max_length`, special tokens included, take tokens
-# away one by one, each time from the end of the longer segment, and of the second one if both are equally long. The special
-# tokens stay.
+# There are only so many positions. If the sequence is longer than `max_length`, special tokens included, take
+# tokens away one by one, each time from the end of the longer segment, and of the second one if both are equally
+# long. The special tokens stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "pair", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -401,8 +402,8 @@ check_same(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Sequences of a batch have different lengths. Fill the short ones up at the end, to the longest of the batch and no further,
-# and say in a mask which positions are real. Filling has the id `pad_id` and segment id 0.
+# Sequences of a batch have different lengths. Fill the short ones up at the end, to the longest of the batch and no
+# further, and say in a mask which positions are real. Filling has the id `pad_id` and segment id 0.
 
 
 # %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -507,13 +508,14 @@ check_batch(
 #
 # **Question: what does a position know before it has looked at any other?**
 #
-# Three tables, all learned: one row for each entry of the vocabulary, one for each position, one for each segment. What
-# enters the first layer at position t, with word $x_t$ and segment $s_t$, is (Devlin et al. 2019, figure 2)
+# Three tables, all learned: one row for each entry of the vocabulary, one for each position, one for each segment.
+# What enters the first layer at position t, with word $x_t$ and segment $s_t$, is (Devlin et al. 2019, figure 2)
 #
 # $$e_t = \mathrm{Dropout}\left(\mathrm{LayerNorm}(W_\mathrm{word}[x_t] + W_\mathrm{position}[t] + W_\mathrm{segment}[s_t])\right)$$
 #
-# Positions count from 0 to T - 1 along the whole sequence, whatever the segments are. Where no segment ids are given, all
-# positions are of segment 0. Unlike the Transformer of Assignment 2, BERT multiplies nothing by $\sqrt{D}$.
+# Positions count from 0 to T - 1 along the whole sequence, whatever the segments are. Where no segment ids are
+# given, all positions are of segment 0. Unlike the Transformer of Assignment 2, BERT multiplies nothing by
+# $\sqrt{D}$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "embed", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -543,7 +545,8 @@ class BertEmbeddings(torch.nn.Module):
 
 
 # %% [markdown]
-# The first test looks at the sum alone: it takes the norm away and fills the tables with numbers that can be told apart.
+# The first test looks at the sum alone: it takes the norm away and fills the tables with numbers that can be told
+# apart.
 
 # %% nbgrader={"grade": true, "grade_id": "embeddings-sum", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check_withheld("BertEmbeddings")
@@ -690,16 +693,17 @@ for T, D, dtype, tolerance in ((6, 5, torch.float64, 1e-9), (8, 12, torch.float3
 #
 # **Question: which positions does a position of BERT look at?**
 #
-# At all real ones, before and behind it. There is no causal mask. Filling is the only thing that may not be attended to, so the mask
-# is one row for each sequence, [B, T], the same for all its queries and all heads.
+# At all real ones, before and behind it. There is no causal mask. Filling is the only thing that may not be
+# attended to, so the mask is one row for each sequence, [B, T], the same for all its queries and all heads.
 #
 # With one matrix for queries, one for keys and one for values, and N = D / H features for each head:
 #
 # $$A_h = \operatorname{softmax}\left(\frac{Q_h K_h^\top}{\sqrt{N}}\right), \qquad
 # C = [\mathrm{Dropout}(A_1) V_1; \dots; \mathrm{Dropout}(A_H) V_H]$$
 #
-# Head 0 owns the first N features, head 1 the next N, and so on. BERT drops out *weights*, after the softmax: a position loses sight
-# of some others, and the weights that are left are scaled up. Return the weights as they were before the dropout.
+# Head 0 owns the first N features, head 1 the next N, and so on. BERT drops out *weights*, after the softmax: a
+# position loses sight of some others, and the weights that are left are scaled up. Return the weights as they were
+# before the dropout.
 
 
 # %% nbgrader={"grade": false, "grade_id": "self-attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -906,7 +910,8 @@ assert close, "Return the weights as they were before the dropout: each row sums
 #
 # $$\mathrm{GELU}(x) = x \cdot \Phi(x) = \frac{x}{2} \left(1 + \operatorname{erf}\left(\frac{x}{\sqrt 2}\right)\right)$$
 #
-# Other models approximate it with a tanh or a sigmoid. The published weights of BERT were trained with the exact one.
+# Other models approximate it with a tanh or a sigmoid. The published files of BERT ask for the exact one: their
+# config.json says `"hidden_act": "gelu"`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "activation", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -932,11 +937,11 @@ check_close(
     slips=(
         (
             0.5 * x * (1 + torch.tanh((2 / math.pi) ** 0.5 * (x + 0.044715 * x**3))),
-            "That is the approximation with tanh. BERT was trained with erf.",
+            "That is the approximation with tanh. BERT's files ask for the exact one, with erf.",
         ),
         (
             x * torch.sigmoid(1.702 * x),
-            "That is the approximation with a sigmoid. BERT was trained with erf.",
+            "That is the approximation with a sigmoid. BERT's files ask for the exact one, with erf.",
         ),
         (x.clamp(min=0), "That is ReLU."),
         (probability, "Multiply the probability by x."),
@@ -963,9 +968,9 @@ assert x.grad is not None and x.grad.isfinite().all(), "No gradient comes throug
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Attention mixes what *other* positions say. A matrix (`attention_output`) mixes the heads; then the network works at each position. Both
-# results are dropped out, added to what went in, and the sum is normed. The norm comes after the sum ("post-norm"). With $X$ for
-# what goes in:
+# Attention mixes what *other* positions say. A matrix (`attention_output`) mixes the heads; then the network works
+# at each position. Both results are dropped out, added to what went in, and the sum is normed. The norm comes after
+# the sum ("post-norm"). With $X$ for what goes in:
 #
 # $$A = \mathrm{LN}_1\left(X + \mathrm{Dropout}(C W_O + b_O)\right), \qquad
 # Y = \mathrm{LN}_2\left(A + \mathrm{Dropout}(\mathrm{GELU}(A W_1 + b_1) W_2 + b_2)\right)$$
@@ -1000,7 +1005,8 @@ class BertLayer(torch.nn.Module):
 
 
 # %% [markdown]
-# The next test puts simple parts in the place of yours ("times 10", "plus 1") and looks what the layer passes to which.
+# The next test puts simple parts in the place of yours ("times 10", "plus 1") and looks what the layer passes to
+# which.
 
 # %% nbgrader={"grade": true, "grade_id": "layer-wiring", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check_withheld("BertLayer")
@@ -1169,8 +1175,9 @@ check_close(
 #
 # **Question: what comes out of BERT?**
 #
-# Embeddings, then L layers, each with weights of its own, each told which positions are real. Out come two things: a vector for each position, and one for
-# the whole sequence. The second is made by the pooler from the position of `[CLS]`, the first:
+# Embeddings, then L layers, each with weights of its own, each told which positions are real. Out come two things:
+# a vector for each position, and one for the whole sequence. The second is made by the pooler from the position of
+# `[CLS]`, the first:
 #
 # $$p = \tanh(W_p\, y_{[\mathrm{CLS}]} + b_p)$$
 
@@ -1317,8 +1324,9 @@ assert model.embeddings.given["token_type_ids"] is None, (
 #
 # **Question: how large is a BERT, and where do the numbers sit?**
 #
-# Count the parameters of a `BertModel` from its config alone: no model is made. Every matrix but those of the embeddings has a
-# bias; every layer norm has a gain and an offset for each feature; the heads share the features, so their number does not matter.
+# Count the parameters of a `BertModel` from its config alone: no model is made. Every matrix but those of the
+# embeddings has a bias; every layer norm has a gain and an offset for each feature; the heads share the features,
+# so their number does not matter.
 
 
 # %% nbgrader={"grade": false, "grade_id": "count", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1426,8 +1434,8 @@ for name, *sizes in (
 #
 # **Question: which number belongs where?**
 #
-# The first BERTs were published with names that everybody has kept since. These are the ones of your modules, and theirs; `N`
-# counts layers from 0:
+# The first BERTs were published with names that everybody has kept since. These are the ones of your modules, and
+# theirs; `N` counts layers from 0:
 #
 # | yours | published |
 # |---|---|
@@ -1515,13 +1523,13 @@ for name, expected in (
 # %% [markdown]
 # Now load. A file is a dict from name to tensor, and files differ:
 #
-# * A BERT that was saved with its heads has `bert.` in front of each name of the table, and tensors of the heads beside them (`cls.` ...). Tensors that
-#   you have no place for are left over; you return their names.
+# * A BERT that was saved with its heads has `bert.` in front of each name of the table, and tensors of the heads
+#   beside them (`cls.` ...). Tensors that you have no place for are left over; you return their names.
 # * The oldest files call the two numbers of a norm `gamma` (its weight) and `beta` (its bias).
 # * Numbers may be stored in another type, such as float16. Your model keeps its own type and device.
 #
-# If a tensor that you need is not there, or has another shape, loading fails, in words, and the model stays
-# as it was: a model with half of its weights random is worse than none, because it runs.
+# If a tensor that you need is not there, or has another shape, loading fails, in words, and the model stays as it
+# was: a model with half of its weights random is worse than none, because it runs.
 
 
 # %% nbgrader={"grade": false, "grade_id": "load", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1757,9 +1765,9 @@ check_refused(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And now all of it. The next test makes a checkpoint in the published layout, loads it with your function into your model, lets it read
-# two pairs of segments, and compares with what the published program gives for these numbers. If something
-# departs, it says at which step.
+# And now all of it. The next test makes a checkpoint in the published layout, loads it with your function into your
+# model, lets it read two pairs of segments, and compares with what the published program gives for these numbers.
+# If something departs, it says at which step.
 
 # %% nbgrader={"grade": true, "grade_id": "loading-agreement", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 STEPS = [
@@ -1868,9 +1876,10 @@ for sizes, B, T, dtype, tolerance in (
 # %% [markdown]
 # ### What each position sees
 #
-# The next cell takes the loaded model apart without opening it. It changes one word of the input and looks which outputs change; then the
-# same for every word. A mark in row t, column j says: what comes out at position t depends on word j. It does so for your model, for the
-# same input without its mask, and for your model under a causal mask, which is how GPT reads. Change nothing in it; read what it prints.
+# The next cell takes the loaded model apart without opening it. It changes one word of the input and looks which
+# outputs change; then the same for every word. A mark in row t, column j says: what comes out at position t depends
+# on word j. It does so for your model, for the same input without its mask, and for your model when each position
+# reads no further than itself, as GPT does. Change nothing in it; read what it prints.
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "sight", "locked": true, "schema_version": 3, "solution": false, "task": false}
 config = small_config()
@@ -1929,31 +1938,35 @@ with torch.no_grad():
 #
 # Look at what the last cell printed. Then write at most 200 words:
 #
-# 1. In the first table the columns of `[PAD]` are empty but for the diagonal, and its rows are not. What does each of these say about
-#    `[PAD]`, and does it matter that the rows are not empty?
-# 2. Which marks of the first table are missing in the third, and why can a model that reads like the first not be trained to predict the
-#    next word at every position?
-# 3. What do the numbers for the segment ids say, and what would the model not know about the input if they were left out, though it still sees both
-#    `[SEP]`s?
-# 4. Which of the last four lines is a control, that is, must show nothing if the model is right, and which mistake would show there?
+# 1. In the first table the columns of `[PAD]` are empty but for the diagonal, and its rows are not. What does each
+#    of these say about `[PAD]`, and does it matter that the rows are not empty?
+# 2. Which marks of the first table are missing in the third, and why can a model that reads like the first not be
+#    trained to predict the next word at every position?
+# 3. What do the numbers for the segment ids say, and what would the model not know about the input if they were
+#    left out, though it still sees both `[SEP]`s?
+# 4. Which of the last four lines is a control, that is, must show nothing if the model is right, and which mistake
+#    would show there?
 #
 # **How it is marked.** Each line earns one of the {points:explain} points:
 #
-# * It says that no real position depends on a `[PAD]` (empty columns), that the outputs at `[PAD]` are computed all the same (rows), and
-#   that nobody reads them.
-# * It names the marks right of the diagonal (later words), and says that the word to be predicted would be among the inputs, so it could be copied.
-# * It cites a number and says that the same word gets another vector in the other segment; without it the segment must be inferred from the
-#   position of `[SEP]` by attention.
+# * It says that no real position depends on a `[PAD]` (empty columns), that the outputs at `[PAD]` are computed all
+#   the same (rows), and that nobody reads them.
+# * It names the marks right of the diagonal (later words), and says that the word to be predicted would be among
+#   the inputs, so it could be copied.
+# * It cites a number and says that the same word gets another vector in the other segment; without it the segment
+#   must be inferred from the position of `[SEP]` by attention.
 # * It names the line on filling that is taken away, and a mistake such as a mask that is ignored or upside down.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The columns of [PAD] are empty at all real positions: whatever stands there, no real output changes, because its keys get weight 0. (The diagonal is its
-# own residual.) Its rows are not empty: a [PAD] is a query like any other and mixes real words into a vector. Nobody reads that vector, so it does not matter. The third table lacks
-# all marks right of the diagonal: there a position depends on itself and on earlier words alone. In the first table every position depends on
-# every real word, the next one included. A model that is to predict it would find it in its input and copy it, and would learn nothing.
-# With the segment ids exchanged or left out all outputs move: each position gets the row of its segment, so the same word is another
-# input in the first segment and in the second. Without them the model would have to find out by attention on which side of the
-# [SEP] it stands. The control is the line on the two [PAD]s: taking them away must change nothing (0 up to rounding). A mask that is ignored or upside
-# down would show there.
+# The columns of [PAD] are empty at all real positions: whatever stands there, no real output changes, because its
+# keys get weight 0. (The diagonal is its own residual.) Its rows are not empty: a [PAD] is a query like any other
+# and mixes real words into a vector. Nobody reads that vector, so it does not matter. The third table lacks all
+# marks right of the diagonal: there a position depends on itself and on earlier words alone. In the first table
+# every position depends on every real word, the next one included. A model that is to predict it would find it in
+# its input and copy it, and would learn nothing. With the segment ids exchanged or left out all outputs move: each
+# position gets the row of its segment, so the same word is another input in the first segment and in the second.
+# Without them the model would have to find out by attention on which side of the [SEP] it stands. The control is
+# the line on the two [PAD]s: taking them away must change nothing (0 up to rounding). A mask that is ignored or
+# upside down would show there.
 # ### END SOLUTION

@@ -24,6 +24,8 @@ SECONDS = 60  # on two cores; the assignments promise it
 # Of each assignment two answers: wrong ones, and where the first is one that hidden tests alone see, a right one.
 SAMPLE = {
     "attention": ["entropy_in_bits", "ready_made_attention"],
+    "bert": ["dropout_after_gelu", "loaded_by_load_state_dict"],
+    "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
     "wordpiece": ["offsets_in_code_units", "all_different"],
 }
