@@ -54,7 +54,7 @@ def large_corpus(documents=700, seed=9):
 
 class TestEveryPair:
     @given(corpora(), st.integers(0, 999))
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=60)
     def test_the_next_is_next_and_another_is_of_another_document(self, corpus, seed):
         _, sentences, documents = corpus
         starts = sentences[documents]
@@ -70,7 +70,7 @@ class TestEveryPair:
                 assert documents_of[0] != documents_of[2]
 
     @given(corpora(), st.integers(0, 999), st.sampled_from([0.0, 0.1, 1.0]))
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=60)
     def test_every_token_is_read_once_in_whole_sentences_within_the_length(self, corpus, seed, short_share):
         pairs = made(corpus, seed, short_share)
         order = np.argsort(pairs.starts)
@@ -80,7 +80,7 @@ class TestEveryPair:
         assert pairs.lengths.max() <= MAX_LENGTH
 
     @given(corpora(), st.integers(0, 999))
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=60)
     def test_both_labels_are_half_of_the_pairs_and_a_single_sentence_has_none(self, corpus, seed):
         pairs = made(corpus, seed)
         count = Counter(pairs.labels.tolist())
@@ -91,7 +91,7 @@ class TestEveryPair:
         assert pairs.segments.sum() == count[IS_NEXT] + count[NOT_NEXT]
 
     @given(corpora(alike=True), st.integers(0, 999))
-    @settings(deadline=None)
+    @settings(deadline=None, max_examples=60)
     def test_what_begins_as_the_true_next_segment_is_never_called_another(self, corpus, seed):
         ids, sentences, documents = corpus
         pairs = made(corpus, seed)
@@ -142,7 +142,7 @@ class TestNothingElseTellsTheLabel:
     def test_every_document_has_both_labels_half_of_the_time(self):
         _, sentences, documents = large_corpus(documents=30)
         counts = np.zeros((30, 2), dtype=int)
-        for seed in range(400):
+        for seed in range(150):
             made = sentence_pairs(*large_corpus(documents=30), 40, np.random.default_rng(seed))
             for (first, _), _, label in pairs_of(made):
                 counts[np.searchsorted(sentences[documents], first, side="right") - 1, label] += 1
@@ -166,7 +166,19 @@ class TestSeeds:
         assert one == same
         assert len(set(one) & set(other)) < 0.3 * len(one)
 
-    @pytest.mark.parametrize("count", range(1, 10))
+    def test_pairs_of_one_length_exchange_with_any_other(self):
+        first, second = np.arange(4 * 12).reshape(-1, 2, 2).transpose(1, 0, 2)
+        partners = {
+            int(
+                exchange_second_segments(np.arange(48), first, second, np.arange(12), 9, np.random.default_rng(s))[0][
+                    7, 0
+                ]
+            )
+            for s in range(250)
+        }
+        assert partners == set(second[:, 0].tolist()), "its own, or that of each other pair"
+
+    @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
     def test_a_number_that_is_no_multiple_of_four_is_made_even_by_chance(self, count):
         """Pairs are exchanged two by two, so the rest of the division by four decides on one couple more."""
         first, second = np.arange(0, 4 * count).reshape(-1, 2, 2).transpose(1, 0, 2)
@@ -174,11 +186,11 @@ class TestSeeds:
             exchange_second_segments(
                 np.arange(4 * count), first, second, np.arange(count), 9, np.random.default_rng(seed)
             )[1].sum()
-            for seed in range(400)
+            for seed in range(100)
         ]
         assert set(made) <= {count // 4 * 2, count // 4 * 2 + 2}
         if count > 1:
-            assert abs(np.mean(made) - count / 2) < 0.2
+            assert abs(np.mean(made) - count / 2) < 0.4
 
 
 @pytest.mark.parametrize(
@@ -198,7 +210,7 @@ def test_too_few_documents_are_refused_in_words(document, words):
     st.lists(st.integers(0, 4), min_size=4, max_size=40).filter(lambda d: max(Counter(d).values()) * 2 <= len(d)),
     st.integers(0, 99),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_as_long_as_no_document_has_more_than_half_of_the_pairs_half_of_all_exchange(document, seed):
     count = len(document)
     first, second = np.arange(4 * count).reshape(-1, 2, 2).transpose(1, 0, 2)
