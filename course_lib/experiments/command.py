@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_lib.checkpoint import CheckpointError
-from course_lib.experiments import records, seq2seq, transformer
+from course_lib.experiments import pretraining_plans, records, seq2seq, transformer
 from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining")
 
 
 class ExperimentError(RuntimeError):
@@ -38,14 +38,14 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq" or "transformer".
+        The experiment: "seq2seq", "transformer" or "pretraining".
     data
-        For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for "transformer", a plan in
-        `transformer.PLANS`.
+        For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
+        `transformer.PLANS` or `pretraining_plans.PLANS`.
     source
         As in `course_lib.data.load`.
     attentions
-        For "seq2seq": "dot", "bilinear", "additive" or "none". For "transformer": names of the plan's variants. Empty
+        For "seq2seq": "dot", "bilinear", "additive" or "none". For the others: names of the plan's variants. Empty
         for dot and none, or for all variants.
     seeds
         One run for each.
@@ -64,12 +64,12 @@ def record_experiment(
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
-    asked: seq2seq.Recipe | Plan
+    asked: seq2seq.Recipe | Plan | pretraining_plans.Study
     if name == "seq2seq":
         asked, names = _recipe(data), list(attentions) or ["dot", "none"]
         known: Sequence[str] = ATTENTIONS
     else:
-        asked = _plan(data)
+        asked = _plan(data) if name == "transformer" else _study(data)
         known = list(asked.variants)
         names = list(attentions) or list(known)
     unknown = sorted(set(names) - set(known))
@@ -81,6 +81,8 @@ def record_experiment(
             asked = asked.shortened(steps)
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
+        if isinstance(asked, pretraining_plans.Study):
+            return pretraining_plans.record_study(label, command, asked, names, seeds, source)
         runs = [_run(asked, variant, seed) for seed in seeds for variant in names]
         return _record(label, command, asked, runs, source)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
@@ -97,6 +99,12 @@ def _plan(data: str) -> Plan:
     if data not in transformer.PLANS:
         raise ExperimentError(f"transformer has no plan {data!r}; it has: {', '.join(transformer.PLANS)}")
     return transformer.PLANS[data]
+
+
+def _study(data: str) -> pretraining_plans.Study:
+    if data not in pretraining_plans.PLANS:
+        raise ExperimentError(f"pretraining has no plan {data!r}; it has: {', '.join(pretraining_plans.PLANS)}")
+    return pretraining_plans.PLANS[data]
 
 
 def _run(asked: seq2seq.Recipe | Plan, name: str, seed: int) -> _Run:

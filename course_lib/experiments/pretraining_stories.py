@@ -2,8 +2,8 @@
 
 The published start (weights of size 0.02 at every width) and the published positions (random) keep a model of 128
 features on the plateau where it knows only word frequencies for most of that time. Two changes shorten it. Weights
-start near 1 / sqrt(D), so that attention is not uniform at first: at the paper's 768 features 0.02 is not far from
-that. And the rows of positions start as sinusoids, so that *the word before* is one turn, the same at every place.
+start at 1 / sqrt(D), so that attention is not uniform at first: at the paper's 768 features that is 0.036, not far from
+0.02. And the rows of positions start as sinusoids, so that *the word before* is one turn, the same at every place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,6 @@ PLAN = Plan(
     batch_size=32,
     dropout=0.0,
 )
-START = 0.1
 
 
 @dataclass(frozen=True)
@@ -70,16 +69,15 @@ def read_stories(plan: Plan = PLAN, source: str | None = None) -> Corpus:
     return prepare(plan.data, plan.vocab_size, source)
 
 
-def begin(plan: Plan, corpus: Corpus, start: float | None = START) -> BertForPreTraining:
+def begin(plan: Plan, corpus: Corpus, published: bool = False) -> BertForPreTraining:
     """Build a model with its first weights.
 
     Parameters
     ----------
     plan, corpus
         As in `course_lib.experiments.pretrain.build`.
-    start
-        Standard deviation of the weights; the rows of positions are sinusoids of that size. None for the published
-        start: 0.02 everywhere, positions too.
+    published
+        Whether it starts as published, with weights of size 0.02; else with 1 / sqrt(D), and positions as sinusoids.
 
     Returns
     -------
@@ -87,7 +85,8 @@ def begin(plan: Plan, corpus: Corpus, start: float | None = START) -> BertForPre
         Untrained.
     """
     model = build(plan, corpus)
-    if start is not None:
+    if not published:
+        start = model.config.hidden_size**-0.5
         set_seed(plan.training.seed)
         model.apply(partial(_draw, std=start))
         table = model.bert.embeddings.position.weight
@@ -104,7 +103,7 @@ def train_on_stories(
     plan: Plan,
     corpus: Corpus,
     questions: Mapping[str, Sequence[Question]],
-    start: float | None = START,
+    published: bool = False,
 ) -> StoryRun:
     """Pre-train on the stories and watch what is learnt.
 
@@ -114,7 +113,7 @@ def train_on_stories(
         What is trained on what.
     questions
         From `course_lib.experiments.pretraining_questions.ask`.
-    start
+    published
         As in `begin`.
 
     Returns
@@ -127,7 +126,7 @@ def train_on_stories(
     def figures(model: nn.Module) -> dict[str, float]:
         return {**watch(model).figures(), **answers(guess_with(model), corpus, questions)}
 
-    model = begin(plan, corpus, start)
+    model = begin(plan, corpus, published)
     history = train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer)
     return StoryRun(plan.training.seed, model.to("cpu").eval(), history)
 

@@ -6,13 +6,14 @@ import pytest
 import typer.testing
 
 from course_lib.cli import app
-from course_lib.experiments import records, seq2seq, transformer
+from course_lib.experiments import pretraining_plans, records, seq2seq, transformer
 from course_lib.experiments.plans import plan_from
 
 # For each experiment how its configuration is loaded, and what it is today.
 EXPERIMENTS = {
     "seq2seq": (seq2seq.recipe_from, seq2seq.RECIPES),
     "transformer": (plan_from, transformer.PLANS),
+    "pretraining": (pretraining_plans.study_from, pretraining_plans.PLANS),
 }
 KINDS = {path.stem: path.stem.partition("-")[0] for path in sorted(records.RESULTS.glob("*.json"))}
 recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS])
@@ -60,7 +61,7 @@ def test_each_model_ran_with_three_seeds_or_more_and_with_none_twice(name):
     record = records.load(name)
     of_models: dict[str, list[int]] = {}
     for run in record.results:
-        of_models.setdefault(run.get("variant", run["attention"]), []).append(run["seed"])
+        of_models.setdefault(run.get("variant", run.get("attention")), []).append(run["seed"])
     for model, seeds in of_models.items():
         assert len(set(seeds)) == len(seeds) >= 3, model
 
