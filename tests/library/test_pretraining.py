@@ -270,10 +270,10 @@ class TestEpoch:
             assert not same(first[index], later[by_batch[batch]])
 
     def test_dynamic_masking_hides_every_token_sooner_or_later(self):
-        """Of 200 epochs each token misses all with probability 0.85^200, below one in 10^14."""
+        """Of 100 epochs a token misses all with probability 0.85^100, below one in ten million."""
         made = data(static_sequences=True, drop_last=False, corpus=corpus(documents=6), batch_size=2)
         hidden = {}
-        for number in range(200):
+        for number in range(100):
             epoch = made(number)
             for index, batch in zip(epoch.order.ravel().tolist(), epoch, strict=True):
                 hidden.setdefault(index, set()).update(batch.masked_positions.tolist())
