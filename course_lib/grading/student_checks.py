@@ -78,7 +78,7 @@ def check_close(
     if wrong.any():
         where = tuple(wrong.nonzero()[0].tolist())
         wanted, yours = (
-            table[where].item() if table.dtype == torch.bool else f"{table[where].item():.4f}"
+            f"{table[where].item():.4f}" if table.is_floating_point() else table[where].item()
             for table in (expected, got)
         )
         for slip, words in slips:

@@ -360,7 +360,10 @@ check_same(
     ),
 )
 check_same(
-    types, [0, 0, 0, 0, 0, 1, 1, 1, 1], "Its segment ids", "Make them after you have cut."
+    types,
+    [0, 0, 0, 0, 0, 1, 1, 1, 1],
+    "Its segment ids",
+    "Make them after you have cut. If input-pair fails, mend that first.",
 )
 check_same(
     pair_input([11, 12, 13], [21, 22, 23], max_length=7)[0],
@@ -646,7 +649,7 @@ with torch.no_grad():
         embeddings(input_ids, token_type_ids),
         normed,
         "What the first layer gets",
-        "Norm the sum of the three, once, with self.norm.",
+        "Norm the sum of the three, once, with self.norm. If embeddings-sum fails, mend that first.",
         tolerance=1e-4,
         slips=(
             (sum(tables), "The norm is missing: use self.norm."),
@@ -750,7 +753,7 @@ context, weights = check_pair(part(hidden), "SelfAttention must return (context,
 check_close(
     weights,
     tensor([[[[0.8044, 0.1956], [0.5, 0.5]], [[0.9442, 0.0558], [0.5, 0.5]]]]),
-    "The weights of the two heads",
+    "The table of weights of the two heads",
     "Head 0 sees [1, 1] and [0, 0] as queries and keys, head 1 sees [0, 2] and [0, 0].",
     tolerance=1e-4,
     slips=(
@@ -803,7 +806,7 @@ for B, T, D, H, dtype, tolerance in (
         mixed.append((tables[-1][..., None] * v[:, None]).sum(2))
     context, weights = part(hidden)
     what = f"For {H} heads of {size} features and {T} positions in {dtype}, the"
-    check_close(weights, torch.stack(tables, 1), f"{what} weights", "", tolerance)
+    check_close(weights, torch.stack(tables, 1), f"{what} table of weights", "", tolerance)
     check_close(context, torch.cat(mixed, -1), f"{what} context", "", tolerance)
 context.square().sum().backward()
 for name, parameter in part.named_parameters():
@@ -871,7 +874,7 @@ for B, T, H in ((3, 5, 2), (2, 2, 2), (4, 4, 4)):
         check_close(
             weights[b : b + 1][..., real][:, :, real],
             alone[1],
-            f"With a mask [{B}, {T}] with gaps and {H} heads, the weights of sequence {b} at its real positions",
+            f"With a mask [{B}, {T}] with gaps and {H} heads, the table of weights of sequence {b} at its real positions",
             "They must be those of its real positions alone.",
             1e-9,
         )
@@ -1719,7 +1722,9 @@ def check_refused(config, tensors, name, what):
         raise AssertionError(
             f"{what}, loading must raise a ValueError; yours goes on, with a part of the model that is not loaded."
         )
-    assert name in message, f"{what}, the error must name {name}; yours says {message!r}."
+    assert name in message, (
+        f"{what}, the error must name {name}; yours says {message!r}. If loading-places fails, mend that first."
+    )
     for parameter_name, parameter in model.named_parameters():
         assert torch.equal(parameter, before[parameter_name]), (
             f"{what}, the model must stay as it was; yours has changed {parameter_name} before it failed. "
@@ -1869,8 +1874,10 @@ for sizes, B, T, dtype, tolerance in (
         expected, pooled = reference(tensors, config, ids, types, mask)
         got = model(ids, mask, types)
         what = f"With {config.num_hidden_layers} layers of {config.num_attention_heads} heads and {config.hidden_size} features in {dtype}"
-        check_close(got[0][mask], expected[mask], f"{what}, the hidden states", "", tolerance)
-        check_close(got[1], pooled, f"{what}, the pooled vectors", "", tolerance)
+        check_close(
+            got[0][mask], expected[mask], f"{what}, the table of hidden states", "", tolerance
+        )
+        check_close(got[1], pooled, f"{what}, the table of pooled vectors", "", tolerance)
 ### END HIDDEN TESTS
 
 # %% [markdown]

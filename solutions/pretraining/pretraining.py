@@ -245,6 +245,11 @@ def check_fates(ids, masked_ids, labels, mask_id, special_ids, vocab_size):
     asked = labels != IGNORE
     seen, true = masked_ids[asked], ids[asked]
     assert len(seen) > 1000, "Hardly any token is chosen; mend that first."
+    drawn = seen[(seen != mask_id) & (seen != true)]
+    bad = torch.isin(drawn, torch.tensor(special_ids))
+    assert not bad.any(), (
+        f"Among the random tokens are special ones, such as {drawn[bad][0].item()}. Draw from all ids that are not special."
+    )
     # A random token is the true one once in a while: 1 in as many as there are ordinary tokens.
     others = vocab_size - len(special_ids)
     swapped = (
@@ -280,11 +285,6 @@ def check_fates(ids, masked_ids, labels, mask_id, special_ids, vocab_size):
             hint = words
     check_share(masked, 0.8, "Of the chosen tokens, [MASK]", yours + hint)
     check_share(swapped, 0.1, "Of the chosen tokens, random ones", yours + hint)
-    drawn = seen[(seen != mask_id) & (seen != true)]
-    bad = torch.isin(drawn, torch.tensor(special_ids))
-    assert not bad.any(), (
-        f"Among the random tokens are special ones, such as {drawn[bad][0].item()}. Draw from all ids that are not special."
-    )
     assert ((drawn >= 0) & (drawn < vocab_size)).all(), (
         "A random token is not in the vocabulary."
     )
@@ -919,13 +919,16 @@ def check_rows(hidden, labels):
         "It gets the hidden states of the chosen positions alone.",
     )
     check_close(
-        kept, labels[chosen], "The labels", "Those of the chosen positions, in their order."
+        kept,
+        labels[chosen],
+        "The list of labels",
+        "Those of the chosen positions, in their order.",
     )
     rows = torch.stack([hidden[b, t] for b, t in chosen.nonzero().tolist()])
     check_close(
         logits,
         torch.cat([10 * rows, rows], dim=-1),
-        "The logits",
+        "The table of logits",
         "Row n must belong to label n: chosen positions in the order of the batch.",
     )
 
@@ -1402,7 +1405,7 @@ for name, got, expected in (
     check_close(
         got.detach().softmax(-1),
         tensor(expected),
-        f"After 200 steps, the probabilities of the {name}",
+        f"After 200 steps, the table of probabilities of the {name}",
         "A model that can only guess must guess as often as each occurs.",
         0.02,
     )

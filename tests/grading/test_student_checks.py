@@ -103,3 +103,8 @@ def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks() -
     for got, words in ((0.25, "A float."), (Fraction(1, 4), "A Fraction of a float.")):
         with pytest.raises(AssertionError, match=words):
             check_same({"a": got}, {"a": Fraction(1, 3)}, "The table", slips=slips)
+
+
+def test_whole_numbers_are_shown_as_whole_numbers() -> None:
+    with pytest.raises(AssertionError, match=r"wrong at \[1\]: expected 3, yours is 2\."):
+        check_close(torch.tensor([1, 2]), torch.tensor([1, 3]), "The row")

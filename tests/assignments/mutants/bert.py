@@ -637,7 +637,7 @@ VALUES = mutants_of(
         "query_for_key",
         "uses the matrix of the queries for the keys, too",
         ("(self.query, self.key, self.value)", "(self.query, self.query, self.value)"),
-        "in torch.float32, the weights",
+        "in torch.float32, the table of weights",
         "hidden",
         AGREEMENT,
     ),

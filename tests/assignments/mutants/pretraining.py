@@ -288,7 +288,7 @@ FATES = mutants_of(
         "last_token_never_drawn",
         "counts one too few for the upper end of the draw",
         ("torch.randint(len(ordinary),", "torch.randint(len(ordinary) - (len(ordinary) > 1),"),
-        "the share of 10 among random tokens",
+        "the share of 1 among random tokens",
         "hidden",
     ),
 )
@@ -834,7 +834,7 @@ ROWS = mutants_of(
         "all_labels_returned",
         "returns all labels",
         (", labels[chosen]", ", labels"),
-        "The labels must have shape",
+        "The list of labels must have shape",
         "visible",
     ),
     (
