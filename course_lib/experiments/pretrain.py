@@ -14,10 +14,12 @@ import torch
 
 from course_lib.batching import set_seed
 from course_lib.bert import BertConfig, BertForPreTraining
+from course_lib.bert_layers import initialise
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import evaluation
 from course_lib.masked_language_model import MaskingConfig
 from course_lib.parallel import copy_from_first
+from course_lib.positions import sinusoidal_positions
 from course_lib.pretraining import PreTrainingBatch, PreTrainingBatches, pretraining_loss_sum
 from course_lib.training import History, TrainingConfig, adamw, device, train
 
@@ -59,13 +61,15 @@ class Plan:
         Whether every epoch hides the same tokens.
     dropout
         Of features and of attention weights.
+    start
+        The first weights: "published" (0.02 at every width, positions drawn) or "scaled" (`scaled_start`).
     compile
         Whether the model is compiled (``torch.compile``).
 
     Raises
     ------
     ValueError
-        If the size is not known, or the parts of a step do not share its sequences evenly.
+        If the size or the start is not known, or the parts of a step do not share its sequences evenly.
 
     Examples
     --------
@@ -84,11 +88,14 @@ class Plan:
     next_sentence: bool = True
     static_masking: bool = False
     dropout: float = 0.1
+    start: str = "published"
     compile: bool = False
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise ValueError(f"size is {self.size!r}; choose one of {', '.join(SIZES)}")
+        if self.start not in ("published", "scaled"):
+            raise ValueError(f"start is {self.start!r}; choose published or scaled")
         if self.batch_size < 1 or self.batch_size % self.training.accumulate:
             raise ValueError(
                 f"a step of batch_size={self.batch_size} sequences cannot be made of accumulate="
@@ -219,7 +226,29 @@ def build(plan: Plan, corpus: Corpus) -> BertForPreTraining:
         Untrained, on the CPU.
     """
     set_seed(plan.training.seed)
-    return BertForPreTraining(plan.config(len(corpus.tokenizer)))
+    model = BertForPreTraining(plan.config(len(corpus.tokenizer)))
+    if plan.start == "scaled":
+        scaled_start(model)
+    return model
+
+
+def scaled_start(model: BertForPreTraining) -> None:
+    """Draw the weights anew with size 1 / sqrt(D), and let the positions start as sinusoids of that size.
+
+    The published 0.02 is small for narrow models: their attention is uniform at first, and they stay for long on the
+    plateau where only frequencies are known. At 768 features 1 / sqrt(D) is 0.036. A sinusoid makes *the word before*
+    one turn, the same at every place (Vaswani et al. 2017, section 3.5).
+
+    Parameters
+    ----------
+    model
+        From `BertForPreTraining`; its weights are drawn from torch's default generator.
+    """
+    size = model.config.hidden_size**-0.5
+    model.apply(partial(initialise, std=size))
+    table = model.bert.embeddings.position.weight
+    with torch.no_grad():
+        table.copy_(sinusoidal_positions(*table.shape) * size * math.sqrt(2))
 
 
 def pretrain(

@@ -171,6 +171,7 @@ def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
     training = {name: given.pop(name) for name in TRAINING if name in given}
     masking = {field: given.pop(name) for name, field in MASKING.items() if name in given}
     training.setdefault("learning_rate", LEARNING_RATES.get(given.get("size", "mini"), 1e-3))
+    given.setdefault("start", "scaled")  # what a small model learns from sooner
     batches = training.get("accumulate", 1)
     training["accumulate"] = math.lcm(batches, processes)
     config = TrainingConfig(steps=1, schedule="trapezoid", **training)

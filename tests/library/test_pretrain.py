@@ -65,6 +65,24 @@ def test_the_parts_of_a_batch_are_its_sequences_with_their_hidden_tokens_and_the
         assert sum(loss.item() for loss, _ in sums) == pytest.approx(whole.item(), rel=1e-6)
 
 
+def test_a_scaled_start_has_weights_of_size_one_over_root_d_and_positions_that_turn(corpus):
+    """Tiny has 128 features: 0.088, cut off at twice that; the published start 0.02. A normal cut off at two standard
+    deviations has 0.8796 of its spread."""
+    for start, size in (("scaled", 128**-0.5), ("published", 0.02)):
+        model = build(dataclasses.replace(PLAN, start=start), corpus)
+        for weight in (model.bert.blocks[1].feed_forward.expand.weight, model.mlm_head.dense.weight):
+            assert weight.std().item() == pytest.approx(0.8796 * size, rel=0.03)
+        positions = model.bert.embeddings.position.weight.detach()
+        if start == "published":
+            assert positions.std().item() == pytest.approx(0.8796 * size, rel=0.03)
+            continue
+        assert positions.square().mean().sqrt().item() == pytest.approx(size, rel=1e-4)
+        near = (positions[:-3] * positions[3:]).sum(dim=1)  # of places three apart: everywhere the same
+        torch.testing.assert_close(near, near[:1].expand_as(near), rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="start is 'warm'; choose published or scaled"):
+        dataclasses.replace(PLAN, start="warm")
+
+
 def test_a_split_plan_reads_what_the_whole_one_reads(corpus):
     """Two processes on a step of one batch: two parts a step, of the same sequences and masks."""
     whole = dataclasses.replace(PLAN, training=dataclasses.replace(PLAN.training, accumulate=1))
@@ -93,7 +111,7 @@ def test_flops_of_a_small_model_counted_by_hand():
     """Two layers of 2 heads, D = 4, I = 6; sequences of 3 and 5 tokens, 2 hidden ones, a vocabulary of 10.
 
     Forward, two operations a weight. Attention, twice: 8 tokens x 2 x 4 x 16 = 1,024 and 4 x 4 x (9 + 25) = 544 for
-    scores and sums. Feed-forward: 2 x 2 x 24 = 96 a token, for 8 of the first layer and 2 + 2 of the last: 1,152. Output:
+    scores and sums. Feed-forward: 2 x 2 x 24 = 96 a token, for 8 in the first layer, 2 + 2 in the last: 1,152. Output:
     2 x 2 x (16 + 40) = 224; pooler and pairs: 2 x 2 x (16 + 8) = 96. Three times as much with the gradients.
     """
     config = BertConfig(10, 4, 2, 2, 6)

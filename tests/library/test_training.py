@@ -165,7 +165,16 @@ def test_schedules_warm_up_in_a_line_and_waste_no_step(schedule, expected):
     assert rates == pytest.approx([0.4 * value for value in expected], rel=1e-14)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine", "inverse_sqrt"])
+def test_a_trapezoid_stays_at_the_peak_and_falls_by_a_root_in_its_last_steps():
+    """Hägele et al. 2024, section 3: 1 - sqrt(part of the decay), which would reach 0 one step after the last."""
+    rates = [learning_rate_at(step, 0.4, "trapezoid", warmup_steps=2, steps=7, decay_steps=3) for step in range(1, 8)]
+    expected = [1 / 2, 1, 1, 1, 1 - math.sqrt(1 / 4), 1 - math.sqrt(2 / 4), 1 - math.sqrt(3 / 4)]
+    assert rates == pytest.approx([0.4 * value for value in expected], rel=1e-14)
+    without = [learning_rate_at(step, 0.4, "trapezoid", warmup_steps=2, steps=7) for step in range(1, 8)]
+    assert without == [0.2, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine", "inverse_sqrt", "trapezoid"])
 def test_without_warm_up_the_first_step_has_the_peak(schedule):
     assert learning_rate_at(1, 0.4, schedule, warmup_steps=0, steps=6) == 0.4
 
@@ -338,6 +347,11 @@ def test_the_history_survives_json():
         ({"schedule": "warm"}, "schedule is 'warm'; choose one of constant, linear, cosine, inverse_sqrt"),
         ({"warmup_steps": 11}, "warmup_steps is 11, but the run has only steps=10"),
         ({"warmup_steps": -1}, "warmup_steps is -1"),
+        ({"decay_steps": 3}, 'decay_steps is 3, but .constant. has none; choose "trapezoid"'),
+        (
+            {"decay_steps": 7, "warmup_steps": 4, "schedule": "trapezoid"},
+            "warmup_steps=4 and decay_steps=7 are more than steps=10",
+        ),
         ({"seed": -1}, "seed is -1"),
         ({"checkpoint_every": 5}, "no checkpoint is named to save to"),
     ],

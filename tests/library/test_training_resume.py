@@ -163,6 +163,36 @@ def test_a_constant_schedule_may_be_prolonged_and_one_that_ends_may_not(tmp_path
                 train(Regressor(), epochs, squared_error, longer)
 
 
+def test_a_trapezoid_may_be_prolonged_until_it_falls_and_its_numbers_are_those_of_one_run(tmp_path):
+    """It does not look at its end (Hägele et al. 2024, section 3): when to decay can be decided late."""
+    settings = {"learning_rate": 0.02, "schedule": "trapezoid", "warmup_steps": 2}
+    path = tmp_path / "run.st"
+    set_seed(1)
+    once = Regressor()
+    expected = train(once, epochs, squared_error, TrainingConfig(steps=9, decay_steps=4, **settings))
+    set_seed(1)
+    train(Regressor(), epochs, squared_error, TrainingConfig(steps=3, checkpoint=path, **settings))
+    resumed = Regressor()
+    longer = TrainingConfig(steps=9, decay_steps=4, checkpoint=path, **settings)
+    assert train(resumed, epochs, squared_error, longer).losses == expected.losses
+    for name, tensor in once.state_dict().items():
+        assert torch.equal(resumed.state_dict()[name], tensor), name
+    for steps, decay in ((12, 4), (9, 3)):
+        other = TrainingConfig(steps=steps, decay_steps=decay, checkpoint=path, **settings)
+        with pytest.raises(CheckpointError, match=r"(decay_)?steps was \d+ and is now \d+"):
+            train(Regressor(), epochs, squared_error, other)
+
+
+def test_a_report_is_told_after_each_evaluation_and_each_save(tmp_path):
+    told: list[tuple[int, list[int]]] = []
+    config = TrainingConfig(steps=7, evaluate_every=3, checkpoint=tmp_path / "run.st", checkpoint_every=2)
+    train(
+        Regressor(), epochs, squared_error, config, distance,
+        report=lambda history: told.append((len(history.steps), list(history.metric_steps))),
+    )  # fmt: skip
+    assert told == [(2, []), (3, [3]), (4, [3]), (6, [3, 6]), (7, [3, 6, 7])]
+
+
 def test_a_checkpoint_of_another_run_or_model_is_refused_and_nothing_changes(tmp_path):
     path = tmp_path / "run.st"
     config = TrainingConfig(steps=3, checkpoint=path)
