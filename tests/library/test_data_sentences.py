@@ -20,6 +20,7 @@ CUT = [
     'He said "stop."| Then it stopped.',
     "The matrix A.| The vector b.",
     "It is of the form A.| B is of another.",
+    "Combine graphs G and H.| The nodes are those of both.",
     "Takes a, b, etc.| The rest is ignored.",
     "Use `x.`| Then `y`.",
     "(A remark.)| [Another one.]| End",

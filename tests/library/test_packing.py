@@ -181,6 +181,10 @@ class TestBatchPlan:
             assert lengths.sum() / sum(width * len(rows) for width, rows in plan) > 0.9
         assert {tuple(sorted(rows)) for _, rows in plans[0]}.isdisjoint(tuple(sorted(rows)) for _, rows in plans[1])
 
+    def test_what_has_the_width_already_is_not_padded(self):
+        (width, rows), *more = batch_plan(np.array([8] * 5), 40, 8, drawn(0))
+        assert (width, len(rows), more) == (8, 5, [])
+
     def test_a_batch_too_small_for_one_sequence_is_refused_in_words(self):
         with pytest.raises(ValueError, match="a batch has 60 positions, but a sequence needs 64; take larger batches"):
             batch_plan(np.array([61, 3]), 60, 8, drawn(0))

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from course_lib.bert import BertConfig, BertForPreTraining
 from course_lib.masked_language_model import IGNORE, MaskingConfig, corrupt
@@ -216,6 +217,39 @@ class TestBatch:
             assert all(batch.next_sentence_labels is None and batch.token_type_ids.sum() == 0 for batch in made)
             separators = max(int((batch.input_ids == SEP).sum(dim=1).max()) for batch in made)
             assert (separators > 1) is across
+
+    def test_the_model_reads_what_the_settings_of_masking_say(self):
+        made = list(data(masking=MaskingConfig(rate=0.4, mask_share=1.0, random_share=0.0))(0))
+        hidden = torch.cat([batch.input_ids.flatten()[batch.masked_positions] for batch in made])
+        assert (hidden == MASK).all()
+        ordinary = sum(int((batch.input_ids > MASK).sum()) for batch in made)
+        low, high = binom.interval(1 - 1e-6, ordinary + len(hidden), 0.4)
+        assert low <= len(hidden) <= high
+
+
+def full_rows(**changes) -> PreTrainingBatches:
+    """Sentences of 14 tokens, so that [CLS], one of them and [SEP] are 16: every batch is full, and has one shape."""
+    ids = np.random.default_rng(0).integers(5, V, 14 * 48)
+    made = SimpleNamespace(ids=ids, sentence_starts=np.arange(0, 14 * 48 + 1, 14), document_starts=np.arange(0, 49, 4))
+    return data(corpus=made, max_length=16, next_sentence=False, **changes)
+
+
+class TestDraws:
+    def test_where_nothing_is_padded_there_is_no_mask(self):
+        made = list(full_rows()(0))
+        assert {tuple(batch.input_ids.shape) for batch in made} == {(4, 16)}
+        assert all(batch.attention_mask is None for batch in made)
+
+    def test_every_batch_hides_other_places(self):
+        places = [tuple(batch.masked_positions.tolist()) for batch in full_rows()(0)]
+        assert len(set(places)) == len(places) == 12
+
+    def test_another_seed_hides_other_places_of_the_same_text(self):
+        epoch = full_rows(seed=3)(0)
+        other = replace(epoch, data=full_rows(seed=4))
+        for index, batch in enumerate(epoch):
+            assert np.array_equal(original(epoch, index), original(other, index))
+            assert batch.masked_positions.tolist() != other[index].masked_positions.tolist()
 
 
 class TestEpoch:
