@@ -84,7 +84,8 @@ def check_close(
         for slip, words in slips:
             slip = torch.as_tensor(slip, dtype=expected.dtype, device=expected.device)
             space = f" {words}" if alike(got, slip.expand_as(got), tolerance).all() else space
-        raise AssertionError(f"{what} is wrong at {list(where)}: expected {wanted}, yours is {yours}.{space}")
+        place = f" at {list(where)}" if where else ""
+        raise AssertionError(f"{what} is wrong{place}: expected {wanted}, yours is {yours}.{space}")
 
 
 def check_same(got: object, expected: object, what: str, hint: str = "", slips: tuple = ()) -> None:

@@ -103,7 +103,7 @@ def seeded(seed):
 
 def check_share(share, expected, what, hint, tolerance=0.005):
     assert abs(share - expected) <= tolerance, (
-        f"{what} must be {100 * expected:g}%; yours is {100 * share:.1f}%. {hint}"
+        f"{what} must be {100 * expected:.3g}%; yours is {100 * share:.1f}%. {hint}"
     )
 
 
@@ -1168,7 +1168,7 @@ def check_step(max_norm):
             f"training_step must return a Python float; yours returns a {type(loss).__name__}. Use loss.item()."
         )
         assert abs(loss - expected) < 1e-4, (
-            f"The loss must be {expected:.4f}, that of pretraining_loss before the step; yours is {loss:.4f}."
+            f"The loss must be {expected:.4f}, that of pretraining_loss before the step; yours is {loss:.4f}. If loss-total fails, mend that first."
         )
         for got, right, plain in zip(optimizer.seen[-1], clipped, raw):
             assert got is not None and (got != 0).any(), (
@@ -1250,7 +1250,7 @@ def check_evaluate(labels, expected):
             loss = cross(token_logits.flatten(0, 1), labels.flatten())
             loss = (loss + cross(pair_logits, batch["next_sentence_labels"])).item()
         assert abs(answer[0] - loss) < 1e-4, (
-            f"The loss must be {loss:.4f}; yours is {answer[0]:.4f}."
+            f"The loss must be {loss:.4f}; yours is {answer[0]:.4f}. If loss-total fails, mend that first."
         )
         right = (token_logits.argmax(-1) == labels).double()
         chosen = labels != IGNORE
@@ -1345,7 +1345,11 @@ def batches(count, size, seed, rate=0.15):
     for _ in range(count):
         while len(pairs) < size:
             documents = [fill_segments(story(chance), 11) for _ in range(2 * size)]
-            pairs += sentence_pairs(documents, chance)
+            made = sentence_pairs(documents, chance)
+            assert made, (
+                f"{len(documents)} stories give no pair at all: mend fill_segments and sentence_pairs first."
+            )
+            pairs += made
         packed = pack_pairs(pairs[:size], cls_id=2, sep_id=3, pad_id=0)
         pairs = pairs[size:]
         masked_ids, labels = mask_tokens(
@@ -1373,7 +1377,7 @@ def check_learning(seed, steps, most):
     losses = [training_step(model, optimizer, batch) for _ in range(steps)]
     assert abs(losses[0] - START) < 0.15, (
         f"Before the first step the model knows nothing, so the loss must be close to ln {len(WORDS)} + ln 2 = {START:.2f}; "
-        f"yours is {losses[0]:.2f}. Look at pretraining_loss."
+        f"yours is {losses[0]:.2f}. Look at pretraining_loss, and mend the cells above that fail."
     )
     assert all(map(math.isfinite, losses)), "The loss is not finite."
     assert losses[-1] < most, (

@@ -108,3 +108,8 @@ def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks() -
 def test_whole_numbers_are_shown_as_whole_numbers() -> None:
     with pytest.raises(AssertionError, match=r"wrong at \[1\]: expected 3, yours is 2\."):
         check_close(torch.tensor([1, 2]), torch.tensor([1, 3]), "The row")
+
+
+def test_a_single_number_has_no_place() -> None:
+    with pytest.raises(AssertionError, match=r"The loss is wrong: expected 1\.0000, yours is 2\.0000\."):
+        check_close(torch.tensor(2.0), torch.tensor(1.0), "The loss")

@@ -410,7 +410,7 @@ NEXT = mutants_of(
         "random_segment_of_the_same_document",
         "draws the random second segment from the same document",
         (OTHER, "                second = random.choice(document)"),
-        "Draw from another document, and IS_NEXT is 0",
+        "draw from the other documents",
         "visible",
     ),
     (
@@ -427,14 +427,14 @@ NEXT = mutants_of(
         "random_document_may_be_the_same",
         "draws among all documents",
         (OTHER, "                second = random.choice(random.choice(documents))"),
-        "another document",
+        "draw from the other documents",
         "visible",
     ),
     (
         "random_segment_of_the_whole_corpus",
         "draws among all segments that there are",
         (OTHER, "                second = random.choice([s for d in documents for s in d])"),
-        "another document",
+        "draw from the other documents",
         "visible",
     ),
     (
