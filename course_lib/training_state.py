@@ -166,7 +166,9 @@ class TrainingState:
         ours = self._settings()
         # Its end may be put off, or its decay be decided on, as long as no step already made would have been another.
         same_rates = restored.learning_rates == [self.config.learning_rate_at(step) for step in restored.steps]
-        free = ("steps", "decay_steps") if same_rates else ()
+        free = {"steps", "decay_steps"} if same_rates else set()
+        if self.config.patience is None:  # then an evaluation decides nothing
+            free |= {"evaluate_every"}
         if changed := [name for name in ours if settings.get(name) != ours[name] and name not in free]:
             told = ", ".join(f"{name} was {settings.get(name)!r} and is now {ours[name]!r}" for name in changed)
             raise CheckpointError(

@@ -279,12 +279,17 @@ def pretrain(
         Its metrics are those of `Scores.figures`.
     """
     model = model or build(plan, corpus)
-    if plan.compile:
-        model.compile()  # in place: the names of its weights stay
+    _compile(plan, model)
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None
     figures = None if watch is None else lambda model: watch(model).figures()
     history = train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer, report)
     return model, history
+
+
+def _compile(plan: Plan, model: BertForPreTraining) -> None:
+    """Compile a model once, in place: the names of its weights stay."""
+    if plan.compile and model._compiled_call_impl is None:
+        model.compile()
 
 
 def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: float, warm_up: int = 2) -> int:
@@ -306,6 +311,7 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
     """
     if not (math.isfinite(minutes) and minutes > 0):
         raise ValueError(f"minutes is {minutes:g}; choose a positive number, e.g. 10")
+    _compile(plan, model)
     before = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
     trial = replace(
         plan.training, schedule="constant", warmup_steps=0, decay_steps=0, evaluate_every=None, patience=None,

@@ -84,7 +84,7 @@ def run_in_folder(
     half
         Write the weights in float16. What is measured at the end is the model as it was written.
     evaluations
-        How often, in the first budget, the model is looked at on validation.
+        How often, within the budget, the model is looked at on validation.
     say
         Told what happens, in process 0.
 
@@ -122,6 +122,7 @@ def run_in_folder(
             if prolong:
                 count = _budget(plan, corpus, model, minutes, steps, tell)
                 plan = plan.lasting(first + count, math.ceil(count * (0.2 if decay is None else decay)))
+                plan = replace(plan, training=replace(plan.training, evaluate_every=max(1, count // evaluations)))
         sitting = {
             "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "commit": records.commit(),
