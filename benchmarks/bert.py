@@ -49,7 +49,7 @@ class Settings:
     base_vocab: int = setting(30522, "tokens in that of base, as published")
     tiny_batch: int = setting(16, "sequences in a batch of tiny")
     mini_batch: int = setting(8, "of mini")
-    base_batch: int = setting(2, "of base")
+    base_batch: int = setting(4, "of base")
     cuda_length: int = setting(512, "tokens of the longest sequence on a GPU")
     cuda_batch: int = setting(64, "sequences in a batch on a GPU")
     rounds: int = setting(11, "times that each of both is timed")
@@ -231,7 +231,7 @@ def show(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> None:
     }
     if any("utilisation" in row for row in rows):
         columns["utilisation"] = lambda row: f"{row['utilisation']:.0%}" if "utilisation" in row else ""
-    show_table(f"BERT, {settings.threads} thread(s)", list(rows), columns)
+    show_table(f"BERT, {settings.threads} thread(s)", list(rows), columns, width=160)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -245,14 +245,19 @@ def setting(default: Any, text: str) -> Any:
     return dataclasses.field(default=default, metadata={"help": f"{text} (default: {default})"})
 
 
-def show(title: str, rows: Sequence[dict[str, Any]], columns: dict[str, Callable[[dict[str, Any]], str]]) -> None:
+def show(
+    title: str,
+    rows: Sequence[dict[str, Any]],
+    columns: dict[str, Callable[[dict[str, Any]], str]],
+    width: int = 130,
+) -> None:
     """Print rows as a table."""
     table = Table(title=title)
     for name in columns:
         table.add_column(name)
     for row in rows:
         table.add_row(*(write(row) for write in columns.values()))
-    Console(width=130).print(table)
+    Console(width=width).print(table)
 
 
 def show_races(title: str, rows: Sequence[dict[str, Any]]) -> None:
