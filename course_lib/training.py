@@ -21,12 +21,10 @@ from __future__ import annotations
 import logging
 import math
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,6 +37,7 @@ from course_lib.checkpoint import CheckpointError
 from course_lib.parallel import add_up, add_up_gradients, copy_from_first, join
 from course_lib.schedules import learning_rate_at
 from course_lib.training_config import History, TrainingConfig
+from course_lib.training_console import interrupts, progress
 from course_lib.training_state import TrainingState
 
 __all__ = [
@@ -259,7 +258,7 @@ def train(
         log.info("resumed %s at step %d of %d", config.checkpoint, state.step, config.steps)
 
     data = stream(batches, state.epoch, state.used)
-    with _interrupts() as interrupted, _progress(config, state.step, rank) as show:
+    with interrupts() as interrupted, progress(config, state.step, rank) as show:
         stop = False
         while not (state.ended or stop):
             stop = _step(state, data, loss_fn, where, rank, processes, interrupted)
@@ -375,40 +374,3 @@ def _checked(returned: Any) -> tuple[Tensor, int | float | Tensor]:
     if not (isinstance(loss, Tensor) and loss.dim() == 0 and loss.requires_grad):
         raise ValueError("the first thing loss_fn returns must be a scalar tensor with a gradient, e.g. losses.sum()")
     return loss, count.detach() if isinstance(count, Tensor) else count
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a wish to stop after the step; the second stops at once, as usual."""
-    wish = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
-        yield wish
-        return
-    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
-
-    def note(number: int, frame: Any) -> None:
-        wish.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield wish
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[[History], None]]:
-    wanted = sys.stderr.isatty() if config.progress is None else config.progress
-    if not wanted or rank != 0:
-        yield lambda history: None
-        return
-    from tqdm.auto import tqdm  # its import warns in notebooks without widgets: only when it is wanted
-
-    with tqdm(total=config.steps, initial=done, unit="step") as bar:
-
-        def show(history: History) -> None:
-            bar.set_postfix(loss=f"{history.losses[-1]:.3f}", refresh=False)
-            bar.update(1)
-
-        yield show

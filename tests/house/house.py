@@ -72,6 +72,7 @@ SERVICES = {
     "tokenizer_explorer",
     "training",
     "training_config",
+    "training_console",
     "training_state",
 }
 # What may import all.
