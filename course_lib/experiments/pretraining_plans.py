@@ -5,28 +5,29 @@ with ``course experiment pretraining --data stories``, one variant after the oth
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from course_lib.experiments import records
-from course_lib.experiments.pretrain import Plan, plan_from
-from course_lib.experiments.pretrain_cost import training_flops
+from course_lib.experiments.pretrain import plan_from
+from course_lib.experiments.pretrain_cost import Work, training_flops
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_results import work_of
 from course_lib.experiments.pretrain_scores import evaluation, guess_with
 from course_lib.experiments.pretraining_probes import Places, probe, read_places
 from course_lib.experiments.pretraining_questions import ask
 from course_lib.experiments.pretraining_stories import (
-    PLAN,
     QUESTIONS,
+    RECIPE,
+    Recipe,
     StoryRun,
     answers,
     read_stories,
     train_on_stories,
-    with_seed,
 )
 from course_lib.masked_language_model import MaskingConfig
 
@@ -41,7 +42,7 @@ class Study:
     Parameters
     ----------
     variants
-        By name; all read the same text with the same vocabulary.
+        By name; all are measured on the same text, in the same vocabulary and lengths.
 
     Raises
     ------
@@ -49,12 +50,13 @@ class Study:
         If there is none, or two read different text.
     """
 
-    variants: dict[str, Plan]
+    variants: dict[str, Recipe]
 
     def __post_init__(self) -> None:
         if not self.variants:
             raise ValueError("a study needs at least one variant")
-        kinds = {(plan.data, plan.vocab_size, plan.max_length) for plan in self.variants.values()}
+        last = [recipe.last for recipe in self.variants.values()]
+        kinds = {(plan.data, plan.vocab_size, plan.max_length) for plan in last}
         if len(kinds) > 1:
             raise ValueError(
                 f"the variants read their text in {len(kinds)} ways, so their scores cannot be compared; "
@@ -62,40 +64,42 @@ class Study:
             )
 
     def shortened(self, steps: int) -> "Study":
-        """Return the same comparison with fewer steps or more, in the same proportions."""
-        longest = max(plan.training.steps for plan in self.variants.values())
-        return Study({name: _shortened(plan, steps / longest) for name, plan in self.variants.items()})
-
-
-def _shortened(plan: Plan, share: float) -> Plan:
-    training = plan.training
-    steps = max(1, round(share * training.steps))
-    warmup = min(steps, round(share * training.warmup_steps))
-    return replace(plan, training=replace(training, steps=steps, warmup_steps=warmup, evaluate_every=None))
+        """Return the same comparison with fewer steps or more: so many in the longest variant."""
+        longest = max(recipe.steps for recipe in self.variants.values())
+        return Study({name: recipe.shortened(steps / longest) for name, recipe in self.variants.items()})
 
 
 def study_from(configuration: Mapping[str, Any]) -> Study:
     """Load a study back from a record's configuration."""
-    return Study({name: plan_from(plan) for name, plan in configuration["variants"].items()})
+    recipes = configuration["variants"].items()
+    return Study({name: Recipe(tuple(map(plan_from, recipe["stages"]))) for name, recipe in recipes})
 
 
-def _sized(plan: Plan, size: str) -> Plan:
-    """The plan for another size of model, with as many operations in all."""
-    other = replace(plan, size=size)
-    lengths, chosen = torch.full((plan.batch_size,), plan.max_length).numpy(), 0.15 * plan.batch_size * plan.max_length
-    costs = [training_flops(one.config(plan.vocab_size), lengths, chosen) for one in (plan, other)]
-    return _shortened(other, costs[0] / costs[1])
+def operations(recipe: Recipe) -> float:
+    """Return what a recipe costs if all its sequences are of full length."""
+    total = 0.0
+    for plan in recipe.stages:
+        lengths = np.full(plan.batch_size, plan.max_length)
+        chosen = plan.masking.rate * float(lengths.sum())
+        total += plan.training.steps * training_flops(plan.config(plan.vocab_size), lengths, chosen)
+    return total
 
 
-_BASE = replace(PLAN, training=replace(PLAN.training, evaluate_every=None))
+def _sized(recipe: Recipe, size: str) -> Recipe:
+    """The recipe for another size of model, with as many operations in all."""
+    other = recipe.changed(size=size)
+    return other.shortened(operations(recipe) / operations(other))
+
+
+_BASE = RECIPE.trained(evaluate_every=None)
 PLANS: dict[str, Study] = {
     "stories": Study(
         {
             "as live": _BASE,
-            **{f"rate {rate:.2f}": replace(_BASE, masking=MaskingConfig(rate=rate)) for rate in (0.05, 0.3, 0.5, 0.75)},
-            "always [MASK]": replace(_BASE, masking=MaskingConfig(mask_share=1.0, random_share=0.0)),
-            "no next sentence": replace(_BASE, next_sentence=False),
-            "static masking": replace(_BASE, static_masking=True),
+            **{f"rate {rate:.2f}": _BASE.changed(masking=MaskingConfig(rate=rate)) for rate in (0.05, 0.3, 0.5, 0.75)},
+            "always [MASK]": _BASE.changed(masking=MaskingConfig(mask_share=1.0, random_share=0.0)),
+            "no next sentence": _BASE.changed(next_sentence=False),
+            "static masking": _BASE.changed(static_masking=True),
             "mini, equal compute": _sized(_BASE, "mini"),
         }
     )
@@ -135,23 +139,23 @@ def record_study(
     _held(label, study)  # another configuration is an error before any work is done
     first = next(iter(study.variants.values()))
     corpus = read_stories(first, source)
-    questions = ask(corpus.tokenizer, first.max_length, QUESTIONS, "test")
-    places = read_places(corpus.tokenizer, first.max_length, PLACES)
+    questions = ask(corpus.tokenizer, first.last.max_length, QUESTIONS, "test")
+    places = read_places(corpus.tokenizer, first.last.max_length, PLACES)
     for seed in seeds:
         for variant in variants:
             key = {"variant": variant, "seed": seed}
             if any(result.items() >= key.items() for result in _held(label, study)):
                 continue
-            plan = with_seed(study.variants[variant], seed)
-            run = train_on_stories(plan, corpus, {})
-            found = {**key, **summary(run, plan, corpus, questions, places)}
+            recipe = study.variants[variant].trained(seed=seed)
+            run = train_on_stories(recipe, corpus, {})
+            found = {**key, **summary(run, recipe, corpus, questions, places)}
             records.save(records.make(label, command, study, [*_held(label, study), found]), records.RESULTS)
     return records.RESULTS / f"{label}.json"
 
 
 def summary(
     run: StoryRun,
-    plan: Plan,
+    recipe: Recipe,
     corpus: Corpus,
     questions: Mapping[str, Sequence[Any]],
     places: Mapping[str, tuple[Places, Places]],
@@ -160,7 +164,7 @@ def summary(
 
     Parameters
     ----------
-    run, plan, corpus
+    run, recipe, corpus
         What was trained, how, on what.
     questions, places
         What is asked, and where the probes look.
@@ -171,8 +175,8 @@ def summary(
         Scores with the standard masks, whatever the run was trained with; the share of questions answered rightly; the
         probes' accuracies by layer, and as the downstream score their mean at the last layer; the work and the time.
     """
-    scores = evaluation(corpus, "test", plan.max_length, PASSES)(run.model).figures()
-    if not plan.next_sentence:  # a head that was never trained
+    scores = evaluation(corpus, "test", recipe.last.max_length, PASSES)(run.model).figures()
+    if not recipe.last.next_sentence:  # a head that was never trained
         scores = {name: value for name, value in scores.items() if not name.startswith("nsp")}
     with torch.no_grad():
         right = answers(guess_with(run.model), corpus, questions)
@@ -184,9 +188,17 @@ def summary(
         "downstream": sum(layers[-1] for layers in probed.accuracy.values()) / len(probed.accuracy),
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
         "steps": len(run.history.steps),
-        "work": asdict(work_of(plan, corpus, len(run.history.steps))),
+        "work": asdict(work_of_recipe(recipe, corpus)),
         "seconds": run.history.seconds[-1],
     }
+
+
+def work_of_recipe(recipe: Recipe, corpus: Corpus) -> Work:
+    """Return what all stages of a recipe read and compute."""
+    stages = [work_of(plan, corpus, plan.training.steps) for plan in recipe.stages]
+    return Work(
+        sum(stage.sequences for stage in stages), sum(stage.tokens for stage in stages), sum(s.flops for s in stages)
+    )
 
 
 def _held(label: str, study: Study) -> list[dict[str, Any]]:

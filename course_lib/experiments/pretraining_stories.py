@@ -1,48 +1,109 @@
 """Chapter 6's live pre-training: a tiny BERT that learns the `stories` in two minutes on two cores.
 
-The published start (weights of size 0.02 at every width) and the published positions (random) keep a model of 128
-features on the plateau where it knows only word frequencies for most of that time. Two changes shorten it. Weights
-start at 1 / sqrt(D), so that attention is not uniform at first: at the paper's 768 features that is 0.036, not far from
-0.02. And the rows of positions start as sinusoids, so that *the word before* is one turn, the same at every place.
+It starts with weights scaled to its width (`course_lib.experiments.pretrain.scaled_start`): with the published start a
+model of 128 features stays for most of that time on the plateau where it knows only word frequencies. And it reads
+short sequences first, as the original did: what neighbours tell is learnt there in less time.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
-import torch
 from torch import nn
 
-from course_lib.batching import set_seed
 from course_lib.bert import BertForPreTraining
-from course_lib.bert_layers import initialise
 from course_lib.experiments.pretrain import Plan, build, optimizer
 from course_lib.experiments.pretrain_controls import NGrams, controls
 from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_scores import Guess, evaluation, guess_with, hidden_tokens, score
 from course_lib.experiments.pretraining_questions import Question, share_right
-from course_lib.positions import sinusoidal_positions
 from course_lib.pretraining import pretraining_loss_sum
 from course_lib.training import History, TrainingConfig, train
 
 QUESTIONS = 200  # of each kind
-PLAN = Plan(
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A pre-training in stages: each goes on with the weights of the one before, and begins its own schedule.
+
+    Parameters
+    ----------
+    stages
+        All of one model and one text.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or they differ in model, text, start or seed.
+    """
+
+    stages: tuple[Plan, ...]
+
+    def __post_init__(self) -> None:
+        kinds = {(p.size, p.data, p.vocab_size, p.dropout, p.start, p.training.seed) for p in self.stages}
+        if len(kinds) != 1:
+            raise ValueError(
+                f"the stages have {len(kinds)} kinds of model, text, start or seed; give all the same, and at least one"
+            )
+
+    @property
+    def last(self) -> Plan:
+        """The last stage: it has the longest sequences, and models are measured on such."""
+        return self.stages[-1]
+
+    @property
+    def steps(self) -> int:
+        """Steps of all stages together."""
+        return sum(plan.training.steps for plan in self.stages)
+
+    def changed(self, **settings: Any) -> "Recipe":
+        """Return the recipe with settings of `Plan` exchanged in each stage."""
+        return Recipe(tuple(replace(plan, **settings) for plan in self.stages))
+
+    def trained(self, **settings: Any) -> "Recipe":
+        """Return the recipe with settings of `TrainingConfig` exchanged in each stage."""
+        return Recipe(tuple(replace(plan, training=replace(plan.training, **settings)) for plan in self.stages))
+
+    def shortened(self, share: float) -> "Recipe":
+        """Return the recipe with this share of the steps in each stage, of warm-up and of decay."""
+        stages = []
+        for plan in self.stages:
+            old = plan.training
+            steps = max(1, round(share * old.steps))
+            warmup = math.floor(share * old.warmup_steps)  # rounded down: both must fit into the steps
+            decay = math.floor(share * old.decay_steps)
+            stages.append(replace(plan, training=replace(old, steps=steps, warmup_steps=warmup, decay_steps=decay)))
+        return Recipe(tuple(stages))
+
+
+_SHORT = Plan(
     TrainingConfig(
-        steps=3200,
-        learning_rate=1.5e-3,
-        warmup_steps=320,
-        schedule="linear",
+        steps=600,
+        learning_rate=2.5e-3,
+        warmup_steps=200,
         bf16=True,
-        evaluate_every=200,
+        evaluate_every=100,
         progress=False,
     ),
     size="tiny",
     data="stories",
     vocab_size=3072,
+    max_length=32,
+    batch_size=64,
+    dropout=0.0,
+    start="scaled",
+)
+_LONG = replace(
+    _SHORT,
+    training=replace(
+        _SHORT.training, steps=3600, learning_rate=1e-3, warmup_steps=50, schedule="linear", evaluate_every=300
+    ),
     max_length=64,
     batch_size=32,
-    dropout=0.0,
 )
+RECIPE = Recipe((_SHORT, _LONG))
 
 
 @dataclass(frozen=True)
@@ -64,71 +125,54 @@ class StoryRun:
     history: History
 
 
-def read_stories(plan: Plan = PLAN, source: str | None = None) -> Corpus:
+def read_stories(recipe: Recipe = RECIPE, source: str | None = None) -> Corpus:
     """Return the tokenised stories; every word of theirs is a piece of the vocabulary."""
-    return prepare(plan.data, plan.vocab_size, source)
+    return prepare(recipe.last.data, recipe.last.vocab_size, source)
 
 
-def begin(plan: Plan, corpus: Corpus, published: bool = False) -> BertForPreTraining:
-    """Build a model with its first weights.
-
-    Parameters
-    ----------
-    plan, corpus
-        As in `course_lib.experiments.pretrain.build`.
-    published
-        Whether it starts as published, with weights of size 0.02; else with 1 / sqrt(D), and positions as sinusoids.
-
-    Returns
-    -------
-    BertForPreTraining
-        Untrained.
-    """
-    model = build(plan, corpus)
-    if not published:
-        start = model.config.hidden_size**-0.5
-        set_seed(plan.training.seed)
-        model.apply(partial(_draw, std=start))
-        table = model.bert.embeddings.position.weight
-        with torch.no_grad():  # a sine has the mean square 1/2
-            table.copy_(sinusoidal_positions(*table.shape) * start * 2**0.5)
-    return model
-
-
-def _draw(module: nn.Module, std: float) -> None:
-    initialise(module, std)
-
-
-def train_on_stories(
-    plan: Plan,
-    corpus: Corpus,
-    questions: Mapping[str, Sequence[Question]],
-    published: bool = False,
-) -> StoryRun:
+def train_on_stories(recipe: Recipe, corpus: Corpus, questions: Mapping[str, Sequence[Question]]) -> StoryRun:
     """Pre-train on the stories and watch what is learnt.
 
     Parameters
     ----------
-    plan, corpus
+    recipe, corpus
         What is trained on what.
     questions
         From `course_lib.experiments.pretraining_questions.ask`.
-    published
-        As in `begin`.
 
     Returns
     -------
     StoryRun
         The model, on the CPU, and its history.
     """
-    watch = evaluation(corpus, "validation", plan.max_length)
+    watch = evaluation(corpus, "validation", recipe.last.max_length)
 
     def figures(model: nn.Module) -> dict[str, float]:
         return {**watch(model).figures(), **answers(guess_with(model), corpus, questions)}
 
-    model = begin(plan, corpus, published)
-    history = train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer)
-    return StoryRun(plan.training.seed, model.to("cpu").eval(), history)
+    model = build(recipe.stages[0], corpus)
+    histories = [
+        train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer)
+        for plan in recipe.stages
+    ]
+    return StoryRun(recipe.last.training.seed, model.to("cpu").eval(), _joined(histories))
+
+
+def _joined(histories: Sequence[History]) -> History:
+    """One history of several, one behind the other."""
+    whole = History()
+    for history in histories:
+        steps = len(whole.steps)  # numbered from 1
+        seconds, tokens = (column[-1] if column else 0.0 for column in (whole.seconds, whole.tokens))
+        whole.steps += [steps + step for step in history.steps]
+        whole.metric_steps += [steps + step for step in history.metric_steps]
+        whole.seconds += [seconds + second for second in history.seconds]
+        whole.tokens += [tokens + count for count in history.tokens]
+        for name in ("losses", "learning_rates", "gradient_norms"):
+            getattr(whole, name).extend(getattr(history, name))
+        for name, values in history.metrics.items():
+            whole.metrics.setdefault(name, []).extend(values)
+    return whole
 
 
 def answers(guess: Guess, corpus: Corpus, questions: Mapping[str, Sequence[Question]]) -> dict[str, float]:
@@ -145,8 +189,3 @@ def control_figures(
         name: {**score(guess, data).figures(), **answers(guess, corpus, questions)}
         for name, guess in controls(NGrams(corpus.stores["train"])).items()
     }
-
-
-def with_seed(plan: Plan, seed: int) -> Plan:
-    """Return the plan with another seed."""
-    return replace(plan, training=replace(plan.training, seed=seed))
