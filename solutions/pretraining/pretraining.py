@@ -706,6 +706,11 @@ check_packed(
     pad_id=0,
     slips=(
         (
+            "input_ids",
+            [[2, 7, 8, 3, 9, 5, 0], [2, 6, 3, 4, 0, 0, 0]],
+            "The second segment is closed by a [SEP], too.",
+        ),
+        (
             "token_type_ids",
             [[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0]],
             "The [SEP] in the middle closes the first segment, so it belongs to that one: 0.",
@@ -732,9 +737,9 @@ check_packed(
 )
 ### BEGIN HIDDEN TESTS
 check_packed(
-    [([0, 0], [8], 0), ([3], [3, 0, 1], 1), ([5], [5], 1)],
+    [([0, 0], [8], 0), ([3], [3, 0, 1], 1), ([8], [5], 1)],
     {
-        "input_ids": [[9, 0, 0, 8, 8, 8, 1], [9, 3, 8, 3, 0, 1, 8], [9, 5, 8, 5, 8, 1, 1]],
+        "input_ids": [[9, 0, 0, 8, 8, 8, 1], [9, 3, 8, 3, 0, 1, 8], [9, 8, 8, 5, 8, 1, 1]],
         "token_type_ids": [[0, 0, 0, 0, 1, 1, 0], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]],
         "attention_mask": [[True] * 6 + [False], [True] * 7, [True] * 5 + [False] * 2],
         "next_sentence_labels": [0, 1, 1],
@@ -1198,6 +1203,8 @@ check_step(max_norm=0.5)
 model, batch = Guess().to(device), small_batch()
 before = {name: value.clone() for name, value in batch.items()}
 optimizer = Recorder(model.parameters())
+with torch.no_grad():  # so wrong that the gradient is longer than 1
+    model.tokens.copy_(tensor([9.0, 0.0, 0.0, 0.0, 0.0]))
 _, raw, clipped = true_gradients(model, batch, 1.0)
 training_step(model, optimizer, batch=batch)
 assert all(torch.equal(batch[name], before[name]) for name in before), (
@@ -1368,7 +1375,7 @@ def check_learning(seed, steps, most):
     torch.manual_seed(seed)
     model = SmallBert(len(WORDS), dim=32).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    (batch,) = batches(1, 16, seed)
+    (batch,) = batches(1, 8, seed)
     seen, true = batch["input_ids"], batch["labels"]
     where = true != IGNORE
     assert where.any() and ((seen == 4) & where).any(), (
@@ -1390,9 +1397,9 @@ def check_learning(seed, steps, most):
     )
 
 
-check_learning(seed=61, steps=60, most=1.5)
+check_learning(seed=61, steps=50, most=1.5)
 ### BEGIN HIDDEN TESTS
-check_learning(seed=62, steps=80, most=1.0)
+check_learning(seed=62, steps=50, most=1.5)
 model = Guess(V=3).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
 batch = {**small_batch(), "labels": tensor([[-100, 0, -100, -100], [-100, 1, 1, 1]])}

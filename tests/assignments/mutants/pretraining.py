@@ -32,6 +32,7 @@ CHOICE = mutants_of(
         (" & ~special", ""),
         "special tokens are chosen",
         "visible",
+        "masking-fates",
     ),
     (
         "filling_alone_left_out",
@@ -39,6 +40,7 @@ CHOICE = mutants_of(
         (CHOSEN, CHOSEN.replace("~special", "(input_ids != 0)")),
         "special tokens are chosen",
         "visible",
+        "masking-fates",
     ),
     (
         "special_tokens_are_the_smallest_ids",
@@ -49,6 +51,7 @@ CHOICE = mutants_of(
         ),
         "Go by special_ids; they need not be the smallest ids",
         "hidden",
+        "masking-fates",
     ),
     (
         "labels_not_ignored_at_other_positions",
@@ -56,6 +59,8 @@ CHOICE = mutants_of(
         (LABELS, "labels = input_ids.clone()"),
         "special tokens are chosen",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "labels_of_all_words",
@@ -63,6 +68,8 @@ CHOICE = mutants_of(
         (LABELS, "labels = input_ids.masked_fill(special, IGNORE)"),
         "All positions have one: set the others to -100",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "labels_of_masked_tokens_only",
@@ -70,6 +77,8 @@ CHOICE = mutants_of(
         ("return masked_ids, labels", "return masked_ids, labels.masked_fill(masked_ids != mask_id, IGNORE)"),
         "A token was replaced whose label is -100",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "labels_of_changed_tokens_only",
@@ -77,6 +86,8 @@ CHOICE = mutants_of(
         ("return masked_ids, labels", "return masked_ids, labels.masked_fill(masked_ids == input_ids, IGNORE)"),
         "Chosen positions that keep their token have a label, too",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "labels_from_the_masked_ids",
@@ -91,6 +102,8 @@ CHOICE = mutants_of(
         ("masked_ids = input_ids.clone()", "masked_ids = input_ids"),
         "changes it in place",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "masked_in_place_before_the_labels",
@@ -104,6 +117,8 @@ CHOICE = mutants_of(
     return input_ids, labels""",
         "the labels, and the next epoch, would see [MASK]",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "zero_for_ignored",
@@ -111,6 +126,8 @@ CHOICE = mutants_of(
         (LABELS, "labels = input_ids.masked_fill(~chosen, 0)"),
         "special tokens are chosen",
         "visible",
+        "masking-draws",
+        "masking-fates",
     ),
     (
         "minus_one_for_ignored",
@@ -118,6 +135,9 @@ CHOICE = mutants_of(
         (LABELS, "labels = input_ids.masked_fill(~chosen, -1)"),
         "special tokens are chosen",
         "visible",
+        "masking-draws",
+        "masking-fates",
+        "step-lowers",
     ),
     (
         "rate_of_all_positions",
@@ -136,6 +156,7 @@ CHOICE = mutants_of(
         (CHOSEN, CHOSEN.replace("< rate", "< 0.15")),
         "Use rate",
         "hidden",
+        "masking-draws",
     ),
     (
         "exactly_15_percent_of_each_row",
@@ -156,6 +177,9 @@ CHOICE = mutants_of(
         ("return masked_ids, labels", "return masked_ids"),
         "mask_tokens must return (masked_ids, labels)",
         "visible",
+        "masking-draws",
+        "masking-fates",
+        "step-lowers",
     ),
     (
         "labels_first",
@@ -163,6 +187,9 @@ CHOICE = mutants_of(
         ("return masked_ids, labels", "return labels, masked_ids"),
         "special tokens are chosen",
         "visible",
+        "masking-draws",
+        "masking-fates",
+        "step-lowers",
     ),
     (
         "library_s_masking",
@@ -316,6 +343,7 @@ DRAWS = mutants_of(
         (CHOSEN, CHOSEN.replace("input_ids.shape", "input_ids.shape[1:]")),
         "In every sequence the same positions are chosen",
         "visible",
+        "masking-choice",
     ),
     (
         "static_masking",
@@ -333,6 +361,7 @@ DRAWS = mutants_of(
         (LABELS, "chosen[:, 1:] &= ~chosen[:, :-1].clone()\n    " + LABELS),
         "neighbours that are both chosen",
         "hidden",
+        "masking-choice",
     ),
 )
 
@@ -366,6 +395,7 @@ FILL = mutants_of(
         ("return segments", "return segments[:-1] if len(segments) > 1 else segments"),
         "The last segment is missing",
         "visible",
+        "step-lowers",
     ),
     (
         "long_sentences_not_cut",
@@ -412,6 +442,7 @@ NEXT = mutants_of(
         (OTHER, "                second = random.choice(document)"),
         "draw from the other documents",
         "visible",
+        "pairs-chance",
     ),
     (
         "random_segment_of_the_same_document_but_not_the_next",
@@ -422,6 +453,7 @@ NEXT = mutants_of(
         ),
         "of the same document. It may be the true next one, or read like it",
         "visible",
+        "pairs-chance",
     ),
     (
         "random_document_may_be_the_same",
@@ -429,6 +461,7 @@ NEXT = mutants_of(
         (OTHER, "                second = random.choice(random.choice(documents))"),
         "draw from the other documents",
         "visible",
+        "pairs-chance",
     ),
     (
         "random_segment_of_the_whole_corpus",
@@ -436,6 +469,7 @@ NEXT = mutants_of(
         (OTHER, "                second = random.choice([s for d in documents for s in d])"),
         "draw from the other documents",
         "visible",
+        "pairs-chance",
     ),
     (
         "pairs_across_documents",
@@ -472,6 +506,7 @@ NEXT = mutants_of(
     return pairs""",
         "IS_NEXT is 0",
         "visible",
+        "pairs-chance",
     ),
     (
         "segments_in_twos",
@@ -486,6 +521,7 @@ NEXT = mutants_of(
         ("range(len(document) - 1)", "range(1, len(document) - 1)"),
         "Segment 0 of document 0 is the first of no pair",
         "visible",
+        "step-lowers",
     ),
     (
         "segment_two_places_on",
@@ -518,6 +554,7 @@ NEXT = mutants_of(
         ("pairs.append((document[place], second, label))", "pairs.append([document[place], second, label])"),
         "a list of tuples (first, second, label)",
         "visible",
+        "pairs-chance",
     ),
 )
 
@@ -646,6 +683,7 @@ PACK = mutants_of(
         ("[True] * len(row) + [False] * filling", "[False] * len(row) + [True] * filling"),
         "Yours is upside down",
         "visible",
+        "step-lowers",
     ),
     (
         "mask_from_the_ids",
@@ -668,8 +706,9 @@ PACK = mutants_of(
         "no_sep_at_the_end",
         "leaves out the last [SEP]",
         ("*second, sep_id]", "*second]"),
-        "must have shape",
+        "The second segment is closed by a [SEP], too",
         "visible",
+        "step-lowers",
     ),
     (
         "labels_as_floats",
@@ -677,6 +716,7 @@ PACK = mutants_of(
         ("torch.tensor([label for _, _, label in pairs])", "torch.tensor([float(label) for _, _, label in pairs])"),
         "must have dtype torch.int64",
         "visible",
+        "step-lowers",
     ),
 )
 
@@ -690,6 +730,10 @@ LOSS = mutants_of(
         (LOSSES, "losses.sum() / labels.numel()"),
         "You divide by all 6 positions",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "ignored_labels_count_as_zero",
@@ -700,6 +744,10 @@ LOSS = mutants_of(
         ),
         "as if their label were 0",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "ignored_labels_count_from_the_end",
@@ -710,6 +758,10 @@ LOSS = mutants_of(
         ),
         "Your loss counts the positions with label -100, too",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "sum_for_the_mean",
@@ -717,6 +769,10 @@ LOSS = mutants_of(
         (LOSSES, "losses.sum()"),
         "That is the sum",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "divided_by_the_sequences",
@@ -724,6 +780,9 @@ LOSS = mutants_of(
         (LOSSES, "losses.sum() / len(labels)"),
         "You divide by the number of sequences",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
     ),
     (
         "mean_of_means",
@@ -737,6 +796,8 @@ LOSS = mutants_of(
         ),
         "Each chosen position counts alike",
         "visible",
+        "loss-total",
+        "step-lowers",
     ),
     (
         "sign_forgotten",
@@ -744,6 +805,10 @@ LOSS = mutants_of(
         ("losses = -log", "losses = log"),
         "The sign is wrong",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "logarithm_to_base_two",
@@ -751,6 +816,10 @@ LOSS = mutants_of(
         (LOSSES, LOSSES + " / math.log(2)"),
         "Take the natural logarithm",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "probability_for_the_logarithm",
@@ -758,6 +827,10 @@ LOSS = mutants_of(
         ("losses = -log_probabilities.gather", "losses = 1 - log_probabilities.exp().gather"),
         "Take the logarithm of the probability",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "logarithm_of_softmax",
@@ -779,6 +852,7 @@ LOSS = mutants_of(
         (LOSSES, "losses.mean()"),
         "contains nan",
         "hidden",
+        "loss-total",
     ),
     (
         "softmax_over_positions",
@@ -786,6 +860,10 @@ LOSS = mutants_of(
         ("log_softmax(dim=-1)", "log_softmax(dim=0)"),
         "It is the mean of -log 0.5, -log 0.3 and -log 0.25",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "loss_detached",
@@ -793,6 +871,8 @@ LOSS = mutants_of(
         ("    return " + LOSSES, "    return (" + LOSSES + ").detach()"),
         "does not require grad",
         "hidden",
+        "step-lowers",
+        "step-training",
     ),
     (
         "label_zero_ignored",
@@ -800,6 +880,10 @@ LOSS = mutants_of(
         ("chosen = labels != IGNORE", "chosen = labels > 0"),
         "It is the mean of -log 0.5",
         "visible",
+        "loss-total",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "ready_made_loss",
@@ -810,6 +894,7 @@ LOSS = mutants_of(
         ),
         "which this assignment withholds",
         "visible",
+        "loss-total",
     ),
 )
 
@@ -866,6 +951,9 @@ TOTAL = mutants_of(
         (TOTAL_LINE, "masked_loss(token_logits, labels)"),
         "The pair loss is missing",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "no_token_loss",
@@ -873,6 +961,9 @@ TOTAL = mutants_of(
         (TOTAL_LINE, "masked_loss(pair_logits, next_sentence_labels)"),
         "The token loss is missing",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "mean_of_both",
@@ -880,6 +971,9 @@ TOTAL = mutants_of(
         (TOTAL_LINE, f"({TOTAL_LINE}) / 2"),
         "Add the two means; do not divide by 2",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "one_mean_over_everything",
@@ -892,6 +986,9 @@ TOTAL = mutants_of(
         ),
         "Take the mean of each task by itself, then add",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "pairs_summed",
@@ -902,6 +999,9 @@ TOTAL = mutants_of(
         ),
         "The pair loss is a mean over sequences, too",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "pair_logits_exchanged",
@@ -916,6 +1016,9 @@ TOTAL = mutants_of(
         ("+ masked_loss(pair_logits", "+ 0.5 * masked_loss(pair_logits"),
         "It is the sum of the two means",
         "visible",
+        "step-evaluate",
+        "step-lowers",
+        "step-training",
     ),
     (
         "pair_loss_only_where_tokens_are_asked",
@@ -942,6 +1045,7 @@ STEP = mutants_of(
         ("    optimizer.zero_grad()\n", ""),
         "Gradients of the step before are added",
         "visible",
+        "step-lowers",
     ),
     (
         "gradients_cleared_before_the_step",
@@ -952,6 +1056,7 @@ STEP = mutants_of(
         ),
         "The optimizer sees no gradient",
         "visible",
+        "step-lowers",
     ),
     (
         "no_backward",
@@ -959,6 +1064,7 @@ STEP = mutants_of(
         ("    loss.backward()\n", ""),
         "The optimizer sees no gradient",
         "visible",
+        "step-lowers",
     ),
     (
         "step_before_backward",
@@ -969,6 +1075,7 @@ STEP = mutants_of(
         ),
         "The optimizer sees no gradient",
         "visible",
+        "step-lowers",
     ),
     (
         "no_step",
@@ -976,6 +1083,7 @@ STEP = mutants_of(
         ("    optimizer.step()\n", ""),
         "must be called once a step",
         "visible",
+        "step-lowers",
     ),
     (
         "not_clipped",
@@ -1017,6 +1125,7 @@ STEP = mutants_of(
         ("    loss.backward()\n", "    (-loss).backward()\n"),
         "The sign is wrong: the loss must go down",
         "visible",
+        "step-lowers",
     ),
     (
         "trains_in_evaluation_mode",
@@ -1043,6 +1152,7 @@ STEP = mutants_of(
         ),
         "its attention_mask is something else",
         "visible",
+        "step-lowers",
     ),
     (
         "mask_left_out",
@@ -1050,6 +1160,7 @@ STEP = mutants_of(
         (CALL, CALL.replace('batch["attention_mask"], ', "None, ")),
         "its attention_mask is something else",
         "visible",
+        "step-lowers",
     ),
     (
         "true_ids_shown",
@@ -1062,6 +1173,7 @@ STEP = mutants_of(
         ),
         "its input_ids is something else",
         "visible",
+        "step-lowers",
     ),
     (
         "loss_after_the_step",
@@ -1072,6 +1184,7 @@ STEP = mutants_of(
         ),
         "once a step",
         "visible",
+        "step-lowers",
     ),
     (
         "max_norm_five_by_default",
@@ -1119,6 +1232,7 @@ EVALUATE = mutants_of(
         ("right.double().mean().item()", "right.double().sum().item() / chosen.numel()"),
         "You divide by all positions",
         "visible",
+        "step-lowers",
     ),
     (
         "number_of_right_ones",
@@ -1140,6 +1254,7 @@ EVALUATE = mutants_of(
         ("return loss.item(), right", "return right"),
         "evaluate must return (loss, accuracy)",
         "visible",
+        "step-lowers",
     ),
     (
         "accuracy_of_copying",
@@ -1147,6 +1262,7 @@ EVALUATE = mutants_of(
         ('== batch["labels"][chosen]', '== batch["input_ids"][chosen]'),
         "so the accuracy is 0.7500",
         "visible",
+        "step-lowers",
     ),
     (
         "mean_accuracy_of_sequences",
@@ -1176,6 +1292,8 @@ LOWERS = mutants_of(
         ),
         "Look at pretraining_loss",
         "visible",
+        "step-evaluate",
+        "step-training",
     ),
     (
         "moves_twice_as_an_afterthought",
