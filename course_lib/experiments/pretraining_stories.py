@@ -80,7 +80,7 @@ class Recipe:
 
 _SHORT = Plan(
     TrainingConfig(
-        steps=600,
+        steps=700,
         learning_rate=2.5e-3,
         warmup_steps=200,
         bf16=True,
@@ -98,7 +98,7 @@ _SHORT = Plan(
 _LONG = replace(
     _SHORT,
     training=replace(
-        _SHORT.training, steps=3600, learning_rate=1e-3, warmup_steps=50, schedule="linear", evaluate_every=300
+        _SHORT.training, steps=2800, learning_rate=1e-3, warmup_steps=50, schedule="linear", evaluate_every=350
     ),
     max_length=64,
     batch_size=32,
