@@ -1,6 +1,7 @@
 """What chapter 6 shows of its live model: tables of guesses, and the picture of the times of day."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ import torch
 from course_lib.data import stories_lexicon as lex
 from course_lib.experiments.pretrain_scores import Guess
 from course_lib.experiments.pretraining_questions import Question, as_batch
+from course_lib.metrics import mean_interval
 
 TELLERS = ("Ruth", "Omar", "Tessa", "Felix", "Nora", "Karim", "Iris", "Boris")
 HOURS = ("at dawn", "in the morning", "at noon", "in the afternoon", "towards evening", "at dusk", "at night")
@@ -83,3 +85,46 @@ def next_times(guess: Guess, vocab: Mapping[str, int]) -> tuple[np.ndarray, list
     columns = [chances[:, [vocab[word] for word in name.split(" or ")]].sum(dim=1) for name in names]
     table = torch.stack(columns, dim=1).unflatten(0, (len(HOURS), -1)).mean(dim=1)
     return (table / table.sum(dim=1, keepdim=True)).numpy(), names
+
+
+def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
+    """Write what a recorded study found as a Markdown table: mean over seeds ± 95% interval.
+
+    Parameters
+    ----------
+    results
+        Of a record that `course_lib.experiments.pretraining_plans.record_study` made.
+    variants
+        Which of it, from top to bottom.
+
+    Returns
+    -------
+    str
+        A row for each variant.
+
+    Raises
+    ------
+    ValueError
+        If a variant was not recorded.
+    """
+    lines = [
+        "| variant | hidden words (%) | loss at these (nats) | next sentence (%) | probes, last layer (%) |",
+        "| --- " * 5 + "|",
+    ]
+    for variant in variants:
+        runs = [result for result in results if result["variant"] == variant]
+        if not runs:
+            known = ", ".join(dict.fromkeys(result["variant"] for result in results)) or "nothing"
+            raise ValueError(f"{variant!r} was not recorded; recorded are: {known}")
+        columns: list[tuple[list[float], int]] = [
+            ([100 * run["scores"]["mlm_accuracy"] for run in runs], 1),
+            ([run["scores"]["mlm_loss"] for run in runs], 3),
+            ([100 * run["scores"]["nsp_accuracy"] for run in runs if "nsp_accuracy" in run["scores"]], 1),
+            ([100 * run["downstream"] for run in runs], 1),
+        ]
+        cells = []
+        for values, digits in columns:
+            interval = mean_interval(values) if values else None
+            cells.append(f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}" if interval else "not asked")
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -173,6 +173,27 @@ def test_gaps_are_filled_with_the_likeliest_words(corpus):
     assert [(word, round(chance, 2)) for word, chance in found] == [("lamp", 0.6), ("mill", 0.3)]
 
 
+def test_a_study_is_told_as_means_over_seeds_and_what_was_not_asked_is_said():
+    runs = [
+        {
+            "variant": name,
+            "seed": seed,
+            "downstream": 0.5 + 0.1 * seed,
+            "scores": {"mlm_accuracy": 0.7, "mlm_loss": 1.25},
+        }
+        for name in ("as live", "no next sentence")
+        for seed in (0, 1, 2)
+    ]
+    for run in runs[:3]:
+        run["scores"] = {**run["scores"], "nsp_accuracy": 0.8}
+    _, _, first, second = pretraining_page.study_table(runs, ["no next sentence", "as live"]).split("\n")
+    # Student's t with two degrees of freedom: 4.303 · 10 / √3
+    assert first == "| no next sentence | 70.0 ± 0.0 | 1.250 ± 0.000 | not asked | 60.0 ± 24.8 |"
+    assert second == "| as live | 70.0 ± 0.0 | 1.250 ± 0.000 | 80.0 ± 0.0 | 60.0 ± 24.8 |"
+    with pytest.raises(ValueError, match="was not recorded; recorded are: as live, no next sentence"):
+        pretraining_page.study_table(runs, ["rate 0.30"])
+
+
 def test_a_choice_that_is_no_share_is_refused():
     with pytest.raises(ValueError, match="divide each row by its sum"):
         choice_heatmap(np.array([[3.0, 1.0]]), ["told"], ["one", "two"], "next", "told")
