@@ -6,7 +6,9 @@ The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -111,19 +113,23 @@ def grade(name: str, course: Path) -> Graded:
     return Graded(name, source, scores, printed)
 
 
+Classes = Callable[[str], Graded]
+
+
 @pytest.fixture(scope="module")
-def every_class(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Graded]:
-    return {name: grade(name, tmp_path_factory.mktemp("course")) for name in SAMPLE}
+def every_class(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+    """By assignment, its class; one whose tests are left out is not graded."""
+    return cache(lambda name: grade(name, tmp_path_factory.mktemp("course")))
 
 
 @pytest.fixture(params=SAMPLE)
-def graded(request: pytest.FixtureRequest, every_class: dict[str, Graded]) -> Graded:
-    return every_class[request.param]
+def graded(request: pytest.FixtureRequest, every_class: Classes) -> Graded:
+    return every_class(request.param)
 
 
 @pytest.fixture
-def attention(every_class: dict[str, Graded]) -> Graded:
-    return every_class["attention"]
+def attention(every_class: Classes) -> Graded:
+    return every_class("attention")
 
 
 def test_every_assignment_is_sampled() -> None:
