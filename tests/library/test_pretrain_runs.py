@@ -74,8 +74,8 @@ def test_the_folder_holds_a_model_that_transformers_reads_and_a_log_of_every_ste
     assert told["step"] == list(range(1, 31))
     assert told["loss"][-1] < told["loss"][0] - 0.5
     # 6% of 30 steps of warm-up, the last 20% of decay
-    assert told["learning_rate"][:3] == pytest.approx([1.5e-3, 3e-3, 3e-3])
-    assert told["learning_rate"][23:25] == pytest.approx([3e-3, 3e-3 * (1 - (1 / 7) ** 0.5)])
+    assert told["learning_rate"][:3] == pytest.approx([5e-4, 1e-3, 1e-3])
+    assert told["learning_rate"][23:25] == pytest.approx([1e-3, 1e-3 * (1 - (1 / 7) ** 0.5)])
 
 
 def test_the_card_is_made_from_the_log_alone_and_again_the_same(finished, tmp_path):
