@@ -138,7 +138,7 @@ PAIR = mutants_of(
         ("segments = [list(first)] if second is None else", "second = second or []\n    segments ="),
         "With one segment there is one [SEP]",
         "visible",
-        *CUT,
+        "input-truncate",
     ),
     (
         "special_ids_typed_in",
