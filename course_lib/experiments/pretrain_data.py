@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import tokenizers
 from datasets import Dataset
 from filelock import FileLock
 
@@ -22,6 +21,7 @@ from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.token_store import TokenStore, cached_token_store, fingerprint
+from course_lib.wordpiece_training import count_words, train_wordpiece
 
 SPLITS = ("train", "validation", "test")
 # Corpora whose rows are too short to be documents: neighbours that agree in these columns are one.
@@ -74,7 +74,7 @@ def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
     Raises
     ------
     ValueError
-        If the data set has no paragraphs, or there is none of that name.
+        If the data set has no paragraphs, there is none of that name, or its characters alone fill the vocabulary.
     FileNotFoundError
         If the source does not exist.
     course_lib.token_store.TokenStoreError
@@ -133,17 +133,15 @@ def _rows(rows: Dataset) -> Iterable[dict[str, Any]]:
 
 def _vocabulary(data: str, train: Dataset, text: str, vocab_size: int) -> tuple[FastWordPiece, Path]:
     """Learn a vocabulary, or read the one that was learnt from this text by this code."""
-    ingredients = {"text": text, "size": str(vocab_size), "tokenizers": tokenizers.__version__, "code": _code()}
+    ingredients = {"text": text, "size": str(vocab_size), "code": _code()}
     folder = folder_for(f"vocabulary-{data}-{vocab_size}", ingredients)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
         if not (folder / "tokenizer.json").is_file():  # written last
             paragraphs = (paragraph for row in train for paragraph in row["paragraphs"])
-            FastWordPiece.train(paragraphs, vocab_size).save(folder)
-    tokenizer = FastWordPiece.load(folder)
-    if len(tokenizer) > vocab_size:
-        raise ValueError(f"the alphabet of {data} alone needs {len(tokenizer)} tokens; choose a larger vocabulary")
-    return tokenizer, folder
+            # Not FastWordPiece.train: the library's trainer breaks ties differently in each process.
+            FastWordPiece(train_wordpiece(count_words(paragraphs), vocab_size, score="frequency").vocab).save(folder)
+    return FastWordPiece.load(folder), folder
 
 
 def _code() -> str:

@@ -260,5 +260,7 @@ def test_a_corpus_is_made_once_and_names_what_it_was_made_from(tmp_path, monkeyp
         ValueError, match=r"translation has no train split with paragraphs; choose a corpus, e\.g\. pydocs"
     ):
         prepare("translation", 90, "embedded")
-    with pytest.raises(ValueError, match=r"the alphabet of stories alone needs \d+ tokens; choose a larger vocabulary"):
+    with pytest.raises(
+        ValueError, match=r"vocab_size=7 has no room for 5 special tokens, \d+ characters; pass at least"
+    ):
         prepare("stories", 7, source)
