@@ -1,4 +1,4 @@
-"""What chapter 6 shows of its live model: tables of guesses, and the picture of the times of day."""
+"""What chapter 6 shows of its live model: tables of guesses, and the picture of what kind of word fits a gap."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from course_lib.data import stories_lexicon as lex
 from course_lib.experiments.pretrain_scores import Guess
+from course_lib.experiments.pretraining_probes import CLASSES, Places
 from course_lib.experiments.pretraining_questions import Question, as_batch
 from course_lib.metrics import mean_interval
-
-TELLERS = ("Ruth", "Omar", "Tessa", "Felix", "Nora", "Karim", "Iris", "Boris")
-HOURS = ("at dawn", "in the morning", "at noon", "in the afternoon", "towards evening", "at dusk", "at night")
-NEXT = {"dawn": 0, "sunrise": 0, "noon": 2, "midday": 2, "sunset": 4, "dusk": 5, "night": 6, "midnight": 6}
 
 
 def fill_in(
@@ -53,38 +49,35 @@ def _question(text: str) -> Question:
     return Question(sentences, number, sentences[number].index("[MASK]"))
 
 
-def next_times(guess: Guess, vocab: Mapping[str, int]) -> tuple[np.ndarray, list[str]]:
-    """Ask which time of day comes after another one.
+def class_choices(guess: Guess, places: Places, vocab: Mapping[str, int]) -> tuple[np.ndarray, list[str]]:
+    """Hide words whose class is known, and ask which class is expected in their place.
 
     Parameters
     ----------
     guess
         A model or a control.
+    places
+        Of the task *word class*, from `course_lib.experiments.pretraining_probes.read_places`.
     vocab
         Token -> id.
 
     Returns
     -------
     shares : np.ndarray
-        (7, 5): for each of `HOURS`, told first, the shares of the times that can follow *at*. Words of the same hour
-        are added up; mean over `TELLERS` and two continuations.
+        For each class of the hidden word the shares of the classes that are expected, mean over places: square.
     names : list of str
-        Of the columns.
+        The classes.
     """
-    texts = [
-        f"{hour} , {name} walked to the mill . on the road {pronoun} saw a wild horse . at [MASK] , {name} {rest} ."
-        for hour in HOURS
-        for name in map(str.lower, TELLERS)
-        for pronoun in ["she" if name.capitalize() in lex.WOMEN else "he"]
-        for rest in ("ate some bread with honey", "walked home slowly")
-    ]
+    names = sorted(set(CLASSES.values()))
+    of_word = {word: names.index(name) for word, name in CLASSES.items() if word in vocab}
+    members = torch.zeros(len(vocab), len(names))
+    members[[vocab[word] for word in of_word], list(of_word.values())] = 1
     with torch.no_grad():
-        chances = guess(as_batch([_question(text) for text in texts], vocab))[0].exp()
-    hours = sorted(set(NEXT.values()))
-    names = [" or ".join(word for word, hour in NEXT.items() if hour == wanted) for wanted in hours]
-    columns = [chances[:, [vocab[word] for word in name.split(" or ")]].sum(dim=1) for name in names]
-    table = torch.stack(columns, dim=1).unflatten(0, (len(HOURS), -1)).mean(dim=1)
-    return (table / table.sum(dim=1, keepdim=True)).numpy(), names
+        shares = guess(as_batch(places.questions, vocab))[0].exp() @ members
+    shares = shares / shares.sum(dim=1, keepdim=True)
+    labels = torch.tensor([names.index(label) for label in places.labels])
+    rows = [shares[labels == index].mean(dim=0) for index in range(len(names))]
+    return torch.stack(rows).numpy(), names
 
 
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:

@@ -157,11 +157,11 @@ def test_who_is_hidden_cannot_be_told_from_a_mask_and_a_position_but_from_a_mixt
 
 def test_a_guesser_that_knows_frequencies_only_paints_equal_rows(corpus):
     vocab = corpus.tokenizer.vocab
-    log_shares = {vocab[word]: math.log(0.01 + index) for index, word in enumerate(pretraining_page.NEXT)}
-    table, names = pretraining_page.next_times(said_by({"size": len(vocab), "of": log_shares}), vocab)
-    assert table.shape == (7, 5)
-    assert len(names) == 5
-    np.testing.assert_allclose(table, np.broadcast_to(table[0], table.shape), rtol=1e-5)
+    _, places = read_places(corpus.tokenizer, 61, number=200)["word class"]
+    log_shares = {vocab[word]: -1.0 - index % 7 for index, word in enumerate(CLASSES) if word in vocab}
+    table, names = pretraining_page.class_choices(said_by({"size": len(vocab), "of": log_shares}), places, vocab)
+    assert table.shape == (len(names), len(names))
+    np.testing.assert_allclose(table, np.broadcast_to(table[0], table.shape), rtol=1e-4)
     np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-5)
 
 
