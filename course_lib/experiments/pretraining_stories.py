@@ -98,7 +98,7 @@ _SHORT = Plan(
 _LONG = replace(
     _SHORT,
     training=replace(
-        _SHORT.training, steps=2800, learning_rate=1e-3, warmup_steps=50, schedule="linear", evaluate_every=350
+        _SHORT.training, steps=2400, learning_rate=1e-3, warmup_steps=50, schedule="linear", evaluate_every=400
     ),
     max_length=64,
     batch_size=32,
