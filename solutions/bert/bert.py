@@ -25,6 +25,8 @@
 #       - course_lib.bert_files
 #       - course_lib.masked_language_model
 #       - course_lib.next_sentence
+#       - course_lib.packing
+#       - course_lib.sequences
 #       - course_lib.pretraining
 #       - transformers
 #       - torch.nn.functional.gelu

@@ -16,6 +16,7 @@
 #       - course_lib.masked_language_model
 #       - course_lib.next_sentence
 #       - course_lib.packing
+#       - course_lib.sequences
 #       - course_lib.pretraining
 #       - course_lib.bert
 #       - transformers

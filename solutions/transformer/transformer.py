@@ -23,6 +23,8 @@
 #       - course_lib.transformer_decoder
 #       - course_lib.transformer_heads
 #       - course_lib.transformer
+#       - course_lib.bert
+#       - course_lib.bert_layers
 #       - course_lib.decoding
 #       - torch.nn.functional.scaled_dot_product_attention
 #       - torch.nn.functional.multi_head_attention_forward
