@@ -15,6 +15,7 @@ On a GPU the batches are of `--cuda-batch` and `--cuda-length`, and each row tel
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -28,10 +29,10 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
-from course_lib import linear
 from course_lib.bert import BertForPreTraining
 from course_lib.bert_config import BertConfig
 from course_lib.experiments.pretrain_cost import matrix_rate
+from course_lib.linear import plain_products
 from course_lib.pretraining import pretraining_loss
 from course_lib.training import set_seed
 
@@ -186,11 +187,8 @@ class Rung(Ours):
 
     def loss(self, batch: Batch) -> Tensor:
         labels = batch.masked_labels if self.switches.masked_logits else batch.labels
-        there, linear.ONEDNN = linear.ONEDNN, linear.ONEDNN and self.switches.onednn
-        try:
+        with nullcontext() if self.switches.onednn else plain_products():
             return pretraining_loss(*self.call(batch), labels, batch.pairs)
-        finally:
-            linear.ONEDNN = there
 
 
 def climb(settings: Settings, device: torch.device, rungs: Sequence[str]) -> Iterator[dict[str, Any]]:

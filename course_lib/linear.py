@@ -10,6 +10,8 @@ Dimension letters, everywhere in this module::
     I  features in     O  features out
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,12 +20,41 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-__all__ = ["Linear", "linear"]
+__all__ = ["Linear", "linear", "plain_products"]
 
 #: Whether oneDNN may be used at all.
 ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 SMALLEST = 2**21  # products of two numbers; below, calling oneDNN costs more than it saves
+
+
+@contextmanager
+def plain_products() -> Iterator[None]:
+    """While it is entered, torch chooses who multiplies: to measure what oneDNN saves, or to count operations.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> layer, hidden = Linear(1024, 1024), torch.randn(2, 1024)
+    >>> with plain_products():
+    ...     output = layer(hidden)
+    >>> torch.equal(output, nn.Linear.forward(layer, hidden))
+    True
+    """
+    global ONEDNN
+    there, ONEDNN = ONEDNN, False
+    try:
+        yield
+    finally:
+        ONEDNN = there
 
 
 class Linear(nn.Linear):

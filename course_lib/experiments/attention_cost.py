@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.attention import MultiHeadAttention
 from course_lib.experiments.self_attention import Recurrent
+from course_lib.linear import plain_products
 from course_lib.training import set_seed
 
 
@@ -135,9 +136,9 @@ def measure_seconds(
 def measure_allocations(
     layers: dict[str, nn.Module], dim: int, lengths: Sequence[int]
 ) -> dict[str, list[AllocationCounter]]:
-    """Count memory and operations of a training step of each layer at each length."""
+    """Count memory and operations of a training step of each layer at each length, all with the same kernels."""
     counted: dict[str, list[AllocationCounter]] = {name: [] for name in layers}
-    with one_thread():
+    with one_thread(), plain_products():  # which kernel multiplies depends on the size, and would change the count
         for hidden in _inputs(dim, lengths):
             for name, layer in layers.items():
                 with AllocationCounter() as counter:

@@ -1,9 +1,9 @@
 """Probing by layer: what can a linear classifier read off the frozen states of a model that learnt the `stories`?
 
-    word class      *baker* is an occupation, *slowly* a manner: at the word itself, tested on words the probe never saw
-    hidden person   woman or man, at a [MASK] in a name's place: only the rest of the text, where all are of one
-                    gender, can tell
-    part of story   beginning, middle or end, at the full stop of a sentence in a stretch that begins anywhere
+- **word class**: *baker* is an occupation, *slowly* a manner; at the word itself, tested on words the probe never saw.
+- **hidden person**: woman or man, at a [MASK] in a name's place; only the rest of the text, where all are of one
+  gender, can tell.
+- **part of story**: beginning, middle or end, at the full stop of a sentence in a stretch that begins anywhere.
 
 The probe is scikit-learn's logistic regression on standardised features. Its controls are the most frequent answer, and
 the same model untrained: what a probe finds there is in the input, or learnt by the probe.
