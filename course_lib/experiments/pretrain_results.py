@@ -72,7 +72,7 @@ def curve(history: History, points: int = POINTS) -> dict[str, list[float | int]
 
     Examples
     --------
-    >>> history = History([1, 2, 3], [6.0, 5.0, 4.0], [0.1] * 3, [1.0] * 3, [8, 16, 24], [0.5, 1.0, 1.5])
+    >>> history = History([1, 2, 3], [6.0, 5.0, 4.0], [0.1] * 3, [1.0] * 3, [8.0, 16.0, 24.0], [0.5, 1.0, 1.5])
     >>> curve(history, points=2)["step"], curve(history, points=2)["loss"]
     ([2, 3], [5.5, 4.0])
     """

@@ -1044,6 +1044,93 @@ check_close(
 #
 # To *evaluate*, switch to `model.eval()` (dropout off), keep no gradients, and leave the model in the mode in which
 # you found it. Accuracy is the share of the chosen positions at which the greatest logit is that of the true id.
+#
+# At the end of this part you train a BERT. The next cell gives you one (it is the one of Assignment 4, made of
+# torch's own layers) and a small language: stories of a few sentences, each about one person and one kind of thing.
+# Run it.
+
+
+# %% nbgrader={"grade": false, "grade_id": "world", "locked": true, "schema_version": 3, "solution": false, "task": false}
+class SmallBert(torch.nn.Module):
+    def __init__(self, vocab_size, dim=64, layers=2, heads=2, longest=40, dropout=0.0):
+        super().__init__()
+        self.word = torch.nn.Embedding(vocab_size, dim)
+        self.position = torch.nn.Embedding(longest, dim)
+        self.token_type = torch.nn.Embedding(2, dim)
+        self.norm = torch.nn.LayerNorm(dim)
+        layer = torch.nn.TransformerEncoderLayer(
+            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True
+        )
+        self.layers = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.transform = torch.nn.Sequential(
+            torch.nn.Linear(dim, dim), torch.nn.GELU(), torch.nn.LayerNorm(dim)
+        )
+        self.bias = torch.nn.Parameter(torch.zeros(vocab_size))
+        self.pooler = torch.nn.Sequential(torch.nn.Linear(dim, dim), torch.nn.Tanh())
+        self.pair = torch.nn.Linear(dim, 2)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        hidden = (
+            self.word(input_ids) + self.position(positions) + self.token_type(token_type_ids)
+        )
+        hidden = self.layers(self.norm(hidden), src_key_padding_mask=~attention_mask)
+        logits = self.transform(hidden) @ self.word.weight.T + self.bias
+        return logits, self.pair(self.pooler(hidden[:, 0]))
+
+
+PEOPLE = {"she": ("anna", "emma", "lina", "nora"), "he": ("paul", "tom", "karl", "otto")}
+THINGS = {
+    "reads": ("book", "letter", "poem", "newspaper"),
+    "eats": ("apple", "cake", "soup", "bread"),
+    "paints": ("house", "tree", "boat", "bridge"),
+    "repairs": ("car", "clock", "radio", "bicycle"),
+}
+ENDINGS = {"reads": "wise", "eats": "full", "paints": "proud", "repairs": "tired"}
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "the", "a", "then", "is", *PEOPLE]
+WORDS += [word for group in (*PEOPLE.values(), *THINGS.values()) for word in group]
+WORDS += [*THINGS, *ENDINGS.values()]
+PLACE = {word: number for number, word in enumerate(WORDS)}
+SPECIAL = (0, 1, 2, 3, 4)
+
+
+def story(random):
+    """Four sentences: somebody does one kind of thing to several things, and is what one is after that."""
+    pronoun = random.choice([*PEOPLE])
+    verb = random.choice([*THINGS])
+    first, second, third = random.sample(THINGS[verb], 3)
+    name = random.choice(PEOPLE[pronoun])
+    sentences = (
+        f"{name} {verb} the {first} .",
+        f"then {pronoun} {verb} a {second} .",
+        f"then {name} {verb} the {third} .",
+        f"{pronoun} is {ENDINGS[verb]} .",
+    )
+    return [[PLACE[word] for word in sentence.split()] for sentence in sentences]
+
+
+def batches(count, size, seed, rate=0.15):
+    """Batches of a stream of stories that never repeats, made with your functions."""
+    chance, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    pairs = []
+    for _ in range(count):
+        while len(pairs) < size:
+            documents = [fill_segments(story(chance), 11) for _ in range(2 * size)]
+            made = sentence_pairs(documents, chance)
+            assert made, (
+                f"{len(documents)} stories give no pair at all: mend fill_segments and sentence_pairs first."
+            )
+            pairs += made
+        packed = pack_pairs(pairs[:size], cls_id=2, sep_id=3, pad_id=0)
+        pairs = pairs[size:]
+        masked_ids, labels = mask_tokens(
+            packed["input_ids"], SPECIAL, 4, len(WORDS), generator, rate
+        )
+        batch = {**packed, "input_ids": masked_ids, "labels": labels}
+        yield {name: value.to(device) for name, value in batch.items()}
 
 
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -1280,91 +1367,7 @@ check_evaluate(tensor([[-100, -100, -100, -100], [-100, 1, 0, 0]]), 0.0)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And now a BERT. The next cell gives you one (it is the one of Assignment 4, made of torch's own layers) and a
-# small language: stories of a few sentences, each about one person and one kind of thing. Run it.
-
-
-# %% nbgrader={"grade": false, "grade_id": "world", "locked": true, "schema_version": 3, "solution": false, "task": false}
-class SmallBert(torch.nn.Module):
-    def __init__(self, vocab_size, dim=64, layers=2, heads=2, longest=40, dropout=0.0):
-        super().__init__()
-        self.word = torch.nn.Embedding(vocab_size, dim)
-        self.position = torch.nn.Embedding(longest, dim)
-        self.token_type = torch.nn.Embedding(2, dim)
-        self.norm = torch.nn.LayerNorm(dim)
-        layer = torch.nn.TransformerEncoderLayer(
-            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True
-        )
-        self.layers = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-        self.transform = torch.nn.Sequential(
-            torch.nn.Linear(dim, dim), torch.nn.GELU(), torch.nn.LayerNorm(dim)
-        )
-        self.bias = torch.nn.Parameter(torch.zeros(vocab_size))
-        self.pooler = torch.nn.Sequential(torch.nn.Linear(dim, dim), torch.nn.Tanh())
-        self.pair = torch.nn.Linear(dim, 2)
-        for parameter in self.parameters():
-            if parameter.dim() > 1:
-                torch.nn.init.normal_(parameter, std=0.02)
-
-    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        hidden = (
-            self.word(input_ids) + self.position(positions) + self.token_type(token_type_ids)
-        )
-        hidden = self.layers(self.norm(hidden), src_key_padding_mask=~attention_mask)
-        logits = self.transform(hidden) @ self.word.weight.T + self.bias
-        return logits, self.pair(self.pooler(hidden[:, 0]))
-
-
-PEOPLE = {"she": ("anna", "emma", "lina", "nora"), "he": ("paul", "tom", "karl", "otto")}
-THINGS = {
-    "reads": ("book", "letter", "poem", "newspaper"),
-    "eats": ("apple", "cake", "soup", "bread"),
-    "paints": ("house", "tree", "boat", "bridge"),
-    "repairs": ("car", "clock", "radio", "bicycle"),
-}
-ENDINGS = {"reads": "wise", "eats": "full", "paints": "proud", "repairs": "tired"}
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "the", "a", "then", "is", *PEOPLE]
-WORDS += [word for group in (*PEOPLE.values(), *THINGS.values()) for word in group]
-WORDS += [*THINGS, *ENDINGS.values()]
-PLACE = {word: number for number, word in enumerate(WORDS)}
-SPECIAL = (0, 1, 2, 3, 4)
-
-
-def story(random):
-    """Four sentences: somebody does one kind of thing to several things, and is what one is after that."""
-    pronoun = random.choice([*PEOPLE])
-    verb = random.choice([*THINGS])
-    first, second, third = random.sample(THINGS[verb], 3)
-    name = random.choice(PEOPLE[pronoun])
-    sentences = (
-        f"{name} {verb} the {first} .",
-        f"then {pronoun} {verb} a {second} .",
-        f"then {name} {verb} the {third} .",
-        f"{pronoun} is {ENDINGS[verb]} .",
-    )
-    return [[PLACE[word] for word in sentence.split()] for sentence in sentences]
-
-
-def batches(count, size, seed, rate=0.15):
-    """Batches of a stream of stories that never repeats, made with your functions."""
-    chance, generator = random.Random(seed), torch.Generator().manual_seed(seed)
-    pairs = []
-    for _ in range(count):
-        while len(pairs) < size:
-            documents = [fill_segments(story(chance), 11) for _ in range(2 * size)]
-            made = sentence_pairs(documents, chance)
-            assert made, (
-                f"{len(documents)} stories give no pair at all: mend fill_segments and sentence_pairs first."
-            )
-            pairs += made
-        packed = pack_pairs(pairs[:size], cls_id=2, sep_id=3, pad_id=0)
-        pairs = pairs[size:]
-        masked_ids, labels = mask_tokens(
-            packed["input_ids"], SPECIAL, 4, len(WORDS), generator, rate
-        )
-        batch = {**packed, "input_ids": masked_ids, "labels": labels}
-        yield {name: value.to(device) for name, value in batch.items()}
+# And now the BERT and the stories. With your functions the loss must go down.
 
 
 # %% nbgrader={"grade": true, "grade_id": "step-lowers", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
