@@ -70,7 +70,8 @@ def address_of(root: Path, scheme: str) -> Iterator[str]:
 
 
 def serious_violations(page) -> list[str]:
-    """Say what axe finds on a page, as it stands, that keeps a reader from using it."""
+    """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing."""
+    page.evaluate("Promise.allSettled(document.getAnimations().map(animation => animation.finished))")
     return [
         f"{violation['help']}: {node['html'][:120]}"
         for violation in Axe().run(page, options=AXE_OPTIONS).response["violations"]
