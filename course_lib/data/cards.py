@@ -5,18 +5,20 @@ A data set that is not at hand gets a card without figures, which says how to ge
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from datasets import Dataset, DatasetDict
+from datasets import ClassLabel, Dataset, DatasetDict, List
 
 from course_lib.data.catalogue import DATASETS, DataSet
 from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
-GROUP = 10  # words: the width of a group in the table of lengths
+GROUP, ROWS = 10, 12  # words: the width of a group in the table of lengths; with more rows than this, it is wider
+NAMES = ("id", "title")  # columns that name a row: nobody asks how many words they have
 
 
 def available_source(entry: DataSet) -> str | None:
@@ -73,7 +75,7 @@ def write_cards(folder: Path) -> list[Path]:
     ...     pages = write_cards(Path(folder))
     translation: embedded, ...
     >>> [page.name for page in pages]
-    ['translation.md', 'pronouns.md', 'pydocs.md', 'stories.md', 'wikitext2_raw.md', 'multi30k.md']
+    ['translation.md', 'pronouns.md', 'pydocs.md', ..., 'squad.md', 'mctest.md', 'swag.md']
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []
@@ -155,41 +157,69 @@ def _first_document(entry: DataSet, data: DatasetDict) -> list[str]:
 
 
 def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
-    texts = [name for name, feature in next(iter(data.values())).features.items() if _type_name(feature) == "text"]
-    sizes, groups = [], []
-    for split, rows in data.items():
-        for column in texts:
-            words = [text.split() for text in rows[column]]
-            lengths = [len(sentence) for sentence in words]
-            vocabulary = len({word for sentence in words for word in sentence})
-            sizes.append(
-                (
-                    split,
-                    f"{len(rows):,}",
-                    f"`{column}`",
-                    min(lengths),
-                    f"{median(lengths):g}",
-                    max(lengths),
-                    f"{vocabulary:,}",
-                )
-            )
-    train = next(iter(data.values()))
-    counts = {column: Counter((len(text.split()) - 1) // GROUP for text in train[column]) for column in texts}
-    for group in range(max(max(counter) for counter in counts.values()) + 1):
-        shares = [f"{100 * counts[column][group] / len(train):.1f}%" for column in texts]
-        groups.append((f"{group * GROUP + 1} to {(group + 1) * GROUP}", *shares))
+    first = next(iter(data.values()))
+    texts = [name for name, feature in first.features.items() if _is_text(feature) and name not in NAMES]
+    words = {
+        split: {column: [_words(text) for text in rows[column]] for column in texts} for split, rows in data.items()
+    }
+    sizes = []
+    for split, columns in words.items():
+        for column, rows in columns.items():
+            lengths = [len(row) for row in rows]
+            vocabulary = len({word for row in rows for word in row})
+            size = (min(lengths), f"{median(lengths):g}", max(lengths), f"{vocabulary:,}")
+            sizes.append((split, f"{len(rows):,}", f"`{column}`", *size))
+    most = max(len(row) for column in texts for row in words[next(iter(data))][column])
+    group = GROUP * max(1, -(-most // (GROUP * ROWS)))
+    counts = {
+        column: Counter(max(0, len(row) - 1) // group for row in words[next(iter(data))][column]) for column in texts
+    }
+    groups = [
+        (f"{at * group + 1} to {(at + 1) * group}", *(f"{100 * counts[c][at] / len(first):.1f}%" for c in texts))
+        for at in range(max(max(counter) for counter in counts.values()) + 1)
+    ]
     parts = [
         markdown_table(("split", "rows", "column", "shortest (words)", "median", "longest", "different words"), sizes),
-        "### Lengths of training sentences, in words\n\n"
+        f"### Lengths of {'training ' if 'train' in data else ''}sentences, in words\n\n"
         + markdown_table(("words", *(f"`{column}`" for column in texts)), groups),
+        *_label_figures(data),
     ]
-    if "alignment" in train.features:
-        parts.append("### Alignments\n\n" + _alignments(train))
+    if "alignment" in first.features:
+        parts.append("### Alignments\n\n" + _alignments(first))
+    if entry.more:
+        parts.append(entry.more(data))
     if entry.show_rows:
-        parts.append("### Examples\n\n" + _examples(train, texts))
+        parts.append("### Examples\n\n" + _examples(first, texts))
     else:
         parts.append("Rows are not printed here: the licence does not say that a page may.")
     return parts
+
+
+def _label_figures(data: DatasetDict) -> list[str]:
+    """Count the labels of each split, of rows or of their tokens."""
+    parts = []
+    for column, feature in next(iter(data.values())).features.items():
+        kind = feature.feature if isinstance(feature, List) else feature
+        if not isinstance(kind, ClassLabel):
+            continue
+        rows = []
+        for split, own in data.items():
+            labels = own[column] if kind is feature else [label for tags in own[column] for label in tags]
+            counts = Counter(labels)
+            rows.append(
+                (split, *(f"{counts[i]:,} ({100 * counts[i] / len(labels):.1f}%)" for i in range(len(kind.names))))
+            )
+        header = ("split", *(f"`{name}`" for name in kind.names))
+        parts.append(f"### Labels: `{column}`\n\n" + markdown_table(header, rows))
+    return parts
+
+
+def _words(text: str | Sequence[str]) -> Sequence[str]:
+    return text.split() if isinstance(text, str) else text
+
+
+def _is_text(feature: object) -> bool:
+    return _type_name(feature) in ("text", "list of texts")
 
 
 def _alignments(rows: Dataset) -> str:
@@ -211,12 +241,20 @@ def _alignments(rows: Dataset) -> str:
 
 
 def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int = 14) -> str:
-    """Show the first rows short enough to read, with their links."""
-    short = [i for i, text in enumerate(rows[texts[0]]) if 6 <= len(text.split()) <= longest][:count]
+    """Show the first rows short enough to read; of a set of long texts, the first of all."""
+    own = [_words(text) for text in rows[texts[0]]]
+    short = [i for i, words in enumerate(own) if 6 <= len(words) <= longest][:count] or list(
+        range(min(count, len(own)))
+    )
     lines = []
     for i in short:
         row = rows[i]
-        lines += [f"- `{column}`: {row[column]}" for column in texts]
+        lines += [f"- `{column}`: {_shown(row, column)}" for column in texts]
+        for column, feature in rows.features.items():
+            if column == "answers":
+                lines.append(f"- `answers`: {', '.join(row[column]['text']) or 'none: the context does not say'}")
+            elif isinstance(feature, ClassLabel):
+                lines.append(f"- `{column}`: {feature.names[row[column]]}")
         if "alignment" in row:
             pairs = [f"{row['en'].split()[s]}–{row['fr'].split()[t]}" for s, t in row["alignment"]]
             lines.append(f"- `alignment`: {', '.join(pairs)}")
@@ -224,10 +262,18 @@ def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int 
     return "\n".join(lines).rstrip()
 
 
+def _shown(row: Mapping[str, Any], column: str) -> str:
+    """A text as it is, or tokens with their tags: *Ada/B-PER*."""
+    return plain_text(row[column] if isinstance(row[column], str) else " ".join(row[column]))
+
+
 def _type_name(feature: object) -> str:
+    if isinstance(feature, ClassLabel):
+        return "label"
+    if isinstance(feature, dict):
+        return ", ".join(f"{_type_name(own)} `{name}`" for name, own in feature.items())
+    if isinstance(feature, List):
+        inner = _type_name(feature.feature)
+        return "list of pairs of integers" if inner == "list of integers" else f"list of {inner}s"
     text = str(feature)
-    if "List(List" in text:
-        return "list of pairs of integers"
-    if "List(Value('string'" in text:
-        return "list of texts"
-    return "text" if "string" in text else "integer" if "int64" in text else text
+    return "text" if "string" in text else "integer" if "int" in text else "number" if "float" in text else text

@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
-from datasets import Dataset, DatasetDict, Features, load_dataset
+from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value, load_dataset
+from datasets.table import table_cast
 from pyarrow import ArrowInvalid
 
 from course_lib.data.catalogue import DATASETS, DataSet, Hub, make_embedded
@@ -136,8 +138,9 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
     try:
         # Streaming chosen columns reads those columns of the remote parquet files alone: not 10 GB of images.
         chosen = {"name": hub.config} if hub.config else {}
+        chosen |= {"revision": hub.revision} if hub.revision else {}
         stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True, **chosen)
-        table: dict[str, list[str]] = {}
+        table: dict[str, list[Any]] = {}
         for row in stream:
             for column, value in row.items():
                 table.setdefault(column, []).append(value)
@@ -153,7 +156,10 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
             f"hub:{hub.path}/{split}",
         )
     ours = {hub_name: name for name, hub_name in hub.columns.items()}
-    rows = Dataset.from_dict({ours.get(column, column): values for column, values in table.items()})
+    named = {ours.get(column, column): values for column, values in table.items()}
+    for column, convert in hub.values.items():
+        named[column] = [convert(value) for value in named[column]]
+    rows = Dataset.from_dict(named)
     return _checked(entry, rows, f"hub:{hub.path}/{split}")
 
 
@@ -211,14 +217,31 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
             )
     chosen = rows.select_columns(list(wanted))
     for column, feature in wanted.items():
-        if _kind(chosen.features[column]) != _kind(feature):
+        if not _fits(chosen.features[column], feature):
             raise ValueError(f"{where}: column {column!r} holds {chosen.features[column]}; expected {feature}")
         missing = chosen.data.column(column).null_count
         if missing:
             raise ValueError(f"{where}: column {column!r} has no value in {missing:,} of {len(chosen):,} rows")
-    return chosen if chosen.features == wanted else chosen.cast(wanted)
+    if chosen.features == wanted:
+        return chosen
+    try:
+        # Not chosen.cast: it copies by way of a file and shows a bar for it.
+        return Dataset(table_cast(chosen.data.table, wanted.arrow_schema), DatasetInfo(features=wanted))
+    except (ValueError, TypeError, ArrowInvalid) as error:  # a label that the card does not list
+        raise ValueError(f"{where}: {error}; {entry.name} holds {wanted}") from error
+
+
+def _fits(found: object, wanted: object) -> bool:
+    """Whether a column is of the kind that the card lists; a label may be stored as its number or as its name."""
+    if isinstance(wanted, ClassLabel):
+        return isinstance(found, ClassLabel) or _kind(found) in (_kind(Value("int64")), _kind(Value("string")))
+    if isinstance(wanted, List):
+        return isinstance(found, List) and _fits(found.feature, wanted.feature)
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and set(found) == set(wanted) and all(_fits(found[k], wanted[k]) for k in wanted)
+    return _kind(found) == _kind(wanted)
 
 
 def _kind(feature: object) -> str:
     """Name a type without its storage width: pandas and pyarrow write the same text as string or large_string."""
-    return re.sub(r"large_|Large|(?<=int)\d+", "", str(feature))
+    return re.sub(r"large_|Large|(?<=int)\d+|(?<=float)\d+", "", str(feature))
