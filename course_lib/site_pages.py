@@ -37,6 +37,12 @@ COURSE_ORDER = (
     "bert",
     "bert_weights",
     "bert_files",
+    "static_vectors",
+    "skip_gram",
+    "language_model",
+    "elmo",
+    "causal_lm",
+    "embeddings",
 )
 
 
