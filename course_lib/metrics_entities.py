@@ -1,0 +1,147 @@
+"""How tags are scored: by whole entities, of which the first word, the last word and the type must all be right.
+
+Tags are of the form B-PER, I-PER and O. What a model guesses need not be well formed, so the rule of CoNLL's script
+applies, as in the library seqeval: an I- that does not go on with an entity of its own type begins one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Entity", "EntityScore", "entities", "entity_scores"]
+
+
+class Entity(NamedTuple):
+    """A named stretch of a sentence.
+
+    Parameters
+    ----------
+    type
+        Such as PER.
+    first, last
+        Its first and its last word, counted from 0.
+    """
+
+    type: str
+    first: int
+    last: int
+
+
+class EntityScore(NamedTuple):
+    """Precision, recall and their harmonic mean, from 0 to 1, and what they are made of.
+
+    Parameters
+    ----------
+    precision
+        Share of the guessed entities that are right; 0 if none is guessed.
+    recall
+        Share of the gold entities that are found; 0 if there is none.
+    f1
+        The harmonic mean of both.
+    right, guessed, gold
+        Numbers of entities.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    right: int
+    guessed: int
+    gold: int
+
+
+def entities(tags: Sequence[str]) -> list[Entity]:
+    """Read the entities off the tags of a sentence.
+
+    Parameters
+    ----------
+    tags
+        One for each word: O, or B- or I- and a type.
+
+    Returns
+    -------
+    list of Entity
+        In the order of the sentence.
+
+    Raises
+    ------
+    ValueError
+        If a tag is of another form.
+
+    Notes
+    -----
+    Tjong Kim Sang and De Meulder 2003, and their script ``conlleval``.
+
+    Examples
+    --------
+    >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
+    [Entity(type='PER', first=0, last=1), Entity(type='LOC', first=3, last=3), Entity(type='LOC', first=4, last=4)]
+    """
+    found: list[Entity] = []
+    before = None  # the type of the word before, if it has one
+    for place, tag in enumerate(tags):
+        prefix, _, kind = tag.partition("-")
+        if tag != "O":
+            if prefix not in ("B", "I") or not kind:
+                raise ValueError(f"tag {place} is {tag!r}; a tag is O, or B- or I- and a type, such as B-PER")
+            if prefix == "I" and before == kind:
+                found[-1] = found[-1]._replace(last=place)
+            else:
+                found.append(Entity(kind, place, place))
+        before = kind if tag != "O" else None
+    return found
+
+
+def entity_scores(
+    golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]], by_type: bool = False
+) -> EntityScore | dict[str, EntityScore]:
+    """Score the tags of many sentences, with all their entities counted together.
+
+    Parameters
+    ----------
+    golds, guesses
+        The tags of each sentence.
+    by_type
+        Whether to score each type of entity for itself.
+
+    Returns
+    -------
+    EntityScore or dict
+        Over all entities; or type -> its score, in the order of the alphabet.
+
+    Raises
+    ------
+    ValueError
+        If there is no sentence, or the two differ in the number of sentences or of a sentence's words.
+
+    Notes
+    -----
+    Tjong Kim Sang and De Meulder 2003; equal to ``f1_score`` of seqeval, in its default mode.
+
+    Examples
+    --------
+    >>> score = entity_scores([["B-PER", "I-PER", "O"], ["B-LOC"]], [["B-PER", "O", "O"], ["B-LOC"]])
+    >>> score.f1, score.right
+    (0.5, 1)
+    """
+    if len(golds) != len(guesses) or not golds:
+        raise ValueError(f"{len(golds)} sentences of gold tags but {len(guesses)} of guesses; give as many, at least 1")
+    wanted, guessed = set(), set()
+    for number, (gold, guess) in enumerate(zip(golds, guesses, strict=True)):
+        if len(gold) != len(guess):
+            raise ValueError(f"sentence {number} has {len(gold)} gold tags but {len(guess)} guesses; one for each word")
+        wanted |= {(number, entity) for entity in entities(gold)}
+        guessed |= {(number, entity) for entity in entities(guess)}
+    if not by_type:
+        return _score(wanted, guessed)
+    types = sorted({entity.type for _, entity in wanted | guessed})
+    return {
+        kind: _score({x for x in wanted if x[1].type == kind}, {x for x in guessed if x[1].type == kind})
+        for kind in types
+    }
+
+
+def _score(wanted: set[tuple[int, Entity]], guessed: set[tuple[int, Entity]]) -> EntityScore:
+    right = len(wanted & guessed)
+    precision, recall = right / max(len(guessed), 1), right / max(len(wanted), 1)
+    f1 = 2 * right / (len(guessed) + len(wanted)) if right else 0.0
+    return EntityScore(precision, recall, f1, right, len(guessed), len(wanted))
