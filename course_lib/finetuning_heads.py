@@ -84,7 +84,8 @@ class SequenceClassifier(TaskModel):
     ) -> tuple[Float[Tensor, ""], int]:
         """Return the sum of the cross-entropies, or of the squared errors, and their number."""
         if self.guesses_number:
-            return F.mse_loss(logits[:, 0].float(), labels.float(), reduction="sum"), len(labels)
+            precise = torch.promote_types(logits.dtype, torch.float32)  # a score of 4.33 is none of bfloat16's numbers
+            return F.mse_loss(logits[:, 0].to(precise), labels.to(precise), reduction="sum"), len(labels)
         return F.cross_entropy(logits, labels, reduction="sum"), len(labels)
 
     def right(self, logits: Float[Tensor, "B L"], labels: Int[Tensor, "B"]) -> Bool[Tensor, "B"]:
