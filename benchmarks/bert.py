@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from course_lib.bert import BertForPreTraining
 from course_lib.bert_config import BertConfig
+from course_lib.dropout import plain_dropout
 from course_lib.experiments.pretrain_cost import matrix_rate
 from course_lib.linear import plain_products
 from course_lib.pretraining import pretraining_loss
@@ -139,6 +140,7 @@ class Switches:
     last_layer: bool = False  # and the last layer's feed-forward
     no_mask: bool = False  # where nothing is padded
     onednn: bool = False  # for products in single precision
+    words: bool = False  # of random bits for dropout
     dropout: float = DROPOUT
     bf16: bool = False
     fused: bool = True  # attention; False: written out
@@ -155,6 +157,7 @@ LADDER: dict[str, dict[str, Any]] = {
     "last feed-forward there only": {"last_layer": True},
     "no mask when nothing is padded": {"no_mask": True},
     "oneDNN in single precision": {"onednn": True},
+    "dropout in 16 bits": {"words": True},
     "dropout 0": {"dropout": 0.0},
     "bf16 autocast": {"bf16": True},
     "attention written out": {"fused": False},
@@ -187,7 +190,9 @@ class Rung(Ours):
 
     def loss(self, batch: Batch) -> Tensor:
         labels = batch.masked_labels if self.switches.masked_logits else batch.labels
-        with nullcontext() if self.switches.onednn else plain_products():
+        products = nullcontext() if self.switches.onednn else plain_products()
+        drawing = nullcontext() if self.switches.words else plain_dropout()
+        with products, drawing:
             return pretraining_loss(*self.call(batch), labels, batch.pairs)
 
 

@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from course_lib.dropout import dropout as set_to_zero
 from course_lib.linear import Linear
 from course_lib.masking import causal_mask, check_mask, masked_softmax
 from course_lib.scores import check_same_features
@@ -503,7 +504,7 @@ class MultiHeadAttention(nn.Module):
         if mask is not None:
             scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
         weights = scores.softmax(dim=-1)
-        return F.dropout(weights, dropout) @ value, weights if return_weights else None
+        return set_to_zero(weights, dropout) @ value, weights if return_weights else None
 
     def _use_fused(self, query: Tensor) -> bool:
         if self.fused is not None:

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.bert_config import BertConfig
+from course_lib.dropout import Dropout
 from course_lib.linear import Linear
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import ACTIVATIONS
@@ -44,7 +45,7 @@ class BertEmbeddings(nn.Module):
         self.position = nn.Embedding(config.max_position_embeddings, width)
         self.segment = nn.Embedding(config.type_vocab_size, width)
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(
         self, input_ids: Int[Tensor, "B T"], token_type_ids: Int[Tensor, "B T"] | None = None

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention import MultiHeadAttention
+from course_lib.dropout import Dropout
 from course_lib.linear import Linear
 from course_lib.masking import check_mask
 
@@ -99,7 +100,7 @@ class FeedForward(nn.Module):
         self.expand = Linear(dim, hidden_dim)
         self.contract = Linear(hidden_dim, dim)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         for layer in (self.expand, self.contract):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -144,7 +145,7 @@ class Sublayer(nn.Module):
             raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
         self.place, self.residual = norm, residual
         self.norm = nn.LayerNorm(dim, norm_eps) if norm != "none" else nn.Identity()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def before(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
         """Return what the sub-layer reads."""

@@ -9,12 +9,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib import linear
+from course_lib import dropout, linear
 from course_lib.experiments import records
 
 ROOT = Path(__file__).parents[2]
@@ -118,13 +119,16 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(ber
     reference = sides.Transformers(bert.make_ours(settings, "tiny", 0.1, CPU))
     everywhere, there = batch.input_ids.numel(), len(batch.positions)
     switches, seen, kernel, product = bert.Switches(), {}, F.scaled_dot_product_attention, linear._product
+    drawn = dropout._WordDropout.apply
+    monkeypatch.setattr(dropout, "SMALLEST", 1)  # these tensors are small
     for name, change in bert.LADDER.items():
         switches = dataclasses.replace(switches, **change)
         if switches.compiled:  # slow; the test of the whole program runs it
             continue
         side = bert.Rung(bert.make_ours(settings, "tiny", switches.dropout, CPU), switches)
         sides.check_same(side, reference, batch, switches.precision, CPU)
-        found = seen[name] = {"fused": 0, "mask": False, "onednn": False, "dropout": switches.dropout, "dtype": None}
+        found = seen[name] = {"fused": 0, "mask": False, "onednn": False, "words": False}
+        found |= {"dropout": switches.dropout, "dtype": None}
 
         def note(query, key, value, mask, *words, found=found, **names):
             found["fused"] += 1
@@ -134,6 +138,10 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(ber
         def multiply(*words, found=found):
             found["onednn"] = True
             return product(*words)
+
+        def draw(*words, found=found):
+            found["words"] = True
+            return drawn(*words)
 
         def count(key, found=found):
             def hook(module, inputs, output):
@@ -146,10 +154,11 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(ber
         with monkeypatch.context() as patch:
             patch.setattr(F, "scaled_dot_product_attention", note)
             patch.setattr(linear, "_product", multiply)
+            patch.setattr(dropout, "_WordDropout", SimpleNamespace(apply=draw))
             bert.steps_of(side, "training step", batch, switches.precision, CPU)()
         assert side.model.training
         assert side.model.bert.blocks[0].attention.dropout == switches.dropout
-    plain = {"fused": 2, "mask": True, "onednn": False, "dropout": 0.1, "dtype": torch.float32}
+    plain = {"fused": 2, "mask": True, "onednn": False, "words": False, "dropout": 0.1, "dtype": torch.float32}
     plain |= {"logits": everywhere, "last": everywhere}
     changes = [
         {},
@@ -157,7 +166,8 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(ber
         {"last": there + settings.tiny_batch},
         {"mask": False},
         {"onednn": linear.ONEDNN},
-        {"dropout": 0.0},
+        {"words": True},
+        {"dropout": 0.0, "words": False},
         {"dtype": torch.bfloat16, "onednn": False},  # autocast has it multiply in any case
         {"fused": 0},
     ]
@@ -198,7 +208,7 @@ def test_it_runs_at_a_small_size_and_its_table_has_all_rows():
     ]
     measured = [row for row in rows if row[0] == "cpu"]
     assert [row[:7] for row in measured if row[2] != "ladder"] == expected
-    assert len([row for row in measured if row[2] == "ladder"]) == 11
+    assert len([row for row in measured if row[2] == "ladder"]) == 12
     assert all(re.fullmatch(r"\d+\.\d\d \(\d+\.\d\d to \d+\.\d\d\)", row[9]) for row in measured)
 
 
@@ -235,5 +245,5 @@ def test_the_recorded_ladder_has_every_rung_at_both_sizes_and_the_last_are_the_f
     rows = [row for row in records.load(NAME).results if (row["what"], row["device"]) == ("ladder", "cpu")]
     for size in ("tiny", "mini"):
         ours = [row for row in rows if row["size"] == size and not row["mode"].startswith("transformers")]
-        assert len(ours) == 9
-        assert max(row["ratio"] for row in ours[:6]) < min(row["ratio"] for row in ours[7:])
+        assert len(ours) == 10
+        assert max(row["ratio"] for row in ours[:7]) < min(row["ratio"] for row in ours[8:])

@@ -1,4 +1,4 @@
-"""Compile a Transformer, its encoder and a BERT as one graph each, and print what came of it, as JSON.
+"""Compile a Transformer, its encoder, a BERT and a dropout as one graph each, and print what came of it, as JSON.
 
 `test_compiled.py` runs this in a process of its own: the checks of shapes, with which all tests run, cannot be traced.
 """
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from course_lib.bert import BertForPreTraining
 from course_lib.bert_config import BertConfig
+from course_lib.dropout import Dropout
 from course_lib.masking import padding_mask
 from course_lib.transformer import Transformer, TransformerConfig
 
@@ -82,6 +83,8 @@ def main() -> None:
         answers[f"mask, causal={causal}"] = refusal(encoder, words(B, S), nothing, causal=causal)
     answers["bert, padded"], answers["bert, full"] = bert_difference(True), bert_difference(False)
     answers["bert, all padding"] = refusal(compiled(make_bert()), words(B, S), nothing[:, 0])
+    dropped = compiled(Dropout(0.25).train())(torch.ones(300, 400)) == 0
+    answers["dropout"] = dropped.double().mean().item()
     print(json.dumps(answers))
 
 

@@ -40,3 +40,7 @@ def test_bert_s_logits_and_gradients_are_those_of_the_model_that_is_not_compiled
 
 def test_a_sequence_of_padding_only_stops_bert_s_graph(answers):
     assert answers["bert, all padding"].startswith("the mask forbids every key for a query")
+
+
+def test_a_compiled_dropout_is_one_graph_and_drops_as_many(answers):
+    assert answers["dropout"] == pytest.approx(0.25, abs=4 * (0.25 * 0.75 / 120_000) ** 0.5)
