@@ -11,6 +11,18 @@ from course_lib.grading.withheld import withheld_uses
 
 In: list[str] = []  # in a notebook this is Jupyter's: the text of every cell that has run
 WITHHELD: list[str] = []  # in a notebook the set-up cell fills it from the assignment's header
+device = "cpu"  # in a notebook the first cell chooses it
+
+
+def tensor(numbers: object, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor where the notebook computes."""
+    return torch.tensor(numbers, dtype=dtype, device=device)
+
+
+def normal(seed: int, *shapes: tuple[int, ...], dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
+    """Random tensors of these shapes, the same on every machine."""
+    random = torch.Generator().manual_seed(seed)
+    return [torch.randn(*shape, generator=random, dtype=torch.float64).to(device, dtype) for shape in shapes]
 
 
 def cells_that_define(name: str) -> list[str]:

@@ -94,8 +94,7 @@ WITHHELD = [
 # {source:course_lib.grading.student_checks.check_same}
 
 
-def tensor(numbers, **options):
-    return torch.tensor(numbers, device=device, **options)
+# {source:course_lib.grading.student_checks.tensor}
 
 
 def seeded(seed):

@@ -128,17 +128,10 @@ def check_no_loop(name):
 # {source:course_lib.grading.student_checks.check_close}
 
 
-def tensor(numbers, **options):
-    return torch.tensor(numbers, device=device, **options)
+# {source:course_lib.grading.student_checks.tensor}
 
 
-def normal(seed, *shapes, dtype=torch.float64):
-    """Random tensors of these shapes, the same on every machine."""
-    random = torch.Generator().manual_seed(seed)
-    return [
-        torch.randn(*shape, generator=random, dtype=torch.float64).to(device, dtype)
-        for shape in shapes
-    ]
+# {source:course_lib.grading.student_checks.normal}
 
 
 def filled(module, seed, dtype=torch.float32):
