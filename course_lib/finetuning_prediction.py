@@ -19,7 +19,7 @@ from course_lib.finetuning_examples import Example, TaskBatch, collate, text_exa
 from course_lib.finetuning_files import TaskModel, looking
 from course_lib.finetuning_heads import MultipleChoiceClassifier, SequenceClassifier, SpanClassifier, TokenClassifier
 from course_lib.span_decoding import Span, best_spans, null_score, windows
-from course_lib.tagging import align_words, chunks
+from course_lib.tagging import align_words, chunks, word_logits
 from course_lib.text_normalization import split_words
 from course_lib.wordpiece import Text, WordPiece
 
@@ -257,7 +257,7 @@ def predict_tags(
             parts.append((number, words[begin:end], aligned.first))
     tagged: list[list[TaggedWord]] = [[] for _ in texts]
     for (number, of_part, first), logits in zip(parts, _outputs(model, examples, batch_size), strict=True):
-        best = logits[torch.tensor(first)].softmax(dim=1).max(dim=1)
+        best = word_logits(logits, first).softmax(dim=1).max(dim=1)
         for (word, begins, ends), index, share in zip(
             of_part, best.indices.tolist(), best.values.tolist(), strict=True
         ):

@@ -3,7 +3,7 @@
 A tag belongs to a word, but the model guesses at tokens. The first piece of a word carries its tag, and its guess is
 the word's. The other pieces, [CLS] and [SEP] carry `IGNORE`: they are read, and neither trained on nor scored.
 
-Letters of this module: W words, T tokens.
+Letters of this module: W words, T tokens, L labels.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.masked_language_model import IGNORE
 from course_lib.wordpiece import CLS, SEP, UNK, WordPiece
 
-__all__ = ["AlignedWords", "align_labels", "align_words", "chunks", "word_labels"]
+__all__ = ["AlignedWords", "align_labels", "align_words", "chunks", "word_logits"]
 
 
 class AlignedWords(NamedTuple):
@@ -29,8 +29,6 @@ class AlignedWords(NamedTuple):
         [CLS], the pieces of the words, [SEP]: T ids.
     first
         The position of each word's first piece; fewer than W where the sequence was cut.
-    special_tokens_mask
-        1 at [CLS] and [SEP], 0 at pieces.
 
     Notes
     -----
@@ -39,7 +37,6 @@ class AlignedWords(NamedTuple):
 
     input_ids: list[int]
     first: list[int]
-    special_tokens_mask: list[int]
 
 
 def align_words(
@@ -75,7 +72,7 @@ def align_words(
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son"])
     >>> align_words(["Jim", "Henson"], tokenizer)
-    AlignedWords(input_ids=[2, 5, 6, 7, 3], first=[1, 2], special_tokens_mask=[1, 0, 0, 0, 1])
+    AlignedWords(input_ids=[2, 5, 6, 7, 3], first=[1, 2])
     """
     _check(words, max_length)
     pieces = _pieces(words, tokenizer)
@@ -84,8 +81,7 @@ def align_words(
         first.append(len(ids))
         ids += of_word
     end = len(ids) if max_length is None else min(len(ids), max_length - 1)
-    ids = [*ids[:end], tokenizer.vocab[SEP]]
-    return AlignedWords(ids, [position for position in first if position < end], [1] + [0] * (end - 1) + [1])
+    return AlignedWords([*ids[:end], tokenizer.vocab[SEP]], [position for position in first if position < end])
 
 
 def align_labels(
@@ -133,8 +129,8 @@ def align_labels(
     return aligned.input_ids, of_tokens
 
 
-def word_labels(logits: Float[Tensor, "T L"], first: Sequence[int]) -> list[int]:
-    """Read the guess for each word off its first piece.
+def word_logits(logits: Float[Tensor, "T L"], first: Sequence[int]) -> Float[Tensor, "W L"]:
+    """Take the logits of the words out of those of the tokens: each word's first piece speaks for it.
 
     Parameters
     ----------
@@ -145,20 +141,22 @@ def word_labels(logits: Float[Tensor, "T L"], first: Sequence[int]) -> list[int]
 
     Returns
     -------
-    list of int
-        One label for each of these words.
+    Tensor
+        One row for each of these words.
 
     Notes
     -----
+    Devlin et al. 2019, section 5.3.
+
     Chapter: fine-tuning
 
     Examples
     --------
     >>> logits = torch.tensor([[0.0, 9.0], [3.0, 1.0], [0.0, 9.0], [1.0, 2.0], [0.0, 9.0]])
-    >>> word_labels(logits, first=[1, 3])
-    [0, 1]
+    >>> word_logits(logits, first=[1, 3]).argmax(dim=1)
+    tensor([0, 1])
     """
-    return logits[torch.as_tensor(first, dtype=torch.long, device=logits.device)].argmax(dim=1).tolist()
+    return logits[torch.as_tensor(first, dtype=torch.long, device=logits.device)]
 
 
 def chunks(words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_length: int) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics import classification_report, f1_score, precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities
@@ -19,11 +19,13 @@ def columns(pairs):
     return [[gold for gold, _ in sentence] for sentence in pairs], [[x for _, x in sentence] for sentence in pairs]
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(tags, max_size=12))
 def test_entities_are_those_of_seqeval(sequence):
     assert [tuple(entity) for entity in entities(sequence)] == get_entities(sequence)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(sentences)
 def test_precision_recall_and_f1_are_those_of_seqeval(pairs):
     golds, guesses = columns(pairs)
@@ -34,6 +36,7 @@ def test_precision_recall_and_f1_are_those_of_seqeval(pairs):
     assert found[:3] == pytest.approx(expected, abs=1e-12)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(sentences)
 def test_scores_by_type_are_those_of_seqevals_report(pairs):
     golds, guesses = columns(pairs)
