@@ -12,6 +12,7 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from course_lib.data import corpus, pronouns, pydocs, pydocs_reading, stories, translation, wikitext
 from course_lib.data.benchmarks import BENCHMARKS
 from course_lib.data.data_set import SPLITS, DataSet, Hub
+from course_lib.data.pydocs_tasks_catalogue import TASK_ROWS
 
 __all__ = ["DATASETS", "SPLITS", "DataSet", "Hub", "make_embedded"]
 
@@ -241,6 +242,7 @@ DATASETS: dict[str, DataSet] = {
                 splits={split: split for split in SPLITS},
             ),
         ),
+        *TASK_ROWS,
         *BENCHMARKS,
     )
 }

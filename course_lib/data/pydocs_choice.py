@@ -1,0 +1,96 @@
+"""`pydocs-choice`: which of four sentences goes on where a text stops?
+
+Chapter: fine-tuning
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from datasets import ClassLabel, Dataset, Features, Value
+
+from course_lib.data import pydocs
+from course_lib.data.pydocs_tasks import Row, content_words, drawn, lot
+from course_lib.data.sentences import split_sentences
+
+CHOICES = 4
+FEATURES = Features(
+    {
+        "context": Value("string"),
+        **{f"ending{i}": Value("string") for i in range(CHOICES)},
+        "label": ClassLabel(names=[str(i) for i in range(CHOICES)]),
+    }
+)
+SHORTEST, LONGEST = 7, 40  # words of a sentence
+MOST = {"train": 4_000, "validation": 600, "test": 600}
+CANDIDATES = 300  # real endings of other texts, among which the wrong ones are chosen
+
+
+class _Text(NamedTuple):
+    package: str
+    module: str
+    context: str
+    ending: str
+
+
+def make() -> Mapping[str, Sequence[Row]]:
+    """Make the task from the corpus.
+
+    Returns
+    -------
+    Mapping
+        The rows of each split, in an order as good as drawn by lot.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.data import load
+    >>> len(load("pydocs-choice", "embedded")["test"]) >= 400
+    pydocs-choice: embedded, derived from pydocs on this machine (...)
+    True
+    """
+    return {split: list(_rows(drawn(_texts(rows), "".join), MOST[split])) for split, rows in pydocs.load().items()}
+
+
+def _texts(documents: Dataset) -> Iterator[_Text]:
+    """Of each paragraph with a second sentence, the place where it goes on."""
+    columns = (documents[name] for name in ("package", "module", "paragraphs"))
+    for package, module, paragraphs in zip(*columns, strict=True):
+        for paragraph in paragraphs:
+            sentences = split_sentences(paragraph)
+            if len(sentences) < 2:
+                continue
+            at = 1 + lot(paragraph, len(sentences) - 1)
+            context, ending = " ".join(sentences[max(0, at - 2) : at]), sentences[at]
+            if _long_enough(ending) and _long_enough(sentences[at - 1]) and ending[-1] in ".!?":
+                yield _Text(package, module, context, ending)
+
+
+def _long_enough(sentence: str) -> bool:
+    return SHORTEST <= len(sentence.split()) <= LONGEST
+
+
+def _rows(texts: Sequence[_Text], most: int) -> Iterator[Row]:
+    """Set beside each real ending three of other modules of the package that share as many words with the context."""
+    pools: dict[str, list[_Text]] = defaultdict(list)
+    for text in texts:
+        pools[text.package].append(text)
+    words = {text: (content_words(text.context), content_words(text.ending)) for text in texts}
+    made = 0
+    for text in texts:
+        pool = pools[text.package]
+        start = lot(text.ending, len(pool))
+        others = [other for other in (pool[start:] + pool[:start])[:CANDIDATES] if other.module != text.module]
+        own, length = len(words[text][0] & words[text][1]), len(text.ending.split())
+        others = [other for other in others if 0.6 * length <= len(other.ending.split()) <= length / 0.6]
+        if len(others) < 5 * CHOICES or made == most:
+            continue
+        others.sort(key=lambda other: abs(len(words[text][0] & words[other][1]) - own))
+        label = lot(text.context, CHOICES)
+        endings = [other.ending for other in others[: CHOICES - 1]]
+        endings.insert(label, text.ending)
+        made += 1
+        yield {"context": text.context, **{f"ending{i}": ending for i, ending in enumerate(endings)}, "label": label}
