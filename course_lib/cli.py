@@ -140,9 +140,13 @@ def check(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="The experiment: seq2seq, transformer or pretraining.")],
+    name: Annotated[str, typer.Argument(help="The experiment: seq2seq, transformer, pretraining or layers.")],
     data: Annotated[
-        str, typer.Option(help="translation or multi30k; for transformer also short or parts; for pretraining stories.")
+        str,
+        typer.Option(
+            help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
+            "pydocs-tag or wnut17."
+        ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
     attention: Annotated[
@@ -150,7 +154,7 @@ def experiment(
     ] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="For transformer and pretraining: a variant by name; repeat, or leave out for all."),
+        typer.Option(help="For the other experiments: a variant by name; repeat, or leave out for all."),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_lib.checkpoint import CheckpointError
-from course_lib.experiments import pretraining_plans, records, seq2seq, transformer
+from course_lib.experiments import layer_table, pretraining_plans, records, seq2seq, transformer
 from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers")
 
 
 class ExperimentError(RuntimeError):
@@ -38,15 +38,15 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer" or "pretraining".
+        The experiment: "seq2seq", "transformer", "pretraining" or "layers".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS` or `pretraining_plans.PLANS`.
+        `transformer.PLANS`, `pretraining_plans.PLANS` or `layer_table.STUDIES`.
     source
         As in `course_lib.data.load`.
     attentions
-        For "seq2seq": "dot", "bilinear", "additive" or "none". For the others: names of the plan's variants. Empty
-        for dot and none, or for all variants.
+        For "seq2seq": "dot", "bilinear", "additive" or "none". For "layers" checkpoints, for the others names of the
+        plan's variants. Empty for dot and none, or for all of the plan.
     seeds
         One run for each.
     steps
@@ -64,6 +64,8 @@ def record_experiment(
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
+    if name == "layers":
+        return _layers(data, source, attentions, seeds, steps)
     asked: seq2seq.Recipe | Plan | pretraining_plans.Study
     if name == "seq2seq":
         asked, names = _recipe(data), list(attentions) or ["dot", "none"]
@@ -86,6 +88,22 @@ def record_experiment(
         runs = [_run(asked, variant, seed) for seed in seeds for variant in names]
         return _record(label, command, asked, runs, source)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _layers(data: str, source: str | None, models: Sequence[str], seeds: Sequence[int], steps: int | None) -> Path:
+    """Measure frozen checkpoints; there is nothing to train for some number of steps."""
+    if data not in layer_table.STUDIES:
+        raise ExperimentError(f"layers has no study of {data!r}; it has: {', '.join(layer_table.STUDIES)}")
+    study = layer_table.STUDIES[data]
+    if steps is not None:
+        raise ExperimentError("layers measures checkpoints as they are; leave out --steps")
+    if unknown := sorted(set(models) - set(study.models)):
+        raise ExperimentError(f"layers of {data} has no model {unknown[0]!r}; choose among {', '.join(study.models)}")
+    command = ["course", "experiment", "layers", "--data", data]
+    try:
+        return layer_table.record_layers(f"layers-{data}", command, study, models or study.models, seeds, source)
+    except (ValueError, OSError) as error:
         raise ExperimentError(str(error)) from error
 
 

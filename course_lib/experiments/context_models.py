@@ -1,0 +1,211 @@
+"""ELMo, GPT and BERT side by side: equally many features and layers, the same sequences, as many steps (chapter 7).
+
+All three read the batches of one `PreTrainingBatches`: BERT with tokens hidden, the other two as they are. ELMo and GPT
+learn from each position, BERT from those that were hidden.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.batching import set_seed
+from course_lib.bert import BertConfig, BertForPreTraining
+from course_lib.bert_layers import initialise
+from course_lib.causal_lm import CausalLanguageModel, causal_loss_sum
+from course_lib.elmo import ELMo, ELMoConfig, elmo_loss_sum
+from course_lib.experiments.pretrain import scaled_start
+from course_lib.language_model import unhidden
+from course_lib.masked_language_model import MaskingConfig
+from course_lib.packing import Corpus as Tokens
+from course_lib.positions import sinusoidal_positions
+from course_lib.pretraining import PreTrainingBatches, pretraining_loss_sum
+from course_lib.training import History, TrainingConfig, adamw, train
+
+KINDS = ("ELMo", "GPT", "BERT")
+optimizer = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
+
+
+@dataclass(frozen=True)
+class ContextRecipe:
+    """What decides the three trainings.
+
+    Parameters
+    ----------
+    training
+        Steps, learning rate and so on, the same for all.
+    num_layers, hidden_size
+        Of each model. A state of ELMo has `hidden_size` features in each direction.
+    max_length, batch_size
+        Tokens of a sequence, and sequences of that length in a step.
+    masking
+        How tokens are hidden from BERT.
+    """
+
+    training: TrainingConfig
+    num_layers: int = 2
+    hidden_size: int = 128
+    max_length: int = 32
+    batch_size: int = 32
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+
+    def config(self, vocab_size: int) -> BertConfig:
+        """Return the sizes of BERT and of GPT."""
+        return BertConfig.tiny(
+            vocab_size=vocab_size,
+            num_hidden_layers=self.num_layers,
+            hidden_size=self.hidden_size,
+            num_attention_heads=max(1, self.hidden_size // 64),
+            intermediate_size=4 * self.hidden_size,
+            max_position_embeddings=self.max_length,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+
+    def seeded(self, seed: int) -> "ContextRecipe":
+        """Return the same recipe with another seed."""
+        return replace(self, training=replace(self.training, seed=seed))
+
+
+#: What chapter 7 trains live on the stories.
+LIVE = ContextRecipe(
+    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", bf16=True, progress=False)
+)
+
+
+@dataclass(frozen=True)
+class ContextRun:
+    """One model with what it learnt.
+
+    Parameters
+    ----------
+    kind
+        One of `KINDS`.
+    model
+        On the CPU, in evaluation mode.
+    history
+        Of its training; None if it had none.
+    """
+
+    kind: str
+    model: nn.Module
+    history: History | None
+
+
+def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
+    """Build a model with its first weights, which the recipe's seed determines: of size 1 / sqrt(D), as in chapter 6.
+
+    Examples
+    --------
+    >>> recipe = ContextRecipe(TrainingConfig(steps=1), hidden_size=16)
+    >>> [sum(p.numel() for p in build(kind, recipe, vocab_size=40).parameters()) for kind in KINDS]
+    [9384, 7752, 8426]
+    """
+    set_seed(recipe.training.seed)
+    if kind == "ELMo":
+        return ELMo(ELMoConfig(vocab_size, recipe.hidden_size, recipe.hidden_size, recipe.num_layers, dropout=0.0))
+    if kind == "BERT":
+        bert = BertForPreTraining(recipe.config(vocab_size))
+        scaled_start(bert)
+        return bert
+    if kind != "GPT":
+        raise ValueError(f"there is no model {kind!r}; choose one of {', '.join(KINDS)}")
+    gpt, size = CausalLanguageModel(recipe.config(vocab_size)), recipe.hidden_size**-0.5
+    gpt.apply(partial(initialise, std=size))
+    with torch.no_grad():
+        gpt.position.weight.copy_(sinusoidal_positions(*gpt.position.weight.shape) * size * 2**0.5)
+    return gpt
+
+
+def train_one(kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int]) -> ContextRun:
+    """Train one model.
+
+    Parameters
+    ----------
+    kind
+        One of `KINDS`.
+    recipe
+        What decides the training.
+    corpus, vocab
+        The text, and the vocabulary that it is written in.
+
+    Returns
+    -------
+    ContextRun
+        The model at its end.
+    """
+    hidden = PreTrainingBatches(
+        corpus,
+        vocab,
+        recipe.max_length,
+        recipe.batch_size,
+        seed=recipe.training.seed,
+        masking=recipe.masking,
+        next_sentence=False,
+        across_documents=False,
+    )
+    losses: dict[str, Callable[[nn.Module, Any], Any]] = {"ELMo": elmo_loss_sum, "GPT": causal_loss_sum}
+    model = build(kind, recipe, len(vocab))
+    data: Callable[[int], Any] = hidden if kind == "BERT" else unhidden(hidden)
+    loss_sum = losses.get(kind, pretraining_loss_sum)
+    history = train(model, data, loss_sum, recipe.training, make_optimizer=optimizer)
+    return ContextRun(kind, model.to("cpu").eval(), history)
+
+
+def train_all(
+    recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int], kinds: Sequence[str] = KINDS, processes: int = 2
+) -> dict[str, ContextRun]:
+    """Train one model of each kind, several at once; the slowest should come first.
+
+    Parameters
+    ----------
+    recipe, corpus, vocab
+        As in `train_one`.
+    kinds
+        Which.
+    processes
+        How many at once; 1 trains them here, one after the other.
+
+    Returns
+    -------
+    dict
+        Kind -> the model and its history.
+    """
+    if processes < 1:
+        raise ValueError(f"processes is {processes}; choose at least 1")
+    if processes == 1:
+        return {kind: train_one(kind, recipe, corpus, vocab) for kind in kinds}
+    threads = max(1, (os.cpu_count() or 1) // processes)
+    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
+    with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+        started = {kind: pool.submit(train_one, kind, recipe, corpus, vocab) for kind in kinds}
+        return {kind: run.result() for kind, run in started.items()}
+
+
+@torch.no_grad()
+def hidden_states(model: nn.Module, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
+    """Return the embeddings and each layer's states of an ELMo, a GPT or a BERT.
+
+    Parameters
+    ----------
+    model
+        In evaluation mode.
+    input_ids, attention_mask
+        ``(B, T)``, padded on the right.
+
+    Returns
+    -------
+    tuple of Tensor
+        ``(B, T, D)`` each; ELMo's have both directions side by side.
+    """
+    if isinstance(model, BertForPreTraining):
+        model = model.bert
+    if isinstance(model, ELMo | CausalLanguageModel):
+        return model(input_ids, attention_mask).hidden_states
+    return model(input_ids, attention_mask, return_hidden_states=True).hidden_states
