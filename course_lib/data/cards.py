@@ -18,7 +18,7 @@ from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
 GROUP, ROWS = 10, 12  # words: the width of a group in the table of lengths; with more rows than this, it is wider
-NAMES = ("id", "title")  # columns that name a row: nobody asks how many words they have
+NAMES = ("id", "title", "word", "sense")  # columns that name a row: nobody asks how many words they have
 
 
 def available_source(entry: DataSet) -> str | None:
@@ -241,15 +241,14 @@ def _alignments(rows: Dataset) -> str:
 
 
 def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int = 14) -> str:
-    """Show the first rows short enough to read; of a set of long texts, the first of all."""
+    """Show the first rows that are short enough to read and begin with different texts; where none is, the first."""
     own = [_words(text) for text in rows[texts[0]]]
-    short = [i for i, words in enumerate(own) if 6 <= len(words) <= longest][:count] or list(
-        range(min(count, len(own)))
-    )
+    firsts = list({" ".join(words): i for i, words in reversed(list(enumerate(own)))}.values())[::-1]
+    short = [i for i in firsts if 6 <= len(own[i]) <= longest][:count] or firsts[:count]
     lines = []
     for i in short:
         row = rows[i]
-        lines += [f"- `{column}`: {_shown(row, column)}" for column in texts]
+        lines += [f"- `{column}`: {_shown(row, column, rows.features)}" for column in texts]
         for column, feature in rows.features.items():
             if column == "answers":
                 lines.append(f"- `answers`: {', '.join(row[column]['text']) or 'none: the context does not say'}")
@@ -262,9 +261,13 @@ def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int 
     return "\n".join(lines).rstrip()
 
 
-def _shown(row: Mapping[str, Any], column: str) -> str:
-    """A text as it is, or tokens with their tags: *Ada/B-PER*."""
-    return plain_text(row[column] if isinstance(row[column], str) else " ".join(row[column]))
+def _shown(row: Mapping[str, Any], column: str, features: Mapping[str, Any]) -> str:
+    """A text as it is, or tokens with their tags: Ada/B-PER."""
+    if isinstance(row[column], str):
+        return plain_text(row[column])
+    names = features["ner_tags"].feature.names
+    pairs = zip(row[column], row["ner_tags"], strict=True)
+    return plain_text(" ".join(f"{token}/{names[tag]}" if tag else token for token, tag in pairs))
 
 
 def _type_name(feature: object) -> str:

@@ -12,6 +12,7 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from course_lib.data import corpus, pronouns, pydocs, pydocs_reading, stories, translation, wikitext
 from course_lib.data.benchmarks import BENCHMARKS
 from course_lib.data.data_set import SPLITS, DataSet, Hub
+from course_lib.data.probes_catalogue import PROBE_ROWS
 from course_lib.data.pydocs_tasks_catalogue import TASK_ROWS
 
 __all__ = ["DATASETS", "SPLITS", "DataSet", "Hub", "make_embedded"]
@@ -243,6 +244,7 @@ DATASETS: dict[str, DataSet] = {
             ),
         ),
         *TASK_ROWS,
+        *PROBE_ROWS,
         *BENCHMARKS,
     )
 }

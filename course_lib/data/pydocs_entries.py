@@ -57,8 +57,8 @@ def entries(docstring: str) -> list[Entry]:
     >>> entries("Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms.\\n\\nReturns\\n-------\\nfloat")
     [Entry(kind='parameter', name='a', type='array_like', description='The terms.'),
      Entry(kind='result', name='', type='float', description='')]
-    >>> entries("Sum.\\n\\nArgs:\\n    a (Tensor): The terms,\\n        any number.\\n\\nRaises:\\n    OSError: If none.")
-    [Entry(kind='parameter', name='a', type='Tensor', description='The terms, any number.'),
+    >>> entries("Sum.\\n\\nArgs:\\n    a (Tensor): Terms,\\n        any number.\\n\\nRaises:\\n    OSError: If none.")
+    [Entry(kind='parameter', name='a', type='Tensor', description='Terms, any number.'),
      Entry(kind='error', name='OSError', type='', description='If none.')]
     >>> entries("Sum.\\n\\n:param a: The terms.\\n:raises ValueError: If there is none.")
     [Entry(kind='parameter', name='a', type='', description='The terms.'),

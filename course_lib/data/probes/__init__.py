@@ -1,0 +1,180 @@
+"""Small sets written by hand for the course: senses in context, film reviews, named entities, questions.
+
+They are short enough to be read whole, and written against shortcuts: a review's words occur in its opposite, a name is
+a person in one sentence and a city in the next, a question may have no answer. The files beside this one hold them in a
+form that is easy to write; the functions here turn them into rows.
+
+Chapter: contextual-embeddings
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import ClassLabel, Features, List, Value
+
+from course_lib.data.benchmarks import as_squad
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+TEST = 3  # one in so many reviews, sentences and paragraphs is for testing
+ENTITY_TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
+SENSES = Features(
+    {**dict.fromkeys(("word", "sense", "text"), Value("string")), **dict.fromkeys(("start", "end"), Value("int64"))}
+)
+REVIEWS = Features({"text": Value("string"), "label": ClassLabel(names=["negative", "positive"])})
+ENTITIES = Features({"tokens": List(Value("string")), "ner_tags": List(ClassLabel(names=list(ENTITY_TAGS)))})
+QUESTIONS = as_squad()
+_PIECE = re.compile(r"\[([A-Z]{3}) ([^\]]+)\]|([^\[]+)")
+
+
+def senses() -> Rows:
+    """Return sentences with an ambiguous word, and the sense in which it stands.
+
+    Returns
+    -------
+    Mapping
+        One split, "test": nothing is to be trained on it. `text[start:end]` is the word.
+
+    Notes
+    -----
+    Chapter: contextual-embeddings
+
+    Examples
+    --------
+    >>> row = senses()["test"][0]
+    >>> row["word"], row["sense"], row["text"][row["start"] : row["end"]]
+    ('apple', 'fruit', 'apple')
+    """
+    rows = []
+    for word, by_sense in _read("senses").items():
+        for sense, texts in by_sense.items():
+            for text in texts:
+                (found,) = re.finditer(rf"\b{word}\b", text, re.IGNORECASE)
+                rows.append({"word": word, "sense": sense, "text": text, "start": found.start(), "end": found.end()})
+    return {"test": rows}
+
+
+def reviews() -> Rows:
+    """Return short film reviews, each with one that says the opposite in nearly the same words.
+
+    Returns
+    -------
+    Mapping
+        Two splits; a review and its opposite are in the same one, as neighbours.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> [row["label"] for row in reviews()["train"][:4]]
+    [1, 0, 1, 0]
+    """
+    pairs = [
+        [{"text": positive, "label": 1}, {"text": negative, "label": 0}] for positive, negative in _read("reviews")
+    ]
+    return {split: [row for pair in part for row in pair] for split, part in _parts(pairs).items()}
+
+
+def entities() -> Rows:
+    """Return sentences with people, places and organisations tagged.
+
+    Returns
+    -------
+    Mapping
+        Two splits.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> row = entities()["train"][0]
+    >>> [(token, ENTITY_TAGS[tag]) for token, tag in zip(row["tokens"], row["ner_tags"]) if tag]
+    [('Jim', 'B-PER'), ('Henson', 'I-PER'), ('Mississippi', 'B-LOC')]
+    """
+    return _parts([tagged(sentence) for sentence in _read("entities")])
+
+
+def tagged(sentence: str) -> dict[str, list[Any]]:
+    """Turn a sentence with marked entities into tokens and tags.
+
+    Parameters
+    ----------
+    sentence
+        For instance "[PER Ada] met [PER Charles Babbage] in London." with each entity in brackets.
+
+    Returns
+    -------
+    dict
+        With tokens and ner_tags, indices into ENTITY_TAGS.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> tagged("[PER Ada Lovelace]'s notes.")
+    {'tokens': ['Ada', 'Lovelace', "'s", 'notes', '.'], 'ner_tags': [1, 2, 0, 0, 0]}
+    """
+    tokens: list[str] = []
+    tags: list[int] = []
+    for kind, name, text in _PIECE.findall(sentence):
+        words = re.findall(r"'s\b|\w+(?:[-'’]\w+)*|\S", name or text)
+        first = ENTITY_TAGS.index(f"B-{kind}") if kind else 0
+        tokens += words
+        tags += [first + (kind != "" and at > 0) for at in range(len(words))]
+    return {"tokens": tokens, "ner_tags": tags}
+
+
+def questions() -> Rows:
+    """Return questions on paragraphs written for them; some have no answer there.
+
+    Returns
+    -------
+    Mapping
+        Two splits, by paragraph. `answers` is as in SQuAD 2.0: empty where the paragraph does not say.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> rows = questions()["train"]
+    >>> rows[0]["question"], rows[0]["answers"]
+    ('Who built the lighthouse?', {'text': ['Thomas Reid'], 'answer_start': [65]})
+    >>> rows[5]["question"], rows[5]["answers"]
+    ('How much did the lighthouse cost?', {'text': [], 'answer_start': []})
+    """
+    paragraphs = []
+    for place, paragraph in enumerate(_read("questions")):
+        context, rows = paragraph["context"], []
+        for number, (question, answer) in enumerate(paragraph["questions"]):
+            found = {"text": [answer], "answer_start": [context.index(answer)]} if answer is not None else {}
+            rows.append(
+                {
+                    "id": f"{place}-{number}",
+                    "title": paragraph["title"],
+                    "context": context,
+                    "question": question,
+                    "answers": found or {"text": [], "answer_start": []},
+                }
+            )
+        paragraphs.append(rows)
+    return {split: [row for rows in part for row in rows] for split, part in _parts(paragraphs).items()}
+
+
+def _parts(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Every third for testing, the others for training, in their order."""
+    test = [item for place, item in enumerate(items) if place % TEST == TEST - 1]
+    return {"train": [item for place, item in enumerate(items) if place % TEST != TEST - 1], "test": test}
+
+
+def _read(name: str) -> Any:
+    return json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
