@@ -192,6 +192,7 @@ def pretrain(
     weight_decay: Annotated[float | None, typer.Option(help="Of matrices; 0.01.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Of features and attention weights; 0.1.")] = None,
     start: Annotated[str | None, typer.Option(help="First weights: scaled to the width, or published; scaled.")] = None,
+    optimizer: Annotated[str | None, typer.Option(help="adamw, or muon for the matrices; adamw.")] = None,
     masking_rate: Annotated[float | None, typer.Option(help="Share of tokens that are hidden; 0.15.")] = None,
     mask_share: Annotated[float | None, typer.Option(help="Share of these that become [MASK]; 0.8.")] = None,
     random_share: Annotated[float | None, typer.Option(help="Share that become a random token; 0.1.")] = None,
@@ -215,8 +216,8 @@ def pretrain(
     options = {
         "size": size, "data": data, "vocab_size": vocab_size, "max_length": max_length, "batch_size": batch_size,
         "accumulate": accumulate, "learning_rate": learning_rate, "weight_decay": weight_decay, "dropout": dropout,
-        "start": start, "masking_rate": masking_rate, "mask_share": mask_share, "random_share": random_share,
-        "masking_unit": masking_unit, "next_sentence": next_sentence, "static_masking": static_masking,
+        "start": start, "optimizer": optimizer, "masking_rate": masking_rate, "mask_share": mask_share,
+        "random_share": random_share, "masking_unit": masking_unit, "next_sentence": next_sentence, "static_masking": static_masking,
         "bf16": bf16, "compile": compile, "seed": seed,
     }  # fmt: skip
     try:

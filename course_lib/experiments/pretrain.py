@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from course_lib.batching import set_seed
 from course_lib.bert import BertConfig, BertForPreTraining
@@ -18,6 +19,7 @@ from course_lib.bert_layers import initialise
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import evaluation
 from course_lib.masked_language_model import MaskingConfig
+from course_lib.muon import muon
 from course_lib.parallel import copy_from_first
 from course_lib.positions import sinusoidal_positions
 from course_lib.pretraining import PreTrainingBatch, PreTrainingBatches, pretraining_loss_sum
@@ -28,7 +30,10 @@ SIZES: Mapping[str, Callable[..., BertConfig]] = {
 }
 # Liu et al. 2019, section 3.1: with Adam's usual 0.999 the loss leaps where, after the plateau at which a model knows
 # only frequencies, gradients suddenly grow.
-optimizer = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
+OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {
+    "adamw": partial(adamw, betas=(0.9, 0.98), eps=1e-6),
+    "muon": muon,
+}
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,15 @@ class Plan:
         Of features and of attention weights.
     start
         The first weights: "published" (0.02 at every width, positions drawn) or "scaled" (`scaled_start`).
+    optimizer
+        "adamw", or "muon" for the matrices of the layers (`course_lib.muon`).
     compile
         Whether the model is compiled (``torch.compile``).
 
     Raises
     ------
     ValueError
-        If the size or the start is not known, or the parts of a step do not share its sequences evenly.
+        If the size, the start or the optimizer is not known, or the parts of a step do not share its sequences evenly.
 
     Examples
     --------
@@ -90,12 +97,15 @@ class Plan:
     dropout: float = 0.1
     start: str = "published"
     compile: bool = False
+    optimizer: str = "adamw"
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise ValueError(f"size is {self.size!r}; choose one of {', '.join(SIZES)}")
         if self.start not in ("published", "scaled"):
             raise ValueError(f"start is {self.start!r}; choose published or scaled")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}")
         if self.batch_size < 1 or self.batch_size % self.training.accumulate:
             raise ValueError(
                 f"a step of batch_size={self.batch_size} sequences cannot be made of accumulate="
@@ -282,7 +292,9 @@ def pretrain(
     _compile(plan, model)
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None
     figures = None if watch is None else lambda model: watch(model).figures()
-    history = train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer, report)
+    history = train(
+        model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, OPTIMIZERS[plan.optimizer], report
+    )
     return model, history
 
 
@@ -323,7 +335,7 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
     for steps in (warm_up, 1, 8):
         if len(seconds) <= warm_up or seconds[-1] * 8 < 0.05 * 60 * minutes:
             timed = replace(trial, steps=steps)
-            told = train(model, parts, pretraining_loss_sum, timed, make_optimizer=optimizer).seconds
+            told = train(model, parts, pretraining_loss_sum, timed, make_optimizer=OPTIMIZERS[plan.optimizer]).seconds
             seconds += np.diff([0.0, *told]).tolist()
     model.load_state_dict(before)
     counted = torch.tensor([max(1.0, 60 * minutes / float(np.median(seconds[warm_up:])))], device=device())

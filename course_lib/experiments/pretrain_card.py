@@ -105,6 +105,10 @@ def _facts(log: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         ("steps", f"{training['steps']:,} of {plan['batch_size']} sequences of {plan['max_length']} tokens"),
         (
+            "optimizer",
+            {"adamw": "AdamW", "muon": "Muon for the matrices of the layers, AdamW for the rest"}[plan["optimizer"]],
+        ),
+        (
             "learning rate",
             f"{training['learning_rate']:g}, {training['warmup_steps']:,} steps of warm-up, "
             f"{training['decay_steps']:,} of decay",

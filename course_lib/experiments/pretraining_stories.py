@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from course_lib.bert import BertForPreTraining
-from course_lib.experiments.pretrain import Plan, build, optimizer
+from course_lib.experiments.pretrain import OPTIMIZERS, Plan, build
 from course_lib.experiments.pretrain_controls import NGrams, controls
 from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_scores import Guess, evaluation, guess_with, hidden_tokens, score
@@ -152,7 +152,7 @@ def train_on_stories(recipe: Recipe, corpus: Corpus, questions: Mapping[str, Seq
 
     model = build(recipe.stages[0], corpus)
     histories = [
-        train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, optimizer)
+        train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, OPTIMIZERS[plan.optimizer])
         for plan in recipe.stages
     ]
     return StoryRun(recipe.last.training.seed, model.to("cpu").eval(), _joined(histories))
