@@ -217,8 +217,8 @@ def pretrain(
         "size": size, "data": data, "vocab_size": vocab_size, "max_length": max_length, "batch_size": batch_size,
         "accumulate": accumulate, "learning_rate": learning_rate, "weight_decay": weight_decay, "dropout": dropout,
         "start": start, "optimizer": optimizer, "masking_rate": masking_rate, "mask_share": mask_share,
-        "random_share": random_share, "masking_unit": masking_unit, "next_sentence": next_sentence, "static_masking": static_masking,
-        "bf16": bf16, "compile": compile, "seed": seed,
+        "random_share": random_share, "masking_unit": masking_unit, "next_sentence": next_sentence,
+        "static_masking": static_masking, "bf16": bf16, "compile": compile, "seed": seed,
     }  # fmt: skip
     try:
         card = run_in_folder(
