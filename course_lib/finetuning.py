@@ -101,7 +101,7 @@ class FineTuningConfig:
     21
     """
 
-    epochs: float = 3
+    epochs: int | float = 3
     steps: int | None = None
     learning_rate: float = 5e-5
     layer_decay: float = 1.0
@@ -130,7 +130,7 @@ class FineTuningConfig:
             raise ValueError(f"epochs is {self.epochs}; it must be above 0")
         if self.batch_size < 1:
             raise ValueError(f"batch_size is {self.batch_size}; it must be at least 1")
-        if isinstance(self.frozen, str) and self.frozen not in FROZEN:
+        if isinstance(self.frozen, bool) or (isinstance(self.frozen, str) and self.frozen not in FROZEN):
             raise ValueError(f"frozen is {self.frozen!r}; choose one of {', '.join(FROZEN)}, or a number of blocks")
         self.training(examples=1, validated=self.patience is not None or self.evaluate_every is not None)
 

@@ -211,7 +211,10 @@ class SpanClassifier(TaskModel):
         return SpanLogits(start, end)
 
     def loss_sum(self, logits: SpanLogits, labels: Int[Tensor, "B 2"]) -> tuple[Float[Tensor, ""], int]:
-        """Return the sum over examples of the mean of both cross-entropies, and the number of examples."""
+        """Return the sum over examples of the mean of both cross-entropies, and the number of examples.
+
+        The softmax goes over all positions of the batch, as in ``transformers``: padding too is to score low.
+        """
         start = F.cross_entropy(logits.start_logits, labels[:, 0], reduction="sum")
         end = F.cross_entropy(logits.end_logits, labels[:, 1], reduction="sum")
         return (start + end) / 2, len(labels)
