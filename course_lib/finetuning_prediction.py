@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from course_lib.batching import to_device
+from course_lib.bert_files import PretrainedModel
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning_examples import Example, TaskBatch, collate, text_examples
 from course_lib.finetuning_files import TaskModel, looking
@@ -111,7 +112,7 @@ class Answer(NamedTuple):
     alternatives: list[Span]
 
 
-def predict(model: TaskModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any) -> list[Any]:
+def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any) -> list[Any]:
     """Guess on raw text, whatever the task.
 
     Parameters
