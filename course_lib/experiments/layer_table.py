@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,6 +23,7 @@ from course_lib.bert_files import checkpoint_folder
 from course_lib.data import load
 from course_lib.embeddings import SELECTIONS, EncodedWords, Selection, encode_words, pool_words, select_layers
 from course_lib.experiments import records
+from course_lib.experiments.real_senses import sense_scores
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.metrics import mean_interval
 from course_lib.metrics_entities import EntityScore, entity_scores
@@ -53,7 +54,7 @@ class LayerStudy:
     Parameters
     ----------
     data
-        A data set with the columns ``tokens`` and ``ner_tags``.
+        A data set with the columns ``tokens`` and ``ner_tags``; or ``senses``, whose words' senses are told apart.
     models
         Checkpoints: folders, or names on the hub.
     train_sentences
@@ -77,6 +78,7 @@ class LayerStudy:
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 STUDIES: Mapping[str, LayerStudy] = {
     "pydocs-tag": LayerStudy("pydocs-tag", (MINILM,)),
+    "senses": LayerStudy("senses", (MINILM,)),
     "wnut17": LayerStudy("wnut17", (MINILM,), train_sentences=2000, test_sentences=2000),
 }
 
@@ -305,7 +307,6 @@ def record_layers(
     """
     _held(label, study)  # another configuration is an error before any work is done
     data = load(study.data, source)
-    train, test = tagged(data["train"]), tagged(data["test"].take(min(study.test_sentences, len(data["test"]))))
     for name in models:
         folder = checkpoint_folder(name)
         tokenizer, real = FastWordPiece.load(folder), BertModel.from_pretrained(folder)
@@ -315,10 +316,20 @@ def record_layers(
                 if any(result.items() >= key.items() for result in _held(label, study)):
                     continue
                 model = real if variant == name else untrained_like(real, seed)
-                f1 = layer_scores(model, tokenizer, train, test, study.train_sentences, study.max_length, seed)
-                found = {**key, "f1": f1, "layers": real.config.num_hidden_layers}
+                found = {**key, **_measured(study, model, tokenizer, data, seed)}
                 records.save(records.make(label, command, study, [*_held(label, study), found]), records.RESULTS)
     return records.RESULTS / f"{label}.json"
+
+
+def _measured(
+    study: LayerStudy, model: BertModel, tokenizer: FastWordPiece, data: DatasetDict, seed: int
+) -> dict[str, Any]:
+    """What one run found."""
+    held = data["test"].take(min(study.test_sentences, len(data["test"])))
+    if study.data == "senses":
+        return {"separation": sense_scores(model, tokenizer, held.to_list())}
+    drawn = tagged(data["train"]), tagged(held)
+    return {"f1": layer_scores(model, tokenizer, *drawn, study.train_sentences, study.max_length, seed)}
 
 
 def _held(label: str, study: LayerStudy) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ the id of the first.
 A use is shown in its context: whole sentences of its document around it, as in the sequences that the models read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -134,7 +134,13 @@ def merge(corpus: Tokens, pairs: Sequence[PseudoWord]) -> Merged:
 
 
 def find_uses(
-    corpus: Tokens, pairs: Sequence[PseudoWord], specials: Specials, width: int, per_sense: int, seed: int
+    corpus: Tokens,
+    pairs: Sequence[PseudoWord],
+    specials: Specials,
+    width: int,
+    per_sense: int,
+    seed: int,
+    before: Collection[int] | None = None,
 ) -> Uses:
     """Draw uses of each sense and lay them out with their context.
 
@@ -152,6 +158,8 @@ def find_uses(
         Uses of each sense; fewer if there are not so many.
     seed
         For the draw.
+    before
+        Only uses that stand directly before one of these tokens; None for all uses.
 
     Returns
     -------
@@ -165,6 +173,8 @@ def find_uses(
     for number, pair in enumerate(pairs):
         for sense, word in enumerate(pair):
             found = np.flatnonzero(original == word)
+            if before is not None:
+                found = found[np.isin(np.append(original, -1)[found + 1], list(before))]
             for place in random.permutation(found)[:per_sense].tolist():
                 begin, end = _context(place, merged.sentence_starts, document_starts, width - 2)
                 text = [specials.cls_id, *merged.ids[begin:end].tolist(), specials.sep_id]

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 from course_lib.embeddings import sense_separation
@@ -53,6 +56,31 @@ def separations(vectors: Tensor, uses: Uses) -> list[float]:
         own = uses.words == word
         scores.append(sense_separation(vectors[own], uses.senses[own].tolist()))
     return scores
+
+
+def read_off(vectors: Tensor, uses: Uses) -> list[float]:
+    """Say how well a linear probe reads senses that mean the same in every pseudo-word, such as *one* and *two*.
+
+    Parameters
+    ----------
+    vectors
+        Of all uses.
+    uses
+        Sense 0 means the same in each word, and so does sense 1.
+
+    Returns
+    -------
+    list of float
+        For each pseudo-word the probe's accuracy on its uses, after training on those of all other words: it cannot
+        know the word, so it must find the sense in what context has left. 0.5 is chance where senses are equally many.
+    """
+    features, senses, words = vectors.numpy(), uses.senses.numpy(), uses.words.numpy()
+    accuracies = []
+    for word in range(int(words.max()) + 1):
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
+        probe.fit(features[words != word], senses[words != word])
+        accuracies.append(float(probe.score(features[words == word], senses[words == word])))
+    return accuracies
 
 
 def separation_table(rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequence[str]) -> str:
