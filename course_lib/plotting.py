@@ -332,6 +332,9 @@ def _describe_heat(what: str, values: np.ndarray, source_words: Sequence[str], t
     return f"{what}, {size}. Largest weight of each target word: {best}."
 
 
+CURVES_WITH_ROOM = 4
+
+
 def _draw_curves(
     axes: Axes, x: np.ndarray, curves: Mapping[str, Runs], limits: Limits | None, markers: bool
 ) -> list[str]:
@@ -339,6 +342,7 @@ def _draw_curves(
     if not curves:
         raise ValueError("no curves: give at least one model with its runs")
     sentences = []
+    single = all(len(runs) == 1 for runs in curves.values())  # then there is no mean, and no interval
     for label, runs in curves.items():
         values = _array(runs)
         if values.ndim != 2 or values.shape[1] != len(x) or values.shape[0] == 0 or len(x) == 0:
@@ -354,7 +358,7 @@ def _draw_curves(
             linestyle=style.dash,
             marker=style.marker if markers else None,
             linewidth=2,
-            label=f"{label} ({seeds} seed{'s' * (seeds > 1)})",
+            label=label if single else f"{label} ({seeds} seed{'s' * (seeds > 1)})",
         )
         if seeds > 1:
             half = np.array([mean_interval(column.tolist()).half_width for column in values.T])
@@ -363,11 +367,21 @@ def _draw_curves(
                 low, high = low.clip(*limits), high.clip(*limits)
             axes.fill_between(x, low, high, color=style.colour, alpha=0.35, linewidth=0)
         sentences.append(
-            f"{label}: from {mean[0]:.3g} at the left to {mean[-1]:.3g} at the right, mean of {seeds} seeds."
+            f"{label}: from {mean[0]:.3g} at the left to {mean[-1]:.3g} at the right, "
+            + (f"mean of {seeds} seeds." if seeds > 1 else "one seed.")
         )
     if limits is not None:
         room = 0.03 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
-    legend = axes.legend(frameon=False, labelcolor=INK, fontsize=9, title="mean, 95% interval", title_fontsize=8)
+    title = "one run" if single else "mean, 95% interval"
+    legend = axes.legend(
+        frameon=False,
+        labelcolor=INK,
+        fontsize=9,
+        title=title,
+        title_fontsize=8,
+        # Many curves leave no free corner: the legend stands beside them.
+        **({"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(curves) > CURVES_WITH_ROOM else {}),
+    )
     legend.get_title().set_color(INK)
     return sentences

@@ -187,6 +187,23 @@ def test_one_seed_has_no_band_and_the_legend_counts_seeds():
     assert len(figure.axes[0].collections) == 1
 
 
+def test_where_each_model_ran_once_the_legend_speaks_of_one_run():
+    figure = learning_curves([1, 2], {"dot": [[0.5, 0.6]], "additive": [[0.4, 0.5]]}, "x (steps)", "y (nats)")
+    legend = figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["dot", "additive"]
+    assert legend.get_title().get_text() == "one run"
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_legend_of_many_curves_stands_beside_them(count):
+    figure = learning_curves([1, 2], {f"model {n}": [[0.1 * n, 0.9]] for n in range(count)}, "x (steps)", "y (nats)")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    beside = axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
+    assert beside == (count > 4)
+    assert axes.get_legend().get_window_extent().x1 <= figure.bbox.x1
+
+
 def test_groups_of_lengths_are_named_by_their_ends():
     figure = score_by_length([10, 25, 60], {"attention": [[0.1, 0.2, 0.3]]}, "BLEU (0 to 100)", shortest=3)
     axes = figure.axes[0]
