@@ -9,6 +9,7 @@ from datasets import Features
 
 from course_lib.data import probes
 from course_lib.data.data_set import DataSet
+from course_lib.data.pydocs_tasks_catalogue import card_of_task
 
 
 def _probe(
@@ -33,6 +34,7 @@ def _probe(
         quirks=quirks,
         get_it=f'Nothing to get: `load("{name}")` reads it from the course\'s own files.',
         embedded=embedded,
+        more=None if name == "senses" else lambda data: card_of_task(name, data),
         made="written by hand",
     )
 

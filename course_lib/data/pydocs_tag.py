@@ -26,12 +26,13 @@ SHORTEST, LONGEST = 5, 60  # tokens
 MOST = {"train": 6_000, "validation": 800, "test": 800}
 OF_ONE_MODULE = 60
 WITHOUT = 3  # one in so many sentences without a mention is kept
+COMMON = 3  # a name that so many docstrings have as a parameter may be one anywhere
 ENGLISH = 8  # a word that is used so often where it is neither marked nor a parameter may be a word of English
 
 _TOKEN = re.compile(r"(?:e\.g|i\.e)\.|\*\*(?=\w)|\w+(?:[-'’]\w+)*|\S")
 _MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?!`)([^`]+?)\1(?!`)_{0,2}|(?<![\w*])\*(?=\w)([^*\s]+?)\*(?![\w*])")
 _CODE_LIKE = re.compile(r".*[a-z0-9][A-Z].*|.*_.*|.*[a-z]\d.*")
-_UNCLEAR = re.compile(r"~|`|\bmeth\b|(?<!\w)_\w+\.\w|\w\(|\[\d|\w = \w")
+_UNCLEAR = re.compile(r"~|`|\bmeth\b|(?<!\w)_\w+\.\w|\w\(|\[\d|\w = \w|(?<!\w)\.\w")
 
 
 def _set(words: str) -> frozenset[str]:
@@ -70,10 +71,11 @@ argument arguments parameter parameters keyword keywords kwarg option options
 
 
 class Vocabulary(NamedTuple):
-    """What words mean: names of types, words that may be English, and the parameters in each module."""
+    """What words mean: names of types, words that may be English, common names of parameters, those of each module."""
 
     types: Set[str]
     english: Set[str]
+    common: Set[str]
     parameters: Mapping[str, Set[str]]
 
 
@@ -102,7 +104,10 @@ def make() -> Mapping[str, Sequence[Row]]:
     found = [pydocs_entries.entries(text) for text in texts]
     names = [{entry.name.lstrip("*") for entry in own if entry.kind == "parameter"} for own in found]
     vocabulary = Vocabulary(
-        type_names(columns["owner"]), _english(texts, names), _of_modules(zip(modules, names, strict=True))
+        type_names(columns["owner"]),
+        _english(texts, names),
+        _common(names),
+        _of_modules(zip(modules, names, strict=True)),
     )
     rows: dict[str, list[Row]] = {split: [] for split in pydocs.SPLITS}
     for module, text, own, parameters in zip(modules, texts, found, names, strict=True):
@@ -151,6 +156,11 @@ def _english(texts: Sequence[str], names: Sequence[Set[str]]) -> frozenset[str]:
     return frozenset({word for word, count in counts.items() if count >= ENGLISH} | set("aAiIeEst"))
 
 
+def _common(names: Sequence[Set[str]]) -> frozenset[str]:
+    counts = Counter(name for own in names for name in own)
+    return frozenset(name for name, count in counts.items() if count >= COMMON)
+
+
 def _of_modules(pairs: Iterator[tuple[str, Set[str]]]) -> Mapping[str, Set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for module, names in pairs:
@@ -185,7 +195,7 @@ def tagged(
 
     Examples
     --------
-    >>> words = Vocabulary({"int", "list"}, {"axis"}, {})
+    >>> words = Vocabulary({"int", "list"}, {"axis"}, set(), {})
     >>> tokens, tags = next(tagged("If ``axis`` is given, it must be an int below the number.", {"axis"}, words))
     >>> [(token, TAGS[tag]) for token, tag in zip(tokens, tags) if tag]
     [('axis', 'B-PARAM'), ('int', 'B-TYPE')]
@@ -312,5 +322,9 @@ class _Reader(NamedTuple):
         return bool(
             looks_like_code
             and re.fullmatch(r"[a-z]\w*", word)
-            and (word in self.vocabulary.parameters.get(self.module, ()) or neighbours & _ASKS_FOR_A_NAME)
+            and (
+                word in self.vocabulary.common
+                or word in self.vocabulary.parameters.get(self.module, ())
+                or neighbours & _ASKS_FOR_A_NAME
+            )
         )

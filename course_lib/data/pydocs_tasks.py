@@ -49,7 +49,7 @@ def drawn(rows: Iterable[Item], key: Callable[[Item], str]) -> list[Item]:
     Examples
     --------
     >>> drawn(["one", "two", "three"], str)
-    ['three', 'one', 'two']
+    ['two', 'one', 'three']
     """
     return sorted(rows, key=lambda row: hashlib.sha256(key(row).encode()).digest())
 
@@ -75,8 +75,8 @@ def lot(text: str, size: int) -> int:
 
     Examples
     --------
-    >>> [lot(text, 4) for text in ("a", "b", "c")]
-    [3, 1, 2]
+    >>> [lot(text, 7) for text in ("a", "b", "c")]
+    [4, 0, 3]
     """
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % size
 

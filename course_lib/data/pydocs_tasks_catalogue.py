@@ -6,7 +6,7 @@ Chapter: fine-tuning
 from collections.abc import Mapping
 from types import ModuleType
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from course_lib.data import (
     pydocs_choice,
@@ -18,6 +18,7 @@ from course_lib.data import (
     pydocs_topic,
 )
 from course_lib.data.data_set import SPLITS, DataSet
+from course_lib.data.task_reading import reading_card
 
 TASKS: Mapping[str, ModuleType] = {
     "pydocs-topic": pydocs_topic,
@@ -58,6 +59,39 @@ def splits(name: str) -> Mapping[str, Dataset]:
     return pydocs_tasks.load(name, module.FEATURES, module.make, module, pydocs_entries)
 
 
+def card_of_task(name: str, data: DatasetDict) -> str:
+    """Return what the card of a labelled set says besides: what guesses reach, and what a reader found.
+
+    Parameters
+    ----------
+    name
+        Of the set.
+    data
+        Its splits.
+
+    Returns
+    -------
+    str
+        Markdown.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> card_of_task("pydocs-topic", DatasetDict(splits("pydocs-topic"))).splitlines()[0]
+    '### What a guess without reading reaches'
+    """
+    # Here and not above: scikit-learn takes a second to import, and only cards need it.
+    from course_lib.data.task_controls import controls_card
+
+    parts = [controls_card(name, data)]
+    if name in TASKS:
+        parts.append(reading_card(name, data))
+    return "\n\n".join(parts)
+
+
 def _task(name: str, title: str, description: str, column_notes: Mapping[str, str], *quirks: str) -> DataSet:
     return DataSet(
         name=name,
@@ -71,6 +105,7 @@ def _task(name: str, title: str, description: str, column_notes: Mapping[str, st
         quirks=(*quirks, _BY_MODULE),
         get_it=f'Nothing to get: `load("{name}")` derives it from the packages installed on your machine.',
         embedded=lambda: splits(name),
+        more=lambda data: card_of_task(name, data),
         made="derived from pydocs on this machine",
     )
 
