@@ -140,7 +140,7 @@ def check(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="The experiment: seq2seq, transformer, pretraining or layers.")],
+    name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers or finetuning.")],
     data: Annotated[
         str,
         typer.Option(
@@ -158,6 +158,7 @@ def experiment(
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="For finetuning: a folder, or a name on the hub.")] = None,
 ) -> None:
     """Train and score the models of an experiment, and record the result in book/results/.
 
@@ -166,7 +167,7 @@ def experiment(
     from course_lib.experiments.command import ExperimentError, record_experiment
 
     try:
-        path = record_experiment(name, data, source, attention or variant or [], seed or [0, 1, 2], steps)
+        path = record_experiment(name, data, source, attention or variant or [], seed or [0, 1, 2], steps, checkpoint)
     except ExperimentError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error

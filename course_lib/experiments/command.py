@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_lib.checkpoint import CheckpointError
-from course_lib.experiments import layer_table, pretraining_plans, records, seq2seq, transformer
+from course_lib.experiments import finetuning_runs, layer_table, pretraining_plans, records, seq2seq, transformer
 from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning")
 
 
 class ExperimentError(RuntimeError):
@@ -31,17 +31,23 @@ class _Run(NamedTuple):
 
 
 def record_experiment(
-    name: str, data: str, source: str | None, attentions: Sequence[str], seeds: Sequence[int], steps: int | None = None
+    name: str,
+    data: str,
+    source: str | None,
+    attentions: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None = None,
+    checkpoint: str | None = None,
 ) -> Path:
     """Run an experiment for each seed and each model that it compares, and record it.
 
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining" or "layers".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers" or "finetuning".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS`, `pretraining_plans.PLANS` or `layer_table.STUDIES`.
+        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES` or `finetuning_runs.PLANS`.
     source
         As in `course_lib.data.load`.
     attentions
@@ -51,6 +57,8 @@ def record_experiment(
         One run for each.
     steps
         Training steps, if not the recipe's own; the record then has the steps in its name.
+    checkpoint
+        For "finetuning": what is fine-tuned, a folder or a name on the hub.
 
     Returns
     -------
@@ -64,8 +72,12 @@ def record_experiment(
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
+    if (name == "finetuning") != (checkpoint is not None):
+        raise ExperimentError("finetuning, and no other experiment, needs --checkpoint: a folder, or a name on the hub")
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
+    if checkpoint is not None:
+        return _finetuning(data, source, attentions, seeds, steps, checkpoint)
     asked: seq2seq.Recipe | Plan | pretraining_plans.Study
     if name == "seq2seq":
         asked, names = _recipe(data), list(attentions) or ["dot", "none"]
@@ -104,6 +116,32 @@ def _layers(data: str, source: str | None, models: Sequence[str], seeds: Sequenc
     try:
         return layer_table.record_layers(f"layers-{data}", command, study, models or study.models, seeds, source)
     except (ValueError, OSError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _finetuning(
+    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
+) -> Path:
+    """Fine-tune a checkpoint on a task in several ways."""
+    if data not in finetuning_runs.PLANS:
+        raise ExperimentError(f"finetuning has no plan {data!r}; it has: {', '.join(finetuning_runs.PLANS)}")
+    study = finetuning_runs.PLANS[data]
+    if unknown := sorted(set(variants) - set(study.variants)):
+        raise ExperimentError(
+            f"finetuning on {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
+        )
+    # The folder's name alone: where it lies is a matter of this machine.
+    command = ["course", "experiment", "finetuning", "--data", data, "--checkpoint", Path(checkpoint).name]
+    label = f"finetuning-{data}"
+    try:
+        if steps is not None:
+            study = study.shortened(steps)
+            command += ["--steps", str(steps)]
+            label += f"-{steps}-steps"
+        return finetuning_runs.record_finetuning(
+            label, command, study, checkpoint, variants or list(study.variants), seeds, source
+        )
+    except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
 

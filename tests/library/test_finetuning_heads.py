@@ -163,6 +163,17 @@ def test_a_checkpoint_of_ours_loads_with_transformers(kind, tmp_path):
 
 
 @EVERY_KIND
+def test_a_checkpoint_of_ours_has_the_names_of_transformers(kind, tmp_path):
+    """They would load it without the prefix ``bert.`` too; other readers of the layout would not."""
+    ours = lively_task(kind)
+    ours.save_pretrained(tmp_path / "ours")
+    theirs_for(ours).save_pretrained(tmp_path / "theirs")
+    mine, its = (load_file(tmp_path / folder / "model.safetensors") for folder in ("ours", "theirs"))
+    assert {name: x.shape for name, x in mine.items()} == {name: x.shape for name, x in its.items()}
+    assert all(torch.equal(mine[name], its[name]) for name in its)
+
+
+@EVERY_KIND
 def test_a_checkpoint_of_transformers_loads_here(kind, tmp_path):
     ours, batch = lively_task(kind, seed=13).float(), TaskInputs(kind, seed=14)
     theirs = theirs_for(ours)

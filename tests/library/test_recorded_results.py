@@ -6,7 +6,7 @@ import pytest
 import typer.testing
 
 from course_lib.cli import app
-from course_lib.experiments import layer_table, pretraining_plans, records, seq2seq, transformer
+from course_lib.experiments import finetuning_runs, layer_table, pretraining_plans, records, seq2seq, transformer
 from course_lib.experiments.plans import plan_from
 
 # For each experiment how its configuration is loaded, and what it is today.
@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "transformer": (plan_from, transformer.PLANS),
     "pretraining": (pretraining_plans.study_from, pretraining_plans.PLANS),
     "layers": (layer_table.study_from, layer_table.STUDIES),
+    "finetuning": (finetuning_runs.study_from, finetuning_runs.PLANS),
 }
 KINDS = {path.stem: path.stem.partition("-")[0] for path in sorted(records.RESULTS.glob("*.json"))}
 recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.span_decoding import NO_ANSWER, Span, answer_positions, best_spans, null_score, windows
+from course_lib.span_decoding import NO_ANSWER, Span, Window, answer_positions, best_spans, null_score, windows
 from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
 
 PIECES = ["who", "was", "jim", "hen", "##son", "a", "b", "##b", "##a", "puppet", "##er", ".", "?", "é", "1", "##1"]
@@ -206,6 +206,15 @@ def test_of_equal_scores_the_first_and_then_the_shorter_span_comes_first():
     nothing = torch.zeros(len(window.input_ids))
     places = [(span.start, span.end) for span in best_spans([nothing], [nothing], [window])]
     assert places == [(0, 3), (0, 7), (0, 9), (4, 7), (4, 9), (8, 9)]
+
+
+def test_of_tokens_that_stand_for_the_same_characters_the_better_one_counts():
+    """One letter of the text can become two characters when it is normalised, and so two tokens."""
+    window = Window([CLS, SEP, 5, 6, SEP], [0, 0, 1, 1, 1], [None, None, (0, 1), (0, 1), None], [False, False, True, True,
+                    False], (0, 1))  # fmt: skip
+    for start, end in (([0.0, 0, 3, 1, 0], [0.0, 0, 2, 1, 0]), ([0.0, 0, 1, 3, 0], [0.0, 0, 1, 2, 0])):
+        found = best_spans([torch.tensor(start)], [torch.tensor(end)], [window])
+        assert [(span.start, span.end, span.score) for span in found] == [(0, 1, 5.0)]
 
 
 def test_half_precision_logits_are_added_in_single_precision():

@@ -1,0 +1,267 @@
+"""Chapter 8's recorded runs: a task, a checkpoint, and what each way of using it earns with how many labels.
+
+Run with ``course experiment finetuning --data sst2 --checkpoint FOLDER``, once for each checkpoint that is compared; a
+run is recorded when it ends. Ways: "fine-tuned"; "frozen", where only the head learns; "from scratch", the same model
+with random weights; and for single sentences "features", a logistic regression on frozen states.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from course_lib.bert import BertModel
+from course_lib.bert_files import checkpoint_folder
+from course_lib.experiments import records
+from course_lib.experiments.features import WAYS, Way, classify, read_features
+from course_lib.experiments.finetuning_tasks import MODELS, Rows, Task, read_task
+from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.finetuning import FineTuningConfig, finetune
+from course_lib.finetuning_files import TaskModel
+from course_lib.training import device, set_seed
+
+USES = ("fine-tuned", "frozen", "from scratch", "features")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way of using a checkpoint.
+
+    Parameters
+    ----------
+    use
+        One of `USES`.
+    labels
+        Rows to learn from, drawn anew for each seed; None for all.
+    config
+        How it is fine-tuned; the seed is the run's.
+    way
+        For "features": which states.
+
+    Raises
+    ------
+    ValueError
+        If there is no such use.
+    """
+
+    use: str
+    labels: int | None = None
+    config: FineTuningConfig = field(default_factory=FineTuningConfig)
+    way: Way = WAYS[1]
+
+    def __post_init__(self) -> None:
+        if self.use not in USES:
+            raise ValueError(f"use is {self.use!r}; choose one of {', '.join(USES)}")
+
+
+@dataclass(frozen=True)
+class FineTuningStudy:
+    """What is compared on a task.
+
+    Parameters
+    ----------
+    data
+        A key of `course_lib.experiments.finetuning_tasks.SPECS`.
+    variants
+        By name.
+    max_length
+        Tokens of an input.
+    tested
+        Rows to test on, always the same; None for all.
+    """
+
+    data: str
+    variants: Mapping[str, Variant]
+    max_length: int = 128
+    tested: int | None = None
+
+    def shortened(self, steps: int) -> "FineTuningStudy":
+        """Return the same comparison with so many steps in each fine-tuning."""
+        changed = {
+            name: replace(variant, config=replace(variant.config, steps=steps))
+            for name, variant in self.variants.items()
+        }
+        return replace(self, variants=changed)
+
+
+def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
+    """Load a study back from a record's configuration."""
+    variants = {
+        name: Variant(**{**x, "config": FineTuningConfig(**x["config"]), "way": Way(*x["way"])})
+        for name, x in configuration["variants"].items()
+    }
+    return FineTuningStudy(**{**configuration, "variants": variants})
+
+
+def _study(
+    data: str, few: Sequence[int], epochs: int, max_length: int = 128, features: bool = False
+) -> FineTuningStudy:
+    """All labels, and a few; where there are few, more passes, as Mosbach et al. 2021 found that these need."""
+    tuned = FineTuningConfig(epochs=epochs, learning_rate=5e-5, batch_size=32)
+    frozen = FineTuningConfig(epochs=epochs, learning_rate=1e-3, batch_size=32, frozen="encoder")
+    variants = {}
+    for number in (*few, None):
+        shown = "all" if number is None else str(number)
+        more: dict[str, Any] = {} if number is None else {"steps": 300, "batch_size": 16}
+        for use, config in (("fine-tuned", tuned), ("frozen", frozen), ("from scratch", tuned)):
+            variants[f"{use}, {shown}"] = Variant(use, number, replace(config, **more))
+        if features:
+            variants[f"features, {shown}"] = Variant("features", number)
+    return FineTuningStudy(data, variants, max_length)
+
+
+FEW = (32, 200, 2000)
+PLANS: Mapping[str, FineTuningStudy] = {
+    "sst2": _study("sst2", FEW, epochs=3, max_length=64, features=True),
+    "cola": _study("cola", FEW, epochs=3, max_length=48, features=True),
+    "mrpc": _study("mrpc", (32, 200), epochs=4),
+    "rte": _study("rte", (32, 200), epochs=4, max_length=192),
+    "stsb": _study("stsb", FEW, epochs=4, max_length=96),
+    "wnut17": _study("wnut17", (32, 200), epochs=4, max_length=96),
+    "squad": _study("squad", (200, 2000), epochs=3, max_length=320),
+    "mctest": _study("mctest", (200,), epochs=4, max_length=384),
+}
+
+
+def run_variant(task: Task, variant: Variant, folder: Path, seed: int, max_length: int, tested: Rows) -> dict[str, Any]:
+    """Train one model, or fit a classifier on its features, and score it on rows that it did not see.
+
+    Parameters
+    ----------
+    task
+        What it is trained on.
+    variant
+        How.
+    folder
+        The checkpoint.
+    seed
+        Of the rows to learn from, of what is new in the model, and of the order.
+    max_length
+        Tokens of an input.
+    tested
+        Rows to score it on.
+
+    Returns
+    -------
+    dict
+        Scores, the number of rows and steps, and seconds.
+    """
+    tokenizer = FastWordPiece.load(folder)
+    rows = task.train.sample(variant.labels, seed)
+    started = time.perf_counter()
+    if variant.use == "features":
+        encoder = BertModel.from_pretrained(folder).to(device())
+        parts = [
+            read_features(encoder, tokenizer, x.inputs, variant.way, max_length=max_length) for x in (rows, tested)
+        ]
+        found = classify(parts[0], rows.golds, parts[1], tested.golds, folds=min(5, _rarest(rows.golds)), seed=seed)
+        scores, steps = task.score_numbers(found.guesses, tested), 0
+    else:
+        model = build_model(task, variant, folder, seed)
+        history = finetune(model, task.examples(rows, tokenizer, max_length), config=replace(variant.config, seed=seed))
+        scores, steps = task.score(model, tokenizer, tested, max_length), len(history.steps)
+    seconds = time.perf_counter() - started
+    return {"scores": scores, "rows": len(rows.inputs), "steps": steps, "seconds": round(seconds, 1)}
+
+
+def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskModel:
+    """Make the model of a task from a checkpoint, or from its sizes alone.
+
+    Parameters
+    ----------
+    task, variant, folder, seed
+        As in `run_variant`.
+
+    Returns
+    -------
+    TaskModel
+        With a new head.
+    """
+    kind: Any = MODELS[task.form]
+    with warnings.catch_warnings():
+        # That the head is new is what is wanted; so is a pre-trained model's head being left aside.
+        warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained)")
+        model: TaskModel = kind.from_pretrained(folder, seed=seed, **task.model_options)
+    if variant.use != "from scratch":
+        return model
+    set_seed(seed)
+    scratch: TaskModel = kind(model.config, *task.model_options.values())
+    return scratch
+
+
+def record_finetuning(
+    label: str,
+    command: Sequence[str],
+    study: FineTuningStudy,
+    checkpoint: str,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each.
+
+    Parameters
+    ----------
+    label
+        Name of the record.
+    command
+        What was typed.
+    study
+        What is compared.
+    checkpoint
+        A folder, or a name on the hub; the record has its last part.
+    variants
+        Which of the study's.
+    seeds
+        One run of each variant for each.
+    source
+        As in `course_lib.data.load`.
+    say
+        Told of each run that ended.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study.
+    """
+    _held(label, study)  # another configuration is an error before any work is done
+    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+    task = read_task(study.data, source)
+    tested = task.test.sample(study.tested, seed=0)
+    for seed in seeds:
+        for variant in variants:
+            key = {"variant": f"{name}, {variant}", "seed": seed}
+            if any(result.items() >= key.items() for result in _held(label, study)):
+                continue
+            found = run_variant(task, study.variants[variant], folder, seed, study.max_length, tested)
+            results = [*_held(label, study), {**key, **found}]
+            records.save(records.make(label, command, study, results), records.RESULTS)
+            say(f"{key['variant']}, seed {seed}: {found['scores']}")
+    return records.RESULTS / f"{label}.json"
+
+
+def _rarest(golds: Sequence[int]) -> int:
+    """Rows of the rarest class: no more folds than that, and at least two."""
+    return max(2, int(np.unique(golds, return_counts=True)[1].min()))
+
+
+def _held(label: str, study: FineTuningStudy) -> list[dict[str, Any]]:
+    """The runs that the record holds already, if it was made with this very study."""
+    if not (records.RESULTS / f"{label}.json").is_file():
+        return []
+    record = records.load(label, records.RESULTS)
+    if study_from(record.configuration) != study:
+        raise ValueError(
+            f"book/results/{label}.json was made with another configuration; move it away to record this one"
+        )
+    return record.results

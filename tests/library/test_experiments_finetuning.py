@@ -1,0 +1,239 @@
+"""Data sets as tasks, and recorded runs of all ways of using a checkpoint; on tables of a few rows."""
+
+import json
+
+import pytest
+import torch
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+
+from course_lib.bert import BertModel
+from course_lib.bert_config import BertConfig
+from course_lib.data.benchmarks import as_squad, of_endings
+from course_lib.experiments import finetuning_runs, finetuning_tasks, records
+from course_lib.experiments.command import ExperimentError, record_experiment
+from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, Variant, build_model, study_from
+from course_lib.experiments.finetuning_tasks import SPECS, read_task
+from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.finetuning import FineTuningConfig, evaluate
+from course_lib.wordpiece import SPECIAL_TOKENS
+
+TEXT = Value("string")
+WORDS = ["jim", "hen", "##son", "was", "a", "puppet", "##er", "who", "what", ".", "film", "good", "bad", "in", "rome"]
+TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
+
+
+def table(features, columns):
+    return Dataset.from_dict(columns, features=Features(features))
+
+
+REVIEWS = table(
+    {"sentence": TEXT, "label": ClassLabel(names=["negative", "positive"])},
+    {"sentence": ["a good film", "a bad film", "good", "bad", "good .", "bad ."], "label": [1, 0, 1, 0, 1, 0]},
+)
+TAGGED = table(
+    {"tokens": List(TEXT), "ner_tags": List(ClassLabel(names=["O", "B-PER", "I-PER"]))},
+    {"tokens": [["jim", "henson", "was"], [], ["a", "film"]], "ner_tags": [[1, 2, 0], [], [0, 0]]},
+)
+QUESTIONS = table(
+    as_squad(),
+    {
+        "id": ["1", "2", "3"],
+        "title": ["x", "y", "z"],
+        "context": ["Jim was in Rome.", "A film.", "Jim was a puppeter."],
+        "question": ["who", "what was bad", "what was Jim"],
+        "answers": [
+            {"text": ["Jim", "Jim was"], "answer_start": [0, 0]},
+            {"text": [], "answer_start": []},
+            {"text": ["a puppeter"], "answer_start": [8]},
+        ],
+    },
+)
+STORIES = table(
+    of_endings("context", "question"),
+    {
+        "context": ["Jim was in Rome.", "A film was bad."],
+        "question": ["who was in Rome", "what was bad"],
+        **{f"ending{i}": [f"{word} .", f"a {word}"] for i, word in enumerate(["jim", "film", "who", "good"])},
+        "label": [0, 1],
+    },
+)
+ALIKE = table(
+    {"sentence1": TEXT, "sentence2": TEXT, "label": Value("float32")},
+    {"sentence1": ["good", "bad", "film"], "sentence2": ["good .", "good", "a film"], "label": [5.0, 0.5, 4.0]},
+)
+TABLES = {"sst2": REVIEWS, "wnut17": TAGGED, "squad": QUESTIONS, "mctest": STORIES, "stsb": ALIKE}
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Every split of a data set holds the same few rows; of the questions one article is for each split."""
+    monkeypatch.setattr(
+        finetuning_tasks,
+        "load",
+        lambda name, source: DatasetDict(dict.fromkeys(("train", "validation", "test"), TABLES[name])),
+    )
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    torch.manual_seed(0)
+    folder = tmp_path / "mini"
+    config = BertConfig(
+        vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,
+        max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder, TOKENIZER)
+    return folder
+
+
+def test_every_plan_has_a_task_and_every_use():
+    assert set(PLANS) <= set(SPECS)
+    for study in PLANS.values():
+        assert {variant.use for variant in study.variants.values()} >= {"fine-tuned", "frozen", "from scratch"}
+        assert any(variant.labels is None for variant in study.variants.values())
+
+
+def test_rows_are_read_from_the_columns_of_each_form(tables):
+    assert read_task("sst2").train.inputs[:2] == ["a good film", "a bad film"]
+    assert read_task("sst2").labels == ("negative", "positive")
+    assert read_task("stsb").train.inputs[1] == ("bad", "good")
+    assert read_task("stsb").train.golds == [5.0, 0.5, 4.0]
+    assert read_task("wnut17").train.inputs == [["jim", "henson", "was"], ["a", "film"]], "without the empty one"
+    assert read_task("wnut17").train.golds == [[1, 2, 0], [0, 0]]
+    context, endings = read_task("mctest").train.inputs[1]
+    assert context == "A film was bad. what was bad"
+    assert endings == ["a jim", "a film", "a who", "a good"]
+
+
+def test_questions_are_split_by_article_and_know_where_their_answers_are(tables, monkeypatch):
+    monkeypatch.setattr(
+        finetuning_tasks,
+        "split_by",
+        lambda rows, column: DatasetDict({"train": rows, "validation": rows, "test": rows.select([2])}),
+    )
+    task = read_task("squad")
+    assert task.train.places == [(0, 3), None, (8, 18)]
+    assert task.train.golds == [["Jim", "Jim was"], [], ["a puppeter"]]
+    assert task.test.inputs == [("what was Jim", "Jim was a puppeter.")]
+    [_, _, last] = task.examples(task.train, TOKENIZER, 40)
+    assert TOKENIZER.decode(last.rows[0][0][last.label[0] : last.label[1] + 1]) == "a puppeter"
+
+
+def test_rows_are_drawn_by_the_seed_and_keep_together(tables):
+    rows = read_task("sst2").train
+    drawn = rows.sample(4, seed=3)
+    assert drawn.inputs == rows.sample(4, seed=3).inputs != rows.sample(4, seed=4).inputs
+    assert {(text, gold) for text, gold in zip(drawn.inputs, drawn.golds, strict=True)} <= {
+        (text, gold) for text, gold in zip(rows.inputs, rows.golds, strict=True)
+    }
+    assert len(set(drawn.inputs)) == 4
+    assert rows.sample(None, 0) == rows.sample(6, 0) == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "figures", "least"),
+    [
+        ("sst2", {"accuracy"}, 1.0),
+        ("stsb", {"pearson", "spearman"}, 0.8),
+        ("wnut17", {"f1", "precision", "recall"}, 1.0),
+        ("mctest", {"accuracy"}, 0.5),
+        ("squad", {"exact", "f1"}, 1.0),
+    ],
+)
+def test_each_form_is_trained_and_scored_by_its_metric(name, figures, least, tables, checkpoint, monkeypatch):
+    monkeypatch.setattr(
+        finetuning_tasks,
+        "split_by",
+        lambda rows, column: DatasetDict({"train": rows, "validation": rows, "test": rows}),
+    )
+    task = read_task(name)
+    config = FineTuningConfig(steps=50, learning_rate=0.02, batch_size=6)
+    variant = Variant("fine-tuned", config=config)
+    found = finetuning_runs.run_variant(task, variant, checkpoint, 1, 40, task.train)
+    assert found["scores"].keys() == figures
+    assert found["rows"] == len(task.train.inputs)
+    assert found["steps"] == 50
+    assert min(found["scores"].values()) >= least, "a few rows are learnt by heart"
+
+
+def test_from_scratch_is_the_same_model_with_other_weights(tables, checkpoint):
+    task = read_task("sst2")
+    models = {use: build_model(task, Variant(use), checkpoint, 1) for use in ("fine-tuned", "frozen", "from scratch")}
+    sizes = {use: [x.shape for x in model.parameters()] for use, model in models.items()}
+    assert sizes["fine-tuned"] == sizes["from scratch"]
+    tokens = {use: model.bert.embeddings.token.weight for use, model in models.items()}
+    assert torch.equal(tokens["fine-tuned"], tokens["frozen"])
+    assert not torch.equal(tokens["fine-tuned"], tokens["from scratch"])
+    again = build_model(task, Variant("from scratch"), checkpoint, 1)
+    assert torch.equal(tokens["from scratch"], again.bert.embeddings.token.weight)
+
+
+def small_study():
+    config = FineTuningConfig(steps=2, batch_size=3)
+    variants = {"fine-tuned, 4": Variant("fine-tuned", 4, config), "features, all": Variant("features")}
+    return FineTuningStudy("sst2", variants, max_length=16)
+
+
+def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    words = ("finetuning", "sst2", None, [])
+    path = record_experiment(*words, [0, 1], None, str(checkpoint))
+    record = records.load("finetuning-sst2", tmp_path / "results")
+    assert [(run["variant"], run["seed"]) for run in record.results] == [
+        ("mini, fine-tuned, 4", 0), ("mini, features, all", 0), ("mini, fine-tuned, 4", 1), ("mini, features, all", 1),
+    ]  # fmt: skip
+    assert [run["rows"] for run in record.results] == [4, 6, 4, 6]
+    assert record.results[1]["scores"] == {"accuracy": 1.0}
+    assert record.command == "course experiment finetuning --data sst2 --checkpoint mini"
+    assert str(tmp_path) not in path.read_text()
+    assert study_from(json.loads(path.read_text())["configuration"]) == small_study()
+    before = path.read_text()
+    record_experiment(*words, [0, 1], None, str(checkpoint))
+    assert path.read_text() == before
+    changed = FineTuningStudy("sst2", small_study().variants, max_length=17)
+    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": changed})
+    with pytest.raises(ExperimentError, match="was made with another configuration; move it away"):
+        record_experiment(*words, [0], None, str(checkpoint))
+
+
+def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    path = record_experiment("finetuning", "sst2", None, ["fine-tuned, 4"], [0], 1, str(checkpoint))
+    assert path.name == "finetuning-sst2-1-steps.json"
+    assert records.load(path.stem, path.parent).results[0]["steps"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("finetuning", "sst2", None, [], [0]), "finetuning, and no other experiment, needs --checkpoint"),
+        (("layers", "wnut17", None, [], [0], None, "x"), "finetuning, and no other experiment, needs --checkpoint"),
+        (("finetuning", "imdb", None, [], [0], None, "x"), "finetuning has no plan 'imdb'; it has: sst2"),
+        (("finetuning", "rte", None, ["half"], [0], None, "x"), "has no variant 'half'; choose among fine-tuned, 32"),
+        (("finetuning", "rte", None, [], [0], None, "./nowhere"), "there is no folder ./nowhere"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(words, expected):
+    with pytest.raises(ExperimentError, match=expected):
+        record_experiment(*words)
+
+
+def test_a_use_and_a_task_must_be_known():
+    with pytest.raises(ValueError, match="use is 'half'; choose one of fine-tuned"):
+        Variant("half")
+    with pytest.raises(ValueError, match="there is no task 'imdb'"):
+        read_task("imdb")
+
+
+@pytest.mark.parametrize(("name", "answered"), [("squad", False), ("sst2", True)])
+def test_a_task_knows_whether_all_its_questions_have_answers(name, answered, tables):
+    assert read_task(name).always_answered is answered
+
+
+def test_models_of_a_task_are_told_their_labels(tables, checkpoint):
+    task = read_task("wnut17")
+    model = build_model(task, Variant("fine-tuned"), checkpoint, 0)
+    assert model.labels == ("O", "B-PER", "I-PER")
+    assert evaluate(model, task.examples(task.train, TOKENIZER, 20))["loss"] > 0
