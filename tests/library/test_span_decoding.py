@@ -210,8 +210,8 @@ def test_of_equal_scores_the_first_and_then_the_shorter_span_comes_first():
 
 def test_of_tokens_that_stand_for_the_same_characters_the_better_one_counts():
     """One letter of the text can become two characters when it is normalised, and so two tokens."""
-    window = Window([CLS, SEP, 5, 6, SEP], [0, 0, 1, 1, 1], [None, None, (0, 1), (0, 1), None], [False, False, True, True,
-                    False], (0, 1))  # fmt: skip
+    inside = [False, False, True, True, False]
+    window = Window([CLS, SEP, 5, 6, SEP], [0, 0, 1, 1, 1], [None, None, (0, 1), (0, 1), None], inside, (0, 1))
     for start, end in (([0.0, 0, 3, 1, 0], [0.0, 0, 2, 1, 0]), ([0.0, 0, 1, 3, 0], [0.0, 0, 1, 2, 0])):
         found = best_spans([torch.tensor(start)], [torch.tensor(end)], [window])
         assert [(span.start, span.end, span.score) for span in found] == [(0, 1, 5.0)]
