@@ -43,6 +43,13 @@ COURSE_ORDER = (
     "elmo",
     "causal_lm",
     "embeddings",
+    "finetuning_files",
+    "finetuning_heads",
+    "tagging",
+    "span_decoding",
+    "finetuning_examples",
+    "finetuning",
+    "finetuning_prediction",
 )
 
 

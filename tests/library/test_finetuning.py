@@ -160,6 +160,10 @@ def test_looking_leaves_modes_and_gradients_as_they_were():
     with pytest.raises(ZeroDivisionError):
         look()
     assert seen == [(False, False)]
+    with looking(model.eval()):
+        pass
+    assert not model.dropout.training
+    model.train()
     assert model.dropout.training
     assert torch.is_grad_enabled()
 

@@ -20,7 +20,8 @@ CONTEXT = (
     "Jim Henson was a puppeter. Bab  was 11."  # 14 pieces: jim hen ##son was a puppet ##er . b ##a ##b was 1 ##1 .
 )
 
-contexts = st.text("jimhenso.wab 1é​", max_size=60)
+words = st.sampled_from(["Jim", "henson", "was", "a", "puppeter", ".", "Bab", "É", "11", "​", "", "xyz"])
+contexts = st.lists(words, max_size=14).map(" ".join)
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
