@@ -44,7 +44,7 @@ class SenseStories:
 
 
 def read_sense_stories(
-    corpus: Corpus, pairs: int = 10, per_sense: int = 30, width: int = 32, seed: int = 0, stories: int = 5000
+    corpus: Corpus, pairs: int = 10, per_sense: int = 30, width: int = 32, seed: int = 0, stories: int = 4000
 ) -> SenseStories:
     """Draw pseudo-words, merge them in the train split, and find their uses in other stories.
 

@@ -71,15 +71,17 @@ def read_off(vectors: Tensor, uses: Uses) -> list[float]:
     Returns
     -------
     list of float
-        For each pseudo-word the probe's accuracy on its uses, after training on those of all other words: it cannot
-        know the word, so it must find the sense in what context has left. 0.5 is chance where senses are equally many.
+        For each pseudo-word the probe's accuracy on its uses, the mean of both senses', so that 0.5 is chance however
+        frequent each is. It is trained on the uses of all other words: it cannot know the word, so it must find the
+        sense in what context has left.
     """
     features, senses, words = vectors.numpy(), uses.senses.numpy(), uses.words.numpy()
     accuracies = []
     for word in range(int(words.max()) + 1):
-        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=200))
         probe.fit(features[words != word], senses[words != word])
-        accuracies.append(float(probe.score(features[words == word], senses[words == word])))
+        guesses, own = probe.predict(features[words == word]), senses[words == word]
+        accuracies.append(float(np.mean([(guesses[own == sense] == sense).mean() for sense in np.unique(own)])))
     return accuracies
 
 

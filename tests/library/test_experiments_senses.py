@@ -14,6 +14,7 @@ from course_lib.experiments import layer_table, word_vectors
 from course_lib.experiments.context_models import KINDS, LIVE, build, hidden_states, train_all, train_one
 from course_lib.experiments.pretrain_data import documents
 from course_lib.experiments.pseudo_words import Merged, PseudoWord, draw_pseudo_words, find_uses, merge, tokens_of
+from course_lib.experiments.real_senses import sense_scores, states_of_words
 from course_lib.experiments.senses import neighbour_means, plane_of, read_off, separations, states_of_uses
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.sequences import Specials
@@ -89,7 +90,10 @@ def told():
 
 class TestModels:
     recipe = replace(
-        LIVE, training=replace(LIVE.training, steps=25, warmup_steps=5, bf16=False), hidden_size=16, batch_size=8
+        LIVE,
+        training=replace(LIVE.training, steps=25, warmup_steps=5, learning_rate=0.03, bf16=False),
+        hidden_size=16,
+        batch_size=8,
     )
 
     def test_tokens_are_those_of_the_tokenizer_sentence_by_sentence(self, told):
@@ -158,6 +162,12 @@ class TestSenses:
         assert max(read_off(own, uses)) < 0.7, "what tells the sense in one word tells the opposite in the next"
         assert min(separations(shared, uses)) > 0.95
         assert min(separations(own, uses)) > 0.95
+
+    def test_who_always_names_the_more_frequent_sense_is_at_chance(self):
+        words = torch.arange(3).repeat_interleave(20)
+        senses = (torch.arange(60) % 10 == 0).long()  # nine of ten uses are of sense 0
+        uses = self.uses._replace(words=words, senses=senses)
+        assert read_off(torch.zeros(60, 2), uses) == [0.5] * 3
 
     def test_a_plane_shows_the_two_directions_of_the_largest_variance(self):
         generator = torch.Generator().manual_seed(1)
@@ -249,3 +259,54 @@ class TestLayers:
 
         for study in layer_table.STUDIES.values():
             assert layer_table.study_from(json.loads(json.dumps(dataclasses.asdict(study)))) == study
+
+
+class TestRealWords:
+    pieces = (*SPECIAL_TOKENS, "the", "bank", "##s", "of", "river", "money", ".")
+
+    def rows(self):
+        texts = ["The river banks.", "Bank of money.", "The bank of the river.", "money. Banks"]
+        found = [(text, text.lower().index("bank")) for text in texts]
+        return [
+            {
+                "word": "bank",
+                "sense": sense,
+                "text": text,
+                "start": start,
+                "end": start + 4 + text[start + 4 :].startswith("s"),
+            }
+            for (text, start), sense in zip(found, ["river", "money", "river", "money"], strict=True)
+        ]
+
+    def test_the_vector_is_the_mean_of_the_pieces_between_the_marks(self):
+        torch.manual_seed(0)
+        model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
+        tokenizer = FastWordPiece(self.pieces)
+        layers = states_of_words(model, tokenizer, self.rows(), batch=3)
+        places = [
+            [3, 4],
+            [1],
+            [2],
+            [3, 4],
+        ]  # [CLS] the river bank ##s; [CLS] bank; [CLS] the bank; [CLS] money . bank ##s
+        for number, (row, own) in enumerate(zip(self.rows(), places, strict=True)):
+            ids = torch.tensor([tokenizer.encode(row["text"]).ids])
+            with torch.no_grad():
+                alone = model(ids, return_hidden_states=True).hidden_states
+            for layer in range(3):
+                torch.testing.assert_close(layers[layer][number], alone[layer][0, own].mean(dim=0))
+
+    def test_each_word_is_scored_on_its_own_uses(self):
+        torch.manual_seed(0)
+        model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
+        rows = self.rows() + [{**row, "word": "other"} for row in self.rows()[::-1]]
+        scores = sense_scores(model, FastWordPiece(self.pieces), rows)
+        assert [len(layer) for layer in scores] == [2, 2, 2]
+        for one, two in scores:
+            assert one == pytest.approx(two, abs=1e-6), "the same uses in another order"
+
+    def test_marks_beside_every_piece_are_refused(self):
+        model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
+        row = {"word": "bank", "sense": "x", "text": "the bank", "start": 3, "end": 4}
+        with pytest.raises(ValueError, match="no piece of 'the bank' lies between 3 and 4"):
+            states_of_words(model, FastWordPiece(self.pieces), [row])
