@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value, load_dataset
 from datasets.table import table_cast
@@ -222,13 +223,28 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
         missing = chosen.data.column(column).null_count
         if missing:
             raise ValueError(f"{where}: column {column!r} has no value in {missing:,} of {len(chosen):,} rows")
-    if chosen.features == wanted:
-        return chosen
-    try:
-        # Not chosen.cast: it copies by way of a file and shows a bar for it.
-        return Dataset(table_cast(chosen.data.table, wanted.arrow_schema), DatasetInfo(features=wanted))
-    except (ValueError, TypeError, ArrowInvalid) as error:  # a label that the card does not list
-        raise ValueError(f"{where}: {error}; {entry.name} holds {wanted}") from error
+    if chosen.features != wanted:
+        try:
+            # Not chosen.cast: it copies by way of a file and shows a bar for it.
+            chosen = Dataset(table_cast(chosen.data.table, wanted.arrow_schema), DatasetInfo(features=wanted))
+        except (ValueError, TypeError, ArrowInvalid) as error:  # the name of a label that the card does not list
+            raise ValueError(f"{where}: {error}; {entry.name} holds {wanted}") from error
+    _check_labels(chosen, where)
+    return chosen
+
+
+def _check_labels(rows: Dataset, where: str) -> None:
+    """Refuse a number that stands for no label, such as the -1 of rows whose label is kept secret."""
+    for column, feature in rows.features.items():
+        kind = feature.feature if isinstance(feature, List) else feature
+        if isinstance(kind, ClassLabel):
+            stored = rows.data.column(column)
+            labels = set(pc.unique(stored if kind is feature else pc.list_flatten(stored)).to_pylist())
+            if unknown := labels - set(range(len(kind.names))):
+                raise ValueError(
+                    f"{where}: column {column!r} holds {sorted(unknown, key=str)[0]}, which stands for no label; "
+                    f"expected 0 to {len(kind.names) - 1}: {', '.join(kind.names)}"
+                )
 
 
 def _fits(found: object, wanted: object) -> bool:

@@ -102,7 +102,9 @@ def _rows(texts: Sequence[_Text], most: int) -> Iterator[Row]:
             continue
         others.sort(key=lambda other: abs(len(words[text][0] & words[other][1]) - own))
         label = lot(text.context, CHOICES)
-        endings = [other.ending for other in others[: CHOICES - 1]]
+        # Some sentences stand in several modules: no two choices may be the same.
+        different = dict.fromkeys(other.ending for other in others if other.ending != text.ending)
+        endings = list(different)[: CHOICES - 1]
         endings.insert(label, text.ending)
         made += 1
         yield {"context": text.context, **{f"ending{i}": ending for i, ending in enumerate(endings)}, "label": label}

@@ -161,6 +161,8 @@ TASK_ROWS = (
         },
         "Tags come from authors' markup and lists of parameters. Sentences in which a role is uncertain are left out, "
         "such as those with an unmarked word that is English and a parameter.",
+        "A name with an underscore is a mention more often than not, which a word's shape tells; a word such as `axis` "
+        "or `key` is one in some sentences only.",
         "Most mentions are one token; `**kwargs` and `pandas.DataFrame` are more.",
         "A class of errors is a TYPE, too. Functions, attributes and values are O.",
     ),
