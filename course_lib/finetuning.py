@@ -1,16 +1,15 @@
 """Fine-tuning: all weights of a pre-trained BERT are trained on, with a new layer, for a task (Devlin et al. 2019).
 
 `finetune` is the course's one training loop with what fine-tuning adds: few epochs at a small rate that warms up and
-then falls, rates that differ by layer, layers that are frozen, and a stop when validation gets no better.
-
-Around it stand the heads (:mod:`course_lib.finetuning_heads`), the examples (:mod:`course_lib.finetuning_examples`) and
-the guesses on raw text (:mod:`course_lib.finetuning_prediction`), whose names can be imported from here, too.
+then falls, rates that differ by layer, layers that are frozen, and a stop when validation gets no better. The names of
+heads (:mod:`course_lib.finetuning_heads`), examples and `predict` can be imported from here, too.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,9 +47,7 @@ __all__ = [
     "text_examples",
 ]
 
-Score: TypeAlias = Callable[[TaskModel], dict[str, float]]
-"""model, in evaluation mode -> figures by name."""
-
+Score: TypeAlias = Callable[[TaskModel], dict[str, float]]  # a model in evaluation mode -> figures by name
 FROZEN = ("nothing", "embeddings", "encoder")
 
 
@@ -212,15 +209,13 @@ def finetune(
     1.0
     """
     config = config or FineTuningConfig()
-    _check_examples("train_examples", train_examples)
-    if validation_examples is not None:
-        _check_examples("validation_examples", validation_examples)
-    pad_id = model.config.pad_token_id or 0
+    for name, examples in (("train_examples", train_examples), ("validation_examples", validation_examples)):
+        if examples is not None:
+            _check_examples(name, examples)
+    padded = partial(collate, pad_id=model.config.pad_token_id or 0)
 
     def epoch_batches(epoch: int) -> Iterator[TaskBatch]:
-        return batches(
-            train_examples, config.batch_size, config.seed, epoch, lambda rows: collate(rows, pad_id), _length
-        )
+        return batches(train_examples, config.batch_size, config.seed, epoch, padded, _length)
 
     def look(model: nn.Module) -> dict[str, float]:
         assert isinstance(model, TaskModel)
@@ -322,13 +317,11 @@ def _optimizer(model: nn.Module, config: TrainingConfig, factors: dict[str, floa
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             groups.setdefault((factors[name], parameter.dim() >= 2), []).append(parameter)
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": parameters, "factor": factor, "weight_decay": config.weight_decay if matrix else 0.0}
-            for (factor, matrix), parameters in groups.items()
-        ],
-        lr=config.learning_rate,
-    )
+    settings = [
+        {"params": parameters, "factor": factor, "weight_decay": config.weight_decay if matrix else 0.0}
+        for (factor, matrix), parameters in groups.items()
+    ]
+    optimizer = torch.optim.AdamW(settings, lr=config.learning_rate)
     optimizer.register_step_pre_hook(_multiply_rates)
     return optimizer
 

@@ -1,9 +1,7 @@
 """From raw text to guesses: what a fine-tuned model is for.
 
-`predict` takes text as people type it and gives back labels, numbers, tagged words, answers or choices. Everything
-between (tokens, batches, windows, padding) stays inside, and so does the mode of the model.
-
-Letters of this module: B examples in a batch, T positions, L labels, C choices.
+`predict` takes text as people type it and gives back labels, numbers, tagged words, answers or choices. Tokens,
+batches, windows and padding stay inside. Letters of this module: B examples in a batch, T positions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,7 @@ from torch import Tensor
 from course_lib.batching import to_device
 from course_lib.bert_files import PretrainedModel
 from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.finetuning_examples import Example, TaskBatch, collate, text_examples
+from course_lib.finetuning_examples import Example, collate, text_examples
 from course_lib.finetuning_files import TaskModel, looking
 from course_lib.finetuning_heads import MultipleChoiceClassifier, SequenceClassifier, SpanClassifier, TokenClassifier
 from course_lib.span_decoding import Span, best_spans, null_score, windows
@@ -161,8 +159,7 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
     for kind, function in kinds.items():
         if isinstance(model, kind):
             return function(model, tokenizer, inputs, **options)
-    names = ", ".join(kind.__name__ for kind in kinds)
-    raise ValueError(f"the model is a {type(model).__name__}; predict knows {names}")
+    raise ValueError(f"the model is a {type(model).__name__}; predict knows {', '.join(x.__name__ for x in kinds)}")
 
 
 def predict_labels(
@@ -321,9 +318,8 @@ def predict_answers(
         starts, ends = [row[0] for row in rows], [row[1] for row in rows]
         spans = best_spans(starts, ends, of_one, n_best, max_answer_length, null_threshold)
         best = max((span.score for span in spans if span.end > 0), default=float("-inf"))
-        chosen = spans[0]
-        place = chosen.text(context), chosen.start, chosen.end, chosen.probability
-        answers.append(Answer(*place, best - null_score(starts, ends), spans))
+        first, margin = spans[0], best - null_score(starts, ends)
+        answers.append(Answer(first.text(context), first.start, first.end, first.probability, margin, spans))
     return answers
 
 
@@ -387,18 +383,14 @@ def _outputs(model: TaskModel, examples: Sequence[Example], batch_size: int) -> 
         for start in range(0, len(order), batch_size):
             indices = order[start : start + batch_size]
             batch = to_device(collate([examples[index] for index in indices], model.config.pad_token_id or 0), where)
-            output = model(*_shaped(model, batch))
+            inputs: list[Tensor | None] = [batch.input_ids, batch.attention_mask, batch.token_type_ids]
+            if isinstance(model, MultipleChoiceClassifier):  # (B, T) -> (B, 1, T)
+                inputs = [None if x is None else x[:, None] for x in inputs]
+            output = model(*inputs)
             # (B, T) and (B, T) -> (B, 2, T)
             rows = torch.stack(output, dim=1) if isinstance(output, tuple) else output
             found |= zip(indices, rows.float().cpu(), strict=True)
     return [found[index] for index in range(len(examples))]
-
-
-def _shaped(model: TaskModel, batch: TaskBatch) -> tuple[Tensor | None, ...]:
-    inputs = batch.input_ids, batch.attention_mask, batch.token_type_ids
-    if not isinstance(model, MultipleChoiceClassifier):
-        return inputs
-    return tuple(None if x is None else x[:, None] for x in inputs)  # (B, T) -> (B, 1, T)
 
 
 def _words(text: str | Sequence[str], tokenizer: Tokenizer) -> list[tuple[str, int | None, int | None]]:
