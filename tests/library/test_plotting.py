@@ -196,7 +196,7 @@ def test_where_each_model_ran_once_the_legend_speaks_of_one_run():
 
 @pytest.mark.parametrize("count", [2, 5])
 def test_a_legend_of_many_curves_stands_beside_them(count):
-    figure = learning_curves([1, 2], {f"model {n}": [[0.1 * n, 0.9]] for n in range(count)}, "x (steps)", "y (nats)")
+    figure = learning_curves([1, 2], {name: [[0.1, 0.9]] for name in list(MODELS)[:count]}, "x (steps)", "y (nats)")
     figure.draw_without_rendering()
     axes = figure.axes[0]
     beside = axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
