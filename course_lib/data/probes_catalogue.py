@@ -42,7 +42,7 @@ def _probe(
 PROBE_ROWS = (
     _probe(
         "senses",
-        "Senses in context",
+        "Senses of ambiguous words in context",
         "Sentences with an ambiguous word in one of its senses: apple, bank, stick, mouse, python and others.",
         probes.SENSES,
         {
