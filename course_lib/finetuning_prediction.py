@@ -1,7 +1,6 @@
 """From raw text to guesses: what a fine-tuned model is for.
 
-`predict` takes text as people type it and gives back labels, numbers, tagged words, answers or choices. Tokens,
-batches, windows and padding stay inside. Letters of this module: B examples in a batch, T positions.
+Tokens, batches, windows and padding stay inside. Letters of this module: B examples in a batch, T positions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from course_lib.batching import to_device
 from course_lib.bert_files import PretrainedModel
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning_examples import Example, collate, text_examples
@@ -22,16 +20,8 @@ from course_lib.tagging import align_words, chunks, word_logits
 from course_lib.text_normalization import split_words
 from course_lib.wordpiece import Text, WordPiece
 
-__all__ = [
-    "Answer",
-    "Guess",
-    "TaggedWord",
-    "predict",
-    "predict_answers",
-    "predict_choices",
-    "predict_labels",
-    "predict_tags",
-]
+__all__ = ["Answer", "Guess", "TaggedWord", "predict"]
+__all__ += ["predict_answers", "predict_choices", "predict_labels", "predict_tags"]
 
 Tokenizer = WordPiece | FastWordPiece
 
@@ -218,10 +208,12 @@ def predict_tags(
 
     Parameters
     ----------
-    model, tokenizer, batch_size
-        As in `predict_labels`.
+    model, tokenizer
+        As in `predict`.
     texts
         Texts, which are cut into words and marks of punctuation, or lists of words.
+    batch_size
+        As in `predict_labels`.
     max_length
         Tokens that are read at once; a longer text is read in parts, so that no word is without a tag. As many as the
         model has positions if not given.
@@ -278,10 +270,12 @@ def predict_answers(
 
     Parameters
     ----------
-    model, tokenizer, batch_size
-        As in `predict_labels`.
+    model, tokenizer
+        As in `predict`.
     questions
         Pairs of a question and its context.
+    batch_size
+        As in `predict_labels`.
     max_length
         Tokens of a window; 384, or as many as the model has positions if that is less, if not given.
     stride
@@ -334,10 +328,12 @@ def predict_choices(
 
     Parameters
     ----------
-    model, tokenizer, batch_size, max_length
-        As in `predict_labels`.
+    model, tokenizer
+        As in `predict`.
     questions
         Pairs of a context and its endings; their number may differ from one to the next.
+    batch_size, max_length
+        As in `predict_labels`.
 
     Returns
     -------
@@ -382,8 +378,8 @@ def _outputs(model: TaskModel, examples: Sequence[Example], batch_size: int) -> 
     with looking(model) as where:
         for start in range(0, len(order), batch_size):
             indices = order[start : start + batch_size]
-            batch = to_device(collate([examples[index] for index in indices], model.config.pad_token_id or 0), where)
-            inputs: list[Tensor | None] = [batch.input_ids, batch.attention_mask, batch.token_type_ids]
+            batch = collate([examples[index] for index in indices], model.config.pad_token_id or 0)
+            inputs = [None if x is None else x.to(where) for x in batch[:3]]
             if isinstance(model, MultipleChoiceClassifier):  # (B, T) -> (B, 1, T)
                 inputs = [None if x is None else x[:, None] for x in inputs]
             output = model(*inputs)

@@ -91,10 +91,12 @@ def align_labels(
 
     Parameters
     ----------
-    words, tokenizer, max_length
+    words
         As in `align_words`.
     labels
         One for each word.
+    tokenizer, max_length
+        As in `align_words`.
 
     Returns
     -------

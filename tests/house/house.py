@@ -57,6 +57,8 @@ CONCEPTS = (
     "sentence_bert",
     "family",
 )
+# Concepts that are a way of training: they stand on the one loop.
+ON_THE_LOOP = {"finetuning": {"batching", "training"}}
 # What serves all concepts, and imports none of them.
 SERVICES = {
     "batching",

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from house import CONCEPTS, HEADS, SERVICES, library_modules, module_name, parse
+from house import CONCEPTS, HEADS, ON_THE_LOOP, SERVICES, library_modules, module_name, parse
 
 
 def imported_modules(tree: ast.Module, module: str, is_package: bool = False) -> set[str]:
@@ -31,7 +31,7 @@ def forbidden_imports(path: Path) -> set[str]:
     own = module.split(".")[1] if "." in module else ""
     imports = {name for name in imports if name in known} - {own}
     if own in CONCEPTS:
-        return imports - set(CONCEPTS[: CONCEPTS.index(own)])
+        return imports - set(CONCEPTS[: CONCEPTS.index(own)]) - ON_THE_LOOP.get(own, set())
     if own in SERVICES:
         return imports & {*CONCEPTS, *HEADS}
     return set()
