@@ -109,6 +109,7 @@ def test_gold_answers_of_which_nothing_is_left_do_not_count_in_version_2():
     assert squad_scores(["Rome"], [["the", "Rome"]]) == (100, 100)
     assert squad_scores(["Rome"], [["the"]]) == (0, 0)
     assert squad_scores([""], [["the"]]) == (100, 100)
+    assert squad_scores([""], [["the", "Rome"]]) == (0, 0), "silence is not right because one answer is an article"
     assert squad_scores(["a"], [["the"]], version=1) == (100, 0)
 
 
