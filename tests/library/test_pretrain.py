@@ -12,7 +12,7 @@ import torch
 from datasets import config as datasets_config
 
 from course_lib.bert import BertConfig
-from course_lib.experiments.pretrain import Plan, build, cut, plan_from, tokens_of_steps
+from course_lib.experiments.pretrain import Plan, build, cut, plan_from, pretrain, tokens_of_steps
 from course_lib.experiments.pretrain_controls import CONTROLS, NGrams, guess_from_counts
 from course_lib.experiments.pretrain_cost import matrix_rate, training_flops
 from course_lib.experiments.pretrain_data import documents, prepare
@@ -81,6 +81,22 @@ def test_a_scaled_start_has_weights_of_size_one_over_root_d_and_positions_that_t
         torch.testing.assert_close(near, near[:1].expand_as(near), rtol=1e-3, atol=1e-3)
     with pytest.raises(ValueError, match="start is 'warm'; choose published or scaled"):
         dataclasses.replace(PLAN, start="warm")
+
+
+def test_a_plan_names_its_optimizer_and_runs_with_it(corpus):
+    """AdamW's first step moves each number by the rate; Muon's moves a matrix as a whole, so its numbers differ."""
+    spread = {}
+    for name in ("adamw", "muon"):
+        training = dataclasses.replace(PLAN.training, steps=1, learning_rate=1e-3, weight_decay=0.0)
+        plan = dataclasses.replace(PLAN, optimizer=name, training=training)
+        before = build(plan, corpus).bert.blocks[0].feed_forward.expand.weight
+        after = pretrain(plan, corpus, evaluate_on=None)[0].bert.blocks[0].feed_forward.expand.weight
+        moved = (after - before).detach().abs()
+        spread[name] = (moved.quantile(0.9) / moved.quantile(0.5)).item()
+    assert spread["adamw"] < 1.1
+    assert spread["muon"] > 1.5
+    with pytest.raises(ValueError, match="optimizer is 'sgd'; choose adamw or muon"):
+        dataclasses.replace(PLAN, optimizer="sgd")
 
 
 def test_a_split_plan_reads_what_the_whole_one_reads(corpus):
