@@ -101,9 +101,7 @@ class CausalLanguageModel(nn.Module):
         """
         length, longest = input_ids.shape[1], self.config.max_position_embeddings
         if length > longest:
-            raise ValueError(
-                f"the sequences are {length} tokens long, but the model has {longest} positions; cut them"
-            )
+            raise ValueError(f"the sequences are {length} tokens long, but the model has {longest} positions; cut them")
         if attention_mask is not None and (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
             raise ValueError("attention_mask is True behind False; a causal model wants its padding on the right")
         check_ids("input_ids", input_ids, self.config.vocab_size, "take the tokenizer that belongs to this model")

@@ -38,7 +38,7 @@ class Guess(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
     """
 
     label: str | int
@@ -61,7 +61,7 @@ class TaggedWord(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
     """
 
     word: str
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
     """
 
     text: str
@@ -128,7 +128,7 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -179,7 +179,7 @@ def predict_labels(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -225,7 +225,7 @@ def predict_tags(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -290,7 +290,7 @@ def predict_answers(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -347,7 +347,7 @@ def predict_choices(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------

@@ -374,14 +374,15 @@ def _draw_curves(
         room = 0.03 * (limits[1] - limits[0])
         axes.set_ylim(limits[0] - room, limits[1] + room)
     title = "one run" if single else "mean, 95% interval"
+    beside = len(curves) > CURVES_WITH_ROOM  # many curves leave no free corner
     legend = axes.legend(
+        loc="upper left" if beside else "best",
+        bbox_to_anchor=(1.0, 1.0) if beside else None,
         frameon=False,
         labelcolor=INK,
         fontsize=9,
         title=title,
         title_fontsize=8,
-        # Many curves leave no free corner: the legend stands beside them.
-        **({"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(curves) > CURVES_WITH_ROOM else {}),
     )
     legend.get_title().set_color(INK)
     return sentences

@@ -1,6 +1,6 @@
 """`pydocs-span`: questions about the parameters, results and errors of a function, answered by a span of its reference.
 
-Chapter: fine-tuning
+Chapter: contextual-embeddings
 """
 
 import re
@@ -64,7 +64,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -105,7 +105,7 @@ def context_of(docstring: str) -> tuple[str, list[_Span]] | None:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The rows of the catalogue for the tasks derived from `pydocs`.
 
-Chapter: fine-tuning
+Chapter: contextual-embeddings
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def splits(name: str) -> Mapping[str, Dataset]:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -76,7 +76,7 @@ def card_of_task(name: str, data: DatasetDict) -> str:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------

@@ -66,7 +66,7 @@ def reviews() -> Rows:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -89,7 +89,7 @@ def entities() -> Rows:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -115,7 +115,7 @@ def tagged(sentence: str) -> dict[str, list[Any]]:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -142,7 +142,7 @@ def questions() -> Rows:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: contextual-embeddings
 
     Examples
     --------
