@@ -235,8 +235,13 @@ def build(plan: Plan, corpus: Corpus) -> BertForPreTraining:
     BertForPreTraining
         Untrained, on the CPU.
     """
+    return untrained(plan, len(corpus.tokenizer))
+
+
+def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
+    """Build the model of a plan with its first weights, for a vocabulary of this size; see `build`."""
     set_seed(plan.training.seed)
-    model = BertForPreTraining(plan.config(len(corpus.tokenizer)))
+    model = BertForPreTraining(plan.config(vocab_size))
     if plan.start == "scaled":
         scaled_start(model)
     return model

@@ -9,6 +9,7 @@ from house import LIBRARY, ROOT, library_modules, parse, relative, tracked_files
 
 LONGEST_FILE = 400  # lines: what can be read in one sitting
 LARGEST_FILE = 1_000_000  # bytes
+LARGEST_WEIGHTS = 20_000_000  # of a checkpoint that the course ships
 
 # Written with classes of one character, so that this file is not its own finding.
 MACHINE_PATH = re.compile(r"(?<![\w.~}/-])/(?:[w]ork|[t]mp|[r]oot|[h]ome/\w+|[U]sers/\w+)/\w")
@@ -54,8 +55,10 @@ def test_a_relative_path_or_an_address_is_no_path_of_a_machine(path):
 
 
 def test_no_file_is_large():
-    large = {relative(path): path.stat().st_size for path in tracked_files() if path.stat().st_size > LARGEST_FILE}
-    assert large == {}
+    sizes = {relative(path): path.stat().st_size for path in tracked_files()}
+    weights = {name for name in sizes if re.fullmatch(r"book/checkpoints/\w+/model\.safetensors", name)}
+    assert {name: size for name, size in sizes.items() if size > LARGEST_FILE and name not in weights} == {}
+    assert {name: sizes[name] for name in weights if sizes[name] > LARGEST_WEIGHTS} == {}
 
 
 def test_no_notebook_carries_outputs():
