@@ -2,18 +2,17 @@
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from course_lib.bert import BertForPreTraining
-from course_lib.checkpoint import load_tensors
 from course_lib.experiments import shipped
 from course_lib.experiments.pretrain import build, plan_from
 from course_lib.experiments.pretrain_card import card
 from course_lib.experiments.pretrain_controls import NGrams, guess_from_counts
-from course_lib.experiments.pretrain_data import prepare
+from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_scores import evaluation, hidden_tokens, score
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.wordpiece_training import SPECIAL_TOKENS
@@ -39,7 +38,7 @@ def test_a_shipped_folder_holds_what_users_need_and_nothing_to_resume_from(name)
     } <= set(files)
     assert "training.safetensors" not in files
     assert sum(files.values()) < 20e6
-    tensors, _ = load_tensors(shipped.CHECKPOINTS / name / "model.safetensors")
+    tensors = load_file(shipped.CHECKPOINTS / name / "model.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
 
 
@@ -93,7 +92,7 @@ def test_the_reference_library_loads_it_and_computes_the_same(name):
 
 def test_the_untrained_control_starts_where_the_run_started(name):
     log = shipped.read_log(name)
-    corpus = SimpleNamespace(tokenizer=range(log["plan"]["vocab_size"]))
+    corpus = Corpus("pydocs", shipped.load_shipped(name)[1], {}, {})
     expected = build(plan_from(log["plan"]), corpus).state_dict()
     for key, tensor in shipped.load_untrained(name).state_dict().items():
         assert torch.equal(tensor, expected[key]), key
