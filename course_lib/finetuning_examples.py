@@ -73,10 +73,10 @@ class TaskBatch(NamedTuple):
     Chapter: contextual-embeddings
     """
 
-    input_ids: Int[Tensor, "*B T"]
-    attention_mask: Bool[Tensor, "*B T"] | None
-    token_type_ids: Int[Tensor, "*B T"]
-    labels: Int[Tensor, "*any"] | Float[Tensor, "*any"] | None
+    input_ids: Int[Tensor, "..."]
+    attention_mask: Bool[Tensor, "..."] | None
+    token_type_ids: Int[Tensor, "..."]
+    labels: Int[Tensor, "..."] | Float[Tensor, "..."] | None
 
 
 def text_examples(
