@@ -1,10 +1,9 @@
 """Two-faced words in the stories: what chapter 7 trains its three models on, and where it measures them.
 
-There are two groups of pseudo-words:
-
-    kind     two words of different classes, *florist* and *grapes*: much around a use tells which it is
-    number   one thing and one pair, *lamp* and *boots*, where *was* or *were* follows: the next word tells which it is,
-             and what is said before tells it only where it was mentioned already
+There are two groups of pseudo-words. Of those of *kind*, the two words are of different classes, *florist* and
+*grapes*: much around a use tells which it is. Of those of *number*, one is a thing and one a pair, *lamp* and *boots*,
+and *was* or *were* follows: the next word tells which it is, and what is said before tells it only where it was
+mentioned already.
 """
 
 from collections.abc import Mapping
