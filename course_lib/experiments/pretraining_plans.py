@@ -100,7 +100,7 @@ PLANS: dict[str, Study] = {
             "always [MASK]": _BASE.changed(masking=MaskingConfig(mask_share=1.0, random_share=0.0)),
             "no next sentence": _BASE.changed(next_sentence=False),
             "static masking": _BASE.changed(static_masking=True),
-            "Muon": _BASE.changed(optimizer="muon").trained(learning_rate=1e-3),
+            "Muon": _BASE.changed(optimizer="muon"),
             "mini, equal compute": _sized(_BASE, "mini"),
         }
     )
