@@ -22,11 +22,11 @@ Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_lib.bert_config import BertConfig
 from course_lib.bert_files import PretrainedModel
@@ -37,6 +37,7 @@ from course_lib.bert_layers import (
     NextSentenceHead,
     check_ids,
     initialise,
+    stack_of_blocks,
 )
 from course_lib.masking import check_mask
 from course_lib.transformer_layers import EncoderBlock
@@ -95,7 +96,7 @@ class BertModel(PretrainedModel):
         super().__init__()
         self.config = config
         self.embeddings = BertEmbeddings(config)
-        self.blocks: Sequence[EncoderBlock] = _stack(config)
+        self.blocks: Sequence[EncoderBlock] = stack_of_blocks(config)
         self.pooler = BertPooler(config)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
@@ -156,23 +157,6 @@ class BertModel(PretrainedModel):
         return BertOutput(
             hidden, pooled, tuple(states) if return_hidden_states else None, tuple(maps) if return_weights else None
         )
-
-
-def _stack(config: BertConfig) -> Any:
-    """A ModuleList; to a type checker it holds modules of any kind, so `BertModel` says which blocks these are."""
-    return nn.ModuleList(
-        EncoderBlock(
-            config.hidden_size,
-            config.num_attention_heads,
-            config.intermediate_size,
-            dropout=config.hidden_dropout_prob,
-            activation=config.hidden_act,
-            attention_dropout=config.attention_probs_dropout_prob,
-            activation_dropout=0.0,
-            norm_eps=config.layer_norm_eps,
-        )
-        for _ in range(config.num_hidden_layers)
-    )
 
 
 def _key_mask(attention_mask: Tensor) -> Tensor:

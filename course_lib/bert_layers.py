@@ -7,6 +7,8 @@ Dimension letters, everywhere in this module::
 The numbers of lines are those of :mod:`course_lib.bert`.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -15,7 +17,7 @@ from course_lib.bert_config import BertConfig
 from course_lib.dropout import Dropout
 from course_lib.linear import Linear
 from course_lib.transformer_heads import LanguageModelHead
-from course_lib.transformer_layers import ACTIVATIONS
+from course_lib.transformer_layers import ACTIVATIONS, EncoderBlock
 
 __all__ = ["BertEmbeddings", "BertPooler", "MaskedLanguageModelHead", "NextSentenceHead", "check_ids", "initialise"]
 
@@ -217,3 +219,42 @@ def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> 
     if smallest < 0 or largest >= size:
         wrong = smallest if smallest < 0 else largest
         raise ValueError(f"{name} holds {wrong}, but goes from 0 to {size - 1}; {remedy}")
+
+
+def stack_of_blocks(config: BertConfig) -> Any:
+    """Make the blocks of an encoder, untrained.
+
+    Parameters
+    ----------
+    config
+        Their sizes and how many.
+
+    Returns
+    -------
+    nn.ModuleList
+        To a type checker it holds modules of any kind, so those who keep it say which blocks these are.
+
+    Notes
+    -----
+    Devlin et al. 2019, section 3; no dropout between the feed-forward's layers, as in their code.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> len(stack_of_blocks(BertConfig.tiny()))
+    2
+    """
+    return nn.ModuleList(
+        EncoderBlock(
+            config.hidden_size,
+            config.num_attention_heads,
+            config.intermediate_size,
+            dropout=config.hidden_dropout_prob,
+            activation=config.hidden_act,
+            attention_dropout=config.attention_probs_dropout_prob,
+            activation_dropout=0.0,
+            norm_eps=config.layer_norm_eps,
+        )
+        for _ in range(config.num_hidden_layers)
+    )

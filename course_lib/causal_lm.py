@@ -11,14 +11,14 @@ What this module does not do: keep keys and values while it writes, as `course_l
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.bert_config import BertConfig
-from course_lib.bert_layers import check_ids, initialise
+from course_lib.bert_layers import check_ids, initialise, stack_of_blocks
 from course_lib.language_model import LanguageModelBatch, cross_entropy_sum, neighbour_labels
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import EncoderBlock
@@ -73,7 +73,7 @@ class CausalLanguageModel(nn.Module):
         self.token = nn.Embedding(config.vocab_size, config.hidden_size)
         self.position = nn.Embedding(config.max_position_embeddings, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
-        self.blocks: Sequence[EncoderBlock] = _stack(config)
+        self.blocks: Sequence[EncoderBlock] = stack_of_blocks(config)
         self.output = LanguageModelHead(self.token)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
@@ -112,23 +112,6 @@ class CausalLanguageModel(nn.Module):
             hidden, _ = block.run(hidden, causal=True)
             states.append(hidden)
         return CausalOutput(hidden, tuple(states))
-
-
-def _stack(config: BertConfig) -> Any:
-    """A ModuleList; to a type checker it holds modules of any kind, so the model says which blocks these are."""
-    return nn.ModuleList(
-        EncoderBlock(
-            config.hidden_size,
-            config.num_attention_heads,
-            config.intermediate_size,
-            dropout=config.hidden_dropout_prob,
-            activation=config.hidden_act,
-            attention_dropout=config.attention_probs_dropout_prob,
-            activation_dropout=0.0,
-            norm_eps=config.layer_norm_eps,
-        )
-        for _ in range(config.num_hidden_layers)
-    )
 
 
 def causal_loss_sum(model: nn.Module, batch: LanguageModelBatch) -> tuple[Float[Tensor, ""], int]:

@@ -1,8 +1,8 @@
 """Dropout that draws sixteen bits for a feature, where torch on a CPU draws a whole number.
 
-On a CPU torch draws dropout's places one after the other, and in a small model that takes as long as the arithmetic:
-a third of a training step of BERT-mini in bfloat16 (``benchmarks/bert.py``). Here one draw of 64 bits decides four
-places. Everywhere else (small tensors, accelerators, compiled models) the layer is ``torch.nn.Dropout`` itself.
+On a CPU torch draws dropout's places one after the other. Here one draw of 64 bits decides four places; what that saves
+is a rung of the ladder of ``benchmarks/bert.py``. Everywhere else (small tensors, accelerators, compiled models) the
+layer is ``torch.nn.Dropout`` itself.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 Adam divides each number's mean gradient by its size. Muon takes a matrix as a whole: it replaces the mean gradient by
 the nearest matrix whose columns (or rows) are orthonormal, so that directions whose gradient is still small move as far
-as those that are already learnt (Jordan et al. 2024). Small models that must leave a plateau profit most.
+as those that are already learnt (Jordan et al. 2024).
 """
 
 from collections.abc import Callable, Iterable
@@ -113,7 +113,7 @@ def muon(
     config
         For the learning rate, and for the weight decay, which biases and gains are spared.
     ratio
-        As in `MuonAdamW`; 4 left the plateau soonest in trials on `stories` and `pydocs` (1, 4 and 8 were tried).
+        As in `MuonAdamW`.
     betas, eps
         Of AdamW; see `course_lib.experiments.pretrain`.
 

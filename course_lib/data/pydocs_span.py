@@ -45,8 +45,22 @@ _FINITE = re.compile(
 _UNREADABLE = re.compile(r"`|::|:math:|\\|\||\{\{|%\(|https?:|>>>|[^\x00-\u024f\u2000-\u206f]")
 
 
-class _Span(NamedTuple):
-    """A question of some kind, and where its answer stands in the context."""
+class SpanQuestion(NamedTuple):
+    """A question of some kind, and where its answer stands in the context.
+
+    Parameters
+    ----------
+    kind
+        What is asked.
+    about
+        Of which name or condition.
+    start, end
+        Of the answer, in characters of the context.
+
+    Notes
+    -----
+    Chapter: contextual-embeddings
+    """
 
     kind: str
     about: str
@@ -90,7 +104,7 @@ def make() -> Mapping[str, Sequence[Row]]:
     }
 
 
-def context_of(docstring: str) -> tuple[str, list[_Span]] | None:
+def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
     """Lay out the lists of a docstring as one text, and say what can be asked about it.
 
     Parameters
@@ -113,7 +127,7 @@ def context_of(docstring: str) -> tuple[str, list[_Span]] | None:
     >>> context_of(text) is None
     True
     """
-    spans: list[_Span] = []
+    spans: list[SpanQuestion] = []
     context = ""
     seen = 0
     for entry in pydocs_entries.entries(docstring):
@@ -135,29 +149,29 @@ def context_of(docstring: str) -> tuple[str, list[_Span]] | None:
     return context, [span for span in spans if _one_answer(span, spans, context)]
 
 
-def _of_entry(entry: Entry, type_: str, text: str, context: str, offset: int, lead: int) -> Iterator[_Span]:
+def _of_entry(entry: Entry, type_: str, text: str, context: str, offset: int, lead: int) -> Iterator[SpanQuestion]:
     name_at = offset + lead
     type_at = context.index(type_, name_at + len(entry.name)) if type_ else -1
     kept = _BEHIND_TYPE.split(type_)[0].strip(" ,;")
     if kept and entry.kind != "error" and len(kept.split()) <= 8:
         start = context.index(kept, type_at)
         if kept.startswith("{") and kept.endswith("}") and entry.kind == "parameter" and "," in kept:
-            yield _Span("choices", entry.name, start, start + len(kept))
+            yield SpanQuestion("choices", entry.name, start, start + len(kept))
         elif re.fullmatch(r"\w[\w., \[\]/-]*[\w\]]", kept):
             kind = "type" if entry.kind == "parameter" else "result"
-            yield _Span(kind, entry.name, start, start + len(kept))
+            yield SpanQuestion(kind, entry.name, start, start + len(kept))
     if entry.kind == "parameter":
         found = _DEFAULT.search(context, name_at)
         if found and len(re.findall(r"(?i)default", context[name_at:])) == 1:
-            yield _Span("default", entry.name, found.start(1), found.end(1))
+            yield SpanQuestion("default", entry.name, found.start(1), found.end(1))
         yield from _of_description(entry.name, text, name_at)
     elif entry.kind == "error" and re.match(r"(?:If|When) [a-z]", text):
         condition = re.split(r"(?<=[\w)])[.;](?: |$)", text)[0]
         if 4 <= len(condition.split()) <= 16 and ":" not in condition:
-            yield _Span("error", condition[0].lower() + condition[1:], name_at, name_at + len(entry.name))
+            yield SpanQuestion("error", condition[0].lower() + condition[1:], name_at, name_at + len(entry.name))
 
 
-def _of_description(name: str, text: str, at: int) -> Iterator[_Span]:
+def _of_description(name: str, text: str, at: int) -> Iterator[SpanQuestion]:
     """Ask for the name of what the first sentence of a description says a parameter is, or does."""
     first = re.split(r"(?<=[\w)])[.,](?: |$)", text)[0]
     if not 4 <= len(first.split()) <= 14 or re.search(rf"\b{re.escape(name)}\b", first):
@@ -165,14 +179,14 @@ def _of_description(name: str, text: str, at: int) -> Iterator[_Span]:
     verb = _VERB_FIRST.match(first)
     if verb and not re.search(r"[:;()]", first):
         word = _THIRD_PERSON.get(verb[1], verb[1].lower() if verb[1].endswith("s") else f"{verb[1].lower()}s")
-        yield _Span("aim", f"{word} {first[verb.end() :]}", at, at + len(name))
+        yield SpanQuestion("aim", f"{word} {first[verb.end() :]}", at, at + len(name))
     elif first.startswith("Whether to "):
-        yield _Span("aim", f"says {first[0].lower()}{first[1:]}", at, at + len(name))
+        yield SpanQuestion("aim", f"says {first[0].lower()}{first[1:]}", at, at + len(name))
     elif _NOUN_PHRASE.match(first) and not _FINITE.search(first):
-        yield _Span("name", first[0].lower() + first[1:], at, at + len(name))
+        yield SpanQuestion("name", first[0].lower() + first[1:], at, at + len(name))
 
 
-def _one_answer(span: _Span, spans: Sequence[_Span], context: str) -> bool:
+def _one_answer(span: SpanQuestion, spans: Sequence[SpanQuestion], context: str) -> bool:
     """Whether the question has one answer: no other entry has the same name, or is said to be the same."""
     twins = [other for other in spans if (other.kind, other.about) == (span.kind, span.about)]
     if span.kind == "result":

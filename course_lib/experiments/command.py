@@ -5,7 +5,7 @@ Several such commands may run side by side, each with its own seeds: a run is ad
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from course_lib.checkpoint import CheckpointError
 from course_lib.experiments import finetuning_runs, layer_table, pretraining_plans, records, seq2seq, transformer
@@ -189,14 +189,8 @@ def _record(
     return records.RESULTS / f"{label}.json"
 
 
-def _held(label: str, asked: seq2seq.Recipe | Plan) -> list[dict]:
-    """The runs that the record holds already, if it was made with this very recipe or plan."""
-    if not (records.RESULTS / f"{label}.json").is_file():
-        return []
-    record = records.load(label, records.RESULTS)
-    load = plan_from if isinstance(asked, Plan) else seq2seq.recipe_from
-    if load(record.configuration) != asked:
-        raise ExperimentError(
-            f"book/results/{label}.json was made with another configuration; move it away to record this one"
-        )
-    return record.results
+def _held(label: str, asked: seq2seq.Recipe | Plan) -> list[dict[str, Any]]:
+    try:
+        return records.held(label, asked, plan_from if isinstance(asked, Plan) else seq2seq.recipe_from)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error

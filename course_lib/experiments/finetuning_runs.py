@@ -234,17 +234,17 @@ def record_finetuning(
     ValueError
         If the record was made with another study.
     """
-    _held(label, study)  # another configuration is an error before any work is done
+    records.held(label, study, study_from)  # another configuration is an error before any work is done
     folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
     task = read_task(study.data, source)
     tested = task.test.sample(study.tested, seed=0)
     for seed in seeds:
         for variant in variants:
             key = {"variant": f"{name}, {variant}", "seed": seed}
-            if any(result.items() >= key.items() for result in _held(label, study)):
+            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
                 continue
             found = run_variant(task, study.variants[variant], folder, seed, study.max_length, tested)
-            results = [*_held(label, study), {**key, **found}]
+            results = [*records.held(label, study, study_from), {**key, **found}]
             records.save(records.make(label, command, study, results), records.RESULTS)
             say(f"{key['variant']}, seed {seed}: {found['scores']}")
     return records.RESULTS / f"{label}.json"
@@ -253,15 +253,3 @@ def record_finetuning(
 def _rarest(golds: Sequence[int]) -> int:
     """Rows of the rarest class: no more folds than that, and at least two."""
     return max(2, int(np.unique(golds, return_counts=True)[1].min()))
-
-
-def _held(label: str, study: FineTuningStudy) -> list[dict[str, Any]]:
-    """The runs that the record holds already, if it was made with this very study."""
-    if not (records.RESULTS / f"{label}.json").is_file():
-        return []
-    record = records.load(label, records.RESULTS)
-    if study_from(record.configuration) != study:
-        raise ValueError(
-            f"book/results/{label}.json was made with another configuration; move it away to record this one"
-        )
-    return record.results

@@ -6,7 +6,7 @@ vectors. Controls: the tagger on the embeddings ("first"), which know no context
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -305,7 +305,7 @@ def record_layers(
     ValueError
         If the record was made with another study.
     """
-    _held(label, study)  # another configuration is an error before any work is done
+    records.held(label, study, study_from)  # another configuration is an error before any work is done
     data = load(study.data, source)
     for name in models:
         folder = checkpoint_folder(name)
@@ -313,11 +313,12 @@ def record_layers(
         for seed in seeds:
             for variant in (name, f"{name}, untrained") if study.untrained else (name,):
                 key = {"variant": variant, "seed": seed}
-                if any(result.items() >= key.items() for result in _held(label, study)):
+                if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
                     continue
                 model = real if variant == name else untrained_like(real, seed)
                 found = {**key, **_measured(study, model, tokenizer, data, seed)}
-                records.save(records.make(label, command, study, [*_held(label, study), found]), records.RESULTS)
+                results = [*records.held(label, study, study_from), found]
+                records.save(records.make(label, command, study, results), records.RESULTS)
     return records.RESULTS / f"{label}.json"
 
 
@@ -330,15 +331,3 @@ def _measured(
         return {"separation": sense_scores(model, tokenizer, held.to_list())}
     drawn = tagged(data["train"]), tagged(held)
     return {"f1": layer_scores(model, tokenizer, *drawn, study.train_sentences, study.max_length, seed)}
-
-
-def _held(label: str, study: LayerStudy) -> list[dict[str, Any]]:
-    """The runs that the record holds already, if it was made with this very study."""
-    if not (records.RESULTS / f"{label}.json").is_file():
-        return []
-    record = records.load(label, records.RESULTS)
-    if asdict(study_from(record.configuration)) != asdict(study):
-        raise ValueError(
-            f"book/results/{label}.json was made with another configuration; move it away to record this one"
-        )
-    return record.results

@@ -137,7 +137,7 @@ def record_study(
     ValueError
         If the record was made with another study.
     """
-    _held(label, study)  # another configuration is an error before any work is done
+    records.held(label, study, study_from)  # another configuration is an error before any work is done
     first = next(iter(study.variants.values()))
     corpus = read_stories(first, source)
     questions = ask(corpus.tokenizer, first.last.max_length, QUESTIONS, "test")
@@ -145,12 +145,13 @@ def record_study(
     for seed in seeds:
         for variant in variants:
             key = {"variant": variant, "seed": seed}
-            if any(result.items() >= key.items() for result in _held(label, study)):
+            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
                 continue
             recipe = study.variants[variant].trained(seed=seed)
             run = train_on_stories(recipe, corpus, {})
             found = {**key, **summary(run, recipe, corpus, questions, places)}
-            records.save(records.make(label, command, study, [*_held(label, study), found]), records.RESULTS)
+            results = [*records.held(label, study, study_from), found]
+            records.save(records.make(label, command, study, results), records.RESULTS)
     return records.RESULTS / f"{label}.json"
 
 
@@ -200,15 +201,3 @@ def work_of_recipe(recipe: Recipe, corpus: Corpus) -> Work:
     return Work(
         sum(stage.sequences for stage in stages), sum(stage.tokens for stage in stages), sum(s.flops for s in stages)
     )
-
-
-def _held(label: str, study: Study) -> list[dict[str, Any]]:
-    """The runs that the record holds already, if it was made with this very study."""
-    if not (records.RESULTS / f"{label}.json").is_file():
-        return []
-    record = records.load(label, records.RESULTS)
-    if study_from(record.configuration) != study:
-        raise ValueError(
-            f"book/results/{label}.json was made with another configuration; move it away to record this one"
-        )
-    return record.results

@@ -10,7 +10,7 @@ import os
 import platform
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -103,6 +103,38 @@ def save(record: Record, folder: Path = RESULTS) -> Path:
     temporary.write_text(json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(temporary, path)
     return path
+
+
+def held(name: str, configuration: Any, read: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
+    """Return the runs that a record holds already, if it was made with this very configuration.
+
+    Parameters
+    ----------
+    name
+        Of the record; it need not exist.
+    configuration
+        A dataclass: what is to be run.
+    read
+        Loads such a dataclass from what a record keeps of it.
+
+    Returns
+    -------
+    list of dict
+        Its results; none if there is no such record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another configuration.
+    """
+    if not (RESULTS / f"{name}.json").is_file():
+        return []
+    record = load(name, RESULTS)
+    if dataclasses.asdict(read(record.configuration)) != dataclasses.asdict(configuration):
+        raise ValueError(
+            f"book/results/{name}.json was made with another configuration; move it away to record this one"
+        )
+    return record.results
 
 
 def load(name: str, folder: Path = RESULTS) -> Record:

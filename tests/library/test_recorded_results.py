@@ -1,5 +1,6 @@
 """What `book/results/` holds of trained models can be made again, and says what the chapters say."""
 
+import dataclasses
 import shlex
 
 import pytest
@@ -80,3 +81,20 @@ def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
     results = records.load("transformer-translation").results
     scores = [run["scores"]["exact_match"] for run in results if run["variant"] == "Transformer"]
     assert min(scores) >= 0.99
+
+
+def test_what_a_record_holds_is_given_to_the_configuration_that_made_it_and_to_no_other(tmp_path, monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Asked:
+        sizes: tuple[int, ...]
+        added_later: int = 3
+
+    def read(configuration):
+        return Asked(**{**configuration, "sizes": tuple(configuration["sizes"])})
+
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    assert records.held("race", Asked((5, 7)), read) == []
+    records.save(records.make("race", ["course"], Asked((5, 7)), [{"seed": 2}]), tmp_path)
+    assert records.held("race", Asked((5, 7)), read) == [{"seed": 2}]
+    with pytest.raises(ValueError, match=r"race\.json was made with another configuration"):
+        records.held("race", Asked((5, 7), added_later=4), read)

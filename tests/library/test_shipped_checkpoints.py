@@ -52,11 +52,12 @@ def test_a_card_is_what_its_log_says(name):
 
 def test_a_shipped_model_knows_more_than_counts_of_pairs_and_tells_next_sentences(name):
     told = shipped.read_log(name)["results"]["scores"]["test"]
-    floors = {"unigram": 0.10, "bigram": 0.05, "untrained": 0.15}
-    for control, margin in floors.items():
+    margins = {"unigram": 0.25, "bigram": 0.15, "two-sided trigram": 0.04, "untrained": 0.3}
+    for control, margin in margins.items():
         assert told["model"]["mlm_accuracy"] > told[control]["mlm_accuracy"] + margin, control
         assert told["model"]["mlm_loss"] < told[control]["mlm_loss"] - 0.5, control
-    assert told["model"]["nsp_accuracy"] - told["model"]["nsp_accuracy_interval"] > 0.6
+    assert told["model"]["mlm_accuracy"] >= 0.35
+    assert told["model"]["nsp_accuracy"] >= 0.8
 
 
 @pytest.mark.slow
