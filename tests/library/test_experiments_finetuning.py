@@ -90,7 +90,6 @@ def test_every_plan_has_a_task_and_every_use():
     assert set(PLANS) <= set(SPECS)
     for study in PLANS.values():
         assert {variant.use for variant in study.variants.values()} >= {"fine-tuned", "frozen", "from scratch"}
-        assert any(variant.labels is None for variant in study.variants.values())
 
 
 def test_rows_are_read_from_the_columns_of_each_form(tables):
@@ -156,6 +155,19 @@ def test_each_form_is_trained_and_scored_by_its_metric(name, figures, least, tab
     assert min(found["scores"].values()) >= least, "a few rows are learnt by heart"
 
 
+def test_phrases_cut_out_of_sentences_are_left_out_where_whole_ones_are_asked_for(tables, checkpoint, monkeypatch):
+    task, drawn = read_task("sst2"), []
+    task.train.inputs[3], task.train.inputs[5] = "bad bad bad bad .", "good film good film ."
+    examples = finetuning_tasks.Task.examples
+    monkeypatch.setattr(
+        finetuning_tasks.Task, "examples", lambda self, rows, *words: drawn.append(rows) or examples(self, rows, *words)
+    )
+    variant = Variant("fine-tuned", 5, FineTuningConfig(steps=1), whole=True)
+    assert finetuning_runs.run_variant(task, variant, checkpoint, 1, 40, task.test)["rows"] == 2
+    assert sorted(drawn[0].inputs) == ["bad bad bad bad .", "good film good film ."]
+    assert sorted(drawn[0].golds) == sorted([task.train.golds[3], task.train.golds[5]])
+
+
 def test_from_scratch_is_the_same_model_with_other_weights(tables, checkpoint):
     task = read_task("sst2")
     models = {use: build_model(task, Variant(use), checkpoint, 1) for use in ("fine-tuned", "frozen", "from scratch")}
@@ -211,7 +223,7 @@ def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path,
         (("finetuning", "sst2", None, [], [0]), "finetuning, and no other experiment, needs --checkpoint"),
         (("layers", "wnut17", None, [], [0], None, "x"), "finetuning, and no other experiment, needs --checkpoint"),
         (("finetuning", "imdb", None, [], [0], None, "x"), "finetuning has no plan 'imdb'; it has: sst2"),
-        (("finetuning", "rte", None, ["half"], [0], None, "x"), "has no variant 'half'; choose among fine-tuned, 32"),
+        (("finetuning", "rte", None, ["half"], [0], None, "x"), "has no variant 'half'; choose among fine-tuned, all"),
         (("finetuning", "rte", None, [], [0], None, "./nowhere"), "there is no folder ./nowhere"),
     ],
 )
