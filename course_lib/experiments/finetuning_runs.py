@@ -25,6 +25,7 @@ from course_lib.finetuning_files import TaskModel
 from course_lib.training import device, set_seed
 
 USES = ("fine-tuned", "frozen", "from scratch", "features")
+KEPT = Path("_build") / "finetuned"  # the model of the first seed, for `course experiment errors`
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,14 @@ PLANS: Mapping[str, FineTuningStudy] = {
 }
 
 
-def run_variant(task: Task, variant: Variant, folder: Path, seed: int, max_length: int, tested: Rows) -> dict[str, Any]:
+def kept_folder(data: str, checkpoint: str, variant: str) -> Path:
+    """Return where the fine-tuned model of seed 0 is kept: a task, the last part of a checkpoint's name, a variant."""
+    return KEPT / "-".join([data, checkpoint, *variant.replace(",", "").split()])
+
+
+def run_variant(
+    task: Task, variant: Variant, folder: Path, seed: int, max_length: int, tested: Rows, keep: Path | None = None
+) -> dict[str, Any]:
     """Train one model, or fit a classifier on its features, and score it on rows that it did not see.
 
     Parameters
@@ -150,6 +158,8 @@ def run_variant(task: Task, variant: Variant, folder: Path, seed: int, max_lengt
         Tokens of an input.
     tested
         Rows to score it on.
+    keep
+        A folder to write the fine-tuned model to.
 
     Returns
     -------
@@ -171,6 +181,8 @@ def run_variant(task: Task, variant: Variant, folder: Path, seed: int, max_lengt
         model = build_model(task, variant, folder, seed)
         history = finetune(model, task.examples(rows, tokenizer, max_length), config=replace(variant.config, seed=seed))
         scores, steps = task.score(model, tokenizer, tested, max_length), len(history.steps)
+        if keep is not None:
+            model.save_pretrained(keep, tokenizer)
     seconds = time.perf_counter() - started
     return {"scores": scores, "rows": len(rows.inputs), "steps": steps, "seconds": round(seconds, 1)}
 
@@ -250,7 +262,8 @@ def record_finetuning(
             key = {"variant": f"{name}, {variant}", "seed": seed}
             if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
                 continue
-            found = run_variant(task, study.variants[variant], folder, seed, study.max_length, tested)
+            keep = kept_folder(study.data, name, variant) if variant.startswith("fine-tuned") and seed == 0 else None
+            found = run_variant(task, study.variants[variant], folder, seed, study.max_length, tested, keep)
             results = [*records.held(label, study, study_from), {**key, **found}]
             records.save(records.make(label, command, study, results), records.RESULTS)
             say(f"{key['variant']}, seed {seed}: {found['scores']}")
