@@ -70,6 +70,11 @@ MODELS: dict[str, Style] = {
     "pronouns": Style("#b5638f", "D", ":"),
     "times of day": Style("#927200", "v", "--"),
     "next sentence": Style("#0072b2", "o", "-"),
+    "fine-tuned": Style("#0072b2", "o", "-"),
+    "frozen": Style("#008a64", "^", "-."),
+    "from scratch": Style("#d55e00", "s", "--"),
+    "as trained": Style("#d55e00", "s", "--"),
+    "with a temperature": Style("#0072b2", "o", "-"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()

@@ -1,0 +1,99 @@
+"""How scores grow with the number of labels: a panel for each task, a line for each way to use a model.
+
+N  seeds     X  numbers of labels
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from course_lib.figure_style import INK, SIZE, describe, style_of
+
+__all__ = ["label_curves"]
+
+COLUMNS = 3
+
+Runs = Float[np.ndarray, "N X"] | Sequence[Sequence[float]]
+
+
+def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]], ylabel: str = "score (%)") -> Figure:
+    """Draw what each way earns with how many labels: the mean over seeds, in a band from the least to the greatest.
+
+    Parameters
+    ----------
+    labels
+        X numbers of labels, in increasing order.
+    panels
+        For each task, for each way of `course_lib.figure_style.MODELS`: N seeds by X scores in percent.
+    ylabel
+        What the scores are.
+
+    Returns
+    -------
+    Figure
+        Panels with one logarithmic horizontal axis; each has a vertical axis of its own, since tasks differ in metric.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, or the runs of a way are not N by X.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> figure = label_curves([32, 200], {"tags": {"frozen": [[20.0, 30.0], [22.0, 31.0]]}})
+    >>> [axes.get_title() for axes in figure.axes], figure.axes[0].get_lines()[0].get_ydata().tolist()
+    (['tags'], [21.0, 30.5])
+    """
+    if not labels or not panels or not all(panels.values()):
+        raise ValueError("no curves: give the numbers of labels, and at least one task with one way")
+    lines = -(-len(panels) // COLUMNS)
+    figure, grid = plt.subplots(
+        lines,
+        min(COLUMNS, len(panels)),
+        figsize=(SIZE[0], min(SIZE[1], 0.6 + 1.7 * lines)),
+        dpi=144,
+        layout="constrained",
+        facecolor="none",
+        squeeze=False,
+    )
+    plt.close(figure)  # a notebook would draw one left open a second time
+    sentences = []
+    for axes, (task, ways) in zip(grid.flat, panels.items(), strict=False):
+        axes.set_facecolor("none")
+        axes.set_xscale("log")
+        for way, runs in ways.items():
+            scores = np.asarray(runs, dtype=float)
+            if scores.ndim != 2 or scores.shape[1] != len(labels) or len(scores) == 0:
+                raise ValueError(f"{task}, {way}: scores have shape {scores.shape}; expected [seeds, {len(labels)}]")
+            style, middle = style_of(way), scores.mean(axis=0)
+            axes.plot(
+                labels, middle, color=style.colour, linestyle=style.dash, marker=style.marker, markersize=4, label=way
+            )
+            axes.fill_between(
+                labels, scores.min(axis=0), scores.max(axis=0), color=style.colour, alpha=0.3, linewidth=0
+            )
+            sentences.append(f"{task}, {way}: {', '.join(f'{score:.0f}' for score in middle)}.")
+        axes.set_title(task, color=INK, fontsize=10)
+        axes.set_xticks(labels, [f"{number:,}" for number in labels], fontsize=8)
+        axes.minorticks_off()
+        axes.tick_params(colors=INK, labelcolor=INK, labelsize=8)
+        for side, spine in axes.spines.items():
+            spine.set_color(INK)
+            spine.set_visible(side in ("left", "bottom"))
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.remove()
+    figure.supxlabel("labels", color=INK, fontsize=9)
+    figure.supylabel(ylabel, color=INK, fontsize=9)
+    handles, names = grid[0, 0].get_legend_handles_labels()
+    legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False, fontsize=9)
+    for text in legend.get_texts():
+        text.set_color(INK)
+    counts = ", ".join(f"{number:,}" for number in labels)
+    return describe(figure, f"{ylabel} with {counts} labels. " + " ".join(sentences))
