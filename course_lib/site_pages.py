@@ -50,6 +50,7 @@ COURSE_ORDER = (
     "finetuning_examples",
     "finetuning",
     "finetuning_prediction",
+    "model_errors",
 )
 
 

@@ -54,7 +54,6 @@ CONCEPTS = (
     "finetuning_examples",
     "finetuning_prediction",
     "finetuning",
-    "model_errors",
     "sentence_bert",
     "family",
 )
@@ -70,6 +69,7 @@ SERVICES = {
     "figure_style",
     "findings",
     "metrics",
+    "model_errors",
     "muon",
     "metrics_entities",
     "metrics_squad",
