@@ -102,10 +102,10 @@ def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
 
 
 def _study(
-    data: str, labels: int | None, epochs: int, max_length: int, tested: int | None = None, rate: float = 1e-4
+    data: str, labels: int | None, epochs: int, max_length: int, tested: int | None = None, batch_size: int = 32
 ) -> FineTuningStudy:
     """The three ways of fine-tuning, each with the same labels; the rates are those of small models."""
-    tuned = FineTuningConfig(epochs=epochs, learning_rate=rate, batch_size=32, bf16=True)
+    tuned = FineTuningConfig(epochs=epochs, learning_rate=1e-4, batch_size=batch_size, bf16=True)
     head = replace(tuned, learning_rate=1e-3, frozen="encoder")
     shown = "all" if labels is None else str(labels)
     uses = {"fine-tuned": tuned, "frozen": head, "from scratch": tuned}
@@ -144,8 +144,8 @@ PLANS: Mapping[str, FineTuningStudy] = {
     "rte": _study("rte", None, epochs=2, max_length=128),
     "stsb": _study("stsb", None, epochs=2, max_length=96),
     "wnut17": _study("wnut17", None, epochs=3, max_length=64),
-    "squad": _study("squad", 2500, epochs=2, max_length=256, tested=500),
-    "mctest": _study("mctest", 600, epochs=1, max_length=320, tested=400),
+    "squad": _study("squad", 1500, epochs=2, max_length=256, tested=300, batch_size=16),
+    "mctest": _study("mctest", 600, epochs=1, max_length=320, tested=300, batch_size=8),
     "pydocs-topic": _curve("pydocs-topic", 3e-4),
     "pydocs-pair": _curve("pydocs-pair", 5e-5),
     "pydocs-tag": _curve("pydocs-tag", 3e-4),
