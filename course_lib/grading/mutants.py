@@ -19,6 +19,8 @@ import json
 import multiprocessing
 import os
 import platform
+import resource
+import signal
 import subprocess
 import sys
 import traceback
@@ -36,7 +38,8 @@ from nbgrader.utils import determine_grade, is_grade
 
 from course_lib.grading.source import AssignmentError, read_source
 
-SECONDS_PER_CASE = 60
+SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
+PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
 PROCESSES = 2
 
 Changes = Mapping[str, "str | tuple[str, str]"]
@@ -179,6 +182,7 @@ def _run_case(notebook: NotebookNode, changes: Changes) -> dict[str, Any]:
 
 
 def _child(pipe: Any, notebook: NotebookNode, changes: Changes) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_PER_CASE, SECONDS_PER_CASE + 1))
     try:
         pipe.send({"outcome": _run_case(notebook, changes)})
     except BaseException:
@@ -199,6 +203,10 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
     cases.update({answer.name: answer.changes for answer in right})
     if len(cases) != 1 + len(mutants) + len(right):
         raise AssignmentError("two cases have the same name; tests and the instructor's page call them by it")
+    return _in_processes(notebook, cases)
+
+
+def _in_processes(notebook: NotebookNode, cases: Mapping[str, Changes]) -> dict[str, Any]:
     context = multiprocessing.get_context("fork")
     waiting, outcomes = list(cases), {}
     running: list[tuple[str, Any, Any]] = []
@@ -213,10 +221,13 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
             running.append((case, process, receiver))
         case, process, receiver = running.pop(0)
         try:
-            if not receiver.poll(SECONDS_PER_CASE):
-                raise AssignmentError(f"{case} did not end within {SECONDS_PER_CASE} s")
+            if not receiver.poll(PATIENCE * SECONDS_PER_CASE):
+                raise AssignmentError(f"{case} did not end within {PATIENCE * SECONDS_PER_CASE} s")
             message = receiver.recv()
         except EOFError:
+            process.join()
+            if process.exitcode == -signal.SIGXCPU:
+                raise AssignmentError(f"{case} used more than {SECONDS_PER_CASE} s of processor time") from None
             raise AssignmentError(f"{case} ended its process before it was marked") from None
         finally:
             process.kill()

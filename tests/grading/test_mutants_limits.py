@@ -1,0 +1,47 @@
+"""A case of the graded graders that never ends, or ends its process, is named; it does not stop the machine."""
+
+import sys
+
+import IPython.core.interactiveshell  # noqa: F401  before the fork, as the command does: no case spends time on it
+import pytest
+import torch  # noqa: F401
+from mini_assignment import source_notebook
+
+from course_lib.grading import mutants
+from course_lib.grading.source import AssignmentError
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="cases run in forked processes"),
+]
+
+
+def run(monkeypatch, body):
+    monkeypatch.setattr(mutants, "SECONDS_PER_CASE", 2)
+    margin = f"def margin(high, low):\n    {body}"
+    return mutants._in_processes(source_notebook(), {"wrong": {"margin": margin}, "reference": {}})
+
+
+def test_a_case_that_computes_for_ever_is_stopped_by_its_processor_time(monkeypatch):
+    with pytest.raises(AssignmentError, match="wrong used more than 2 s of processor time"):
+        run(monkeypatch, "while True: pass")
+
+
+def test_a_case_that_waits_for_ever_is_stopped_by_the_clock(monkeypatch):
+    monkeypatch.setattr(mutants, "PATIENCE", 3)
+    with pytest.raises(AssignmentError, match="wrong did not end within 6 s"):
+        run(monkeypatch, "import threading; threading.Event().wait()")
+
+
+def test_a_case_that_ends_its_process_is_named(monkeypatch):
+    with pytest.raises(AssignmentError, match="wrong ended its process before it was marked"):
+        run(monkeypatch, "import os; os._exit(0)")
+
+
+def test_a_wrong_answer_loses_the_marks_of_its_cell_alone(monkeypatch):
+    monkeypatch.setattr(mutants, "SECONDS_PER_CASE", 60)
+    margin = "def margin(high, low):\n    return abs(high - low)"
+    outcome = mutants._in_processes(source_notebook(), {"wrong": {"margin": margin}})["wrong"]
+    assert outcome["student"]["margin-tests"]["points"] == 3  # the hidden test alone sees it
+    assert outcome["grader"]["margin-tests"]["points"] == 0
+    assert outcome["grader"]["squares-tests"]["points"] == 4
