@@ -140,7 +140,7 @@ def check(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers or finetuning.")],
+    name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning or errors.")],
     data: Annotated[
         str,
         typer.Option(
@@ -158,7 +158,9 @@ def experiment(
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,
-    checkpoint: Annotated[str | None, typer.Option(help="For finetuning: a folder, or a name on the hub.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="For finetuning and errors: a folder, or a name on the hub.")
+    ] = None,
 ) -> None:
     """Train and score the models of an experiment, and record the result in book/results/.
 

@@ -8,13 +8,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_lib.checkpoint import CheckpointError
-from course_lib.experiments import finetuning_runs, layer_table, pretraining_plans, records, seq2seq, transformer
+from course_lib.experiments import (
+    error_runs,
+    finetuning_runs,
+    layer_table,
+    pretraining_plans,
+    records,
+    seq2seq,
+    transformer,
+)
 from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors")
+OF_CHECKPOINTS = ("finetuning", "errors")
 
 
 class ExperimentError(RuntimeError):
@@ -44,10 +53,11 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers" or "finetuning".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning" or "errors".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES` or `finetuning_runs.PLANS`.
+        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_runs.PLANS` or
+        `error_runs.STUDIES`.
     source
         As in `course_lib.data.load`.
     attentions
@@ -58,7 +68,7 @@ def record_experiment(
     steps
         Training steps, if not the recipe's own; the record then has the steps in its name.
     checkpoint
-        For "finetuning": what is fine-tuned, a folder or a name on the hub.
+        For "finetuning" and "errors": what is fine-tuned, a folder or a name on the hub.
 
     Returns
     -------
@@ -72,10 +82,14 @@ def record_experiment(
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
-    if (name == "finetuning") != (checkpoint is not None):
-        raise ExperimentError("finetuning, and no other experiment, needs --checkpoint: a folder, or a name on the hub")
+    if (name in OF_CHECKPOINTS) != (checkpoint is not None):
+        raise ExperimentError(
+            f"{' and '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the hub; no other"
+        )
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
+    if name == "errors" and checkpoint is not None:
+        return _errors(data, source, attentions, seeds, steps, checkpoint)
     if checkpoint is not None:
         return _finetuning(data, source, attentions, seeds, steps, checkpoint)
     asked: seq2seq.Recipe | Plan | pretraining_plans.Study
@@ -141,6 +155,21 @@ def _finetuning(
         return finetuning_runs.record_finetuning(
             label, command, study, checkpoint, variants or list(study.variants), seeds, source
         )
+    except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _errors(
+    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
+) -> Path:
+    """Look at what one fine-tuned model gets wrong; the study says which."""
+    if data not in error_runs.STUDIES:
+        raise ExperimentError(f"errors has no study of {data!r}; it has: {', '.join(error_runs.STUDIES)}")
+    if steps is not None or variants or 0 not in seeds:
+        raise ExperimentError("errors looks at the one model of its study, of seed 0; leave out --steps and --variant")
+    command = ["course", "experiment", "errors", "--data", data, "--checkpoint", Path(checkpoint).name]
+    try:
+        return error_runs.record_errors(f"errors-{data}", command, error_runs.STUDIES[data], checkpoint, source)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 

@@ -189,6 +189,7 @@ def small_study():
 def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     words = ("finetuning", "sst2", None, [])
     path = record_experiment(*words, [0, 1], None, str(checkpoint))
     record = records.load("finetuning-sst2", tmp_path / "results")
@@ -200,6 +201,7 @@ def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, 
     assert record.command == "course experiment finetuning --data sst2 --checkpoint mini"
     assert str(tmp_path) not in path.read_text()
     assert study_from(json.loads(path.read_text())["configuration"]) == small_study()
+    assert [x.name for x in (tmp_path / "kept").iterdir()] == ["sst2-mini-fine-tuned-4"]
     before = path.read_text()
     record_experiment(*words, [0, 1], None, str(checkpoint))
     assert path.read_text() == before
@@ -212,7 +214,9 @@ def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, 
 def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     path = record_experiment("finetuning", "sst2", None, ["fine-tuned, 4"], [0], 1, str(checkpoint))
+    assert not (tmp_path / "kept").exists(), "the plan's own model is kept, no other"
     assert path.name == "finetuning-sst2-1-steps.json"
     assert records.load(path.stem, path.parent).results[0]["steps"] == 1
 
@@ -220,8 +224,8 @@ def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path,
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("finetuning", "sst2", None, [], [0]), "finetuning, and no other experiment, needs --checkpoint"),
-        (("layers", "wnut17", None, [], [0], None, "x"), "finetuning, and no other experiment, needs --checkpoint"),
+        (("finetuning", "sst2", None, [], [0]), "finetuning and errors need --checkpoint"),
+        (("layers", "wnut17", None, [], [0], None, "x"), "finetuning and errors need --checkpoint"),
         (("finetuning", "imdb", None, [], [0], None, "x"), "finetuning has no plan 'imdb'; it has: sst2"),
         (("finetuning", "rte", None, ["half"], [0], None, "x"), "has no variant 'half'; choose among fine-tuned, all"),
         (("finetuning", "rte", None, [], [0], None, "./nowhere"), "there is no folder ./nowhere"),
