@@ -1,0 +1,140 @@
+"""What chapter 8 shows: models trained on the page in three ways, and tables of recorded runs."""
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.bert import BertModel
+from course_lib.bert_config import BertConfig
+from course_lib.experiments import finetuning_page
+from course_lib.experiments.finetuning_page import RATES, TASKS, WAYS, careless_spans, curve_of, score_table, train_ways
+from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, Variant
+from course_lib.experiments.finetuning_tasks import Rows, Task
+from course_lib.experiments.records import Record
+from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.finetuning import FineTuningConfig, SpanClassifier
+from course_lib.finetuning_heads import SpanLogits
+from course_lib.wordpiece import SPECIAL_TOKENS
+
+TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, "jim", "was", "there", "who", "good", "bad"])
+CONFIG = BertConfig(
+    vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,
+    max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+)  # fmt: skip
+
+
+def record(scores, labels=("32", "200"), metric="accuracy"):
+    """Runs of two checkpoints, the seeds not in order; a way's score is its number, plus the seed's tenth."""
+    runs = [
+        {"variant": f"{checkpoint}, {way}, {number}", "seed": seed, "scores": {"exact": 0.0, metric: score + seed / 10}}
+        for checkpoint in ("mini", "other")
+        for seed in (2, 0, 1)
+        for number in labels
+        for way, score in scores.items()
+    ]
+    return Record("finetuning-x", "course", {}, [0, 1, 2], runs, "0" * 40, {}, "2026")
+
+
+THREE = {"fine-tuned": 0.5, "frozen": 0.45, "from scratch": 0.25}
+
+
+def test_a_curve_has_a_row_for_each_seed_in_their_order_and_a_column_for_each_number_of_labels():
+    curve = curve_of(record(THREE, ("2000", "32")), "mini")
+    assert curve.labels == [32, 2000]
+    assert curve.scores["frozen"].round(6).tolist() == [[45, 45], [55, 55], [65, 65]]
+    assert curve.at("fine-tuned", 2000).round(6).tolist() == [50, 60, 70]
+
+
+def test_a_lead_is_taken_seed_by_seed():
+    """Seeds that are hard for both ways do not make the difference uncertain."""
+    lead, error = curve_of(record(THREE), "mini").lead("fine-tuned", "frozen", 200)
+    assert lead == pytest.approx(5)
+    assert error == pytest.approx(0, abs=1e-9)
+    runs = record(THREE)
+    runs.results[0]["scores"]["accuracy"] += 0.03  # fine-tuned, 32, seed 2
+    lead, error = curve_of(runs, "mini").lead("fine-tuned", "frozen", 32)
+    assert lead == pytest.approx(6)
+    assert error == pytest.approx(np.std([5, 5, 8], ddof=1) / np.sqrt(3))
+
+
+def test_a_checkpoint_without_runs_in_all_ways_is_refused():
+    with pytest.raises(LookupError, match=r"no runs of mini in all of these ways: fine-tuned, frozen, from scratch"):
+        curve_of(record({"fine-tuned": 0.5, "frozen": 0.4}), "mini")
+
+
+def test_every_task_of_the_page_has_a_plan_with_few_labels_and_many():
+    assert set(TASKS) == set(RATES)
+    for name in TASKS:
+        assert {f"{way}, {labels}" for way in WAYS for labels in (32, 200, 2000)} == set(PLANS[name].variants)
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path):
+    """A checkpoint of two layers and a task of a few words, under the name of one of the page's."""
+    torch.manual_seed(0)
+    BertModel(CONFIG).save_pretrained(tmp_path / "tiny", TOKENIZER)
+    rows = Rows(
+        [f"{word} {other}" for word in ("good", "bad") for other in ("jim", "was", "there")], [1, 1, 1, 0, 0, 0], []
+    )
+    config = FineTuningConfig(steps=30, batch_size=6, learning_rate=1e-2)
+    frozen = FineTuningConfig(steps=2, batch_size=6, learning_rate=1e-3, frozen="encoder")
+    variants = {
+        "fine-tuned, 200": Variant("fine-tuned", 200, config),
+        "frozen, 200": Variant("frozen", 200, frozen),
+        "from scratch, 200": Variant("from scratch", 200, config),
+    }
+    task = Task("pydocs-topic", "classes", ("no", "yes"), rows, rows)
+    monkeypatch.setattr(finetuning_page, "PLANS", {"pydocs-topic": FineTuningStudy("pydocs-topic", variants, 16)})
+    monkeypatch.setattr(finetuning_page, "read_task", lambda name, source: task)
+    monkeypatch.setattr(finetuning_page, "CHECKPOINTS", tmp_path)
+    return tmp_path / "tiny"
+
+
+def test_a_task_is_learnt_by_what_may_learn_and_a_frozen_encoder_stays(page):
+    live = train_ways("pydocs-topic", folder=page)
+    assert list(live.models) == list(WAYS)
+    assert live.scores["fine-tuned"] == {"accuracy": 1.0}
+    before = BertModel.from_pretrained(page).embeddings.token.weight
+    assert torch.equal(live.models["frozen"].bert.embeddings.token.weight, before)
+    assert not torch.equal(live.models["fine-tuned"].bert.embeddings.token.weight, before)
+
+
+def test_the_table_of_a_task_has_the_page_beside_the_record(page):
+    lines = score_table(train_ways("pydocs-topic", folder=page), curve_of(record(THREE), "mini")).splitlines()
+    assert lines[0] == "| accuracy (%) | tiny, here | mini, recorded |"
+    assert lines[2] == "| fine-tuned | 100.0 | 60.0 ± 24.8 |"  # 4.303 * 10 / sqrt(3)
+    assert len(lines) == 5
+
+
+def test_rates_by_layer_are_tried_with_the_same_seeds(page):
+    scores = finetuning_page.layer_decay_scores("pydocs-topic", (1.0, 0.5), (0, 3))
+    assert np.shape(scores) == (2, 2)
+    assert (np.asarray(scores) <= 100).all()
+    assert (np.asarray(scores) > 1).all(), "in percent"
+
+
+class Pointing(SpanClassifier):
+    """Points where it is told, whatever it reads."""
+
+    def __init__(self, start, end):
+        super().__init__(CONFIG)
+        self.places = start, end
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        rows = [torch.nn.functional.one_hot(torch.tensor([place]), input_ids.shape[1]).float() for place in self.places]
+        return SpanLogits(*rows)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "share"),
+    [(3, 4, 0), (4, 4, 0), (4, 3, 1), (1, 4, 1), (3, 6, 1), (0, 0, 1)],  # [CLS] who [SEP] jim was there [SEP]
+)
+def test_a_span_is_careless_where_it_ends_before_it_begins_or_leaves_the_context(start, end, share):
+    assert careless_spans(Pointing(start, end), TOKENIZER, [("who", "jim was there")], 16) == share
+
+
+def test_cells_of_recorded_runs_have_an_interval_from_three_seeds_on_and_are_empty_without_a_run(monkeypatch):
+    monkeypatch.setattr(finetuning_page, "load_record", lambda name: record({"fine-tuned": 0.5}, ("all",)))
+    cells = finetuning_page.recorded_cells({"rte": "accuracy"}, "mini", {"rte": "all"})
+    assert cells == {"rte": ["60.0 ± 24.8", "", ""]}
+    assert finetuning_page._cell_of([61.26, 61.30]) == "61.3"
