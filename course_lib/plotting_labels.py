@@ -19,22 +19,22 @@ COLUMNS = 3
 Runs = Float[np.ndarray, "N X"] | Sequence[Sequence[float]]
 
 
-def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]], ylabel: str = "score (%)") -> Figure:
+def label_curves(panels: Mapping[str, tuple[Sequence[int], Mapping[str, Runs]]], ylabel: str = "score (%)") -> Figure:
     """Draw what each way earns with how many labels: the mean over seeds, in a band from the least to the greatest.
 
     Parameters
     ----------
-    labels
-        X numbers of labels, in increasing order.
     panels
-        For each task, for each way of `course_lib.figure_style.MODELS`: N seeds by X scores in percent.
+        For each task its X numbers of labels, in increasing order, and for each way of
+        `course_lib.figure_style.MODELS` N seeds by X scores in percent.
     ylabel
         What the scores are.
 
     Returns
     -------
     Figure
-        Panels with one logarithmic horizontal axis; each has a vertical axis of its own, since tasks differ in metric.
+        Panels with the same logarithmic horizontal axis; each has a vertical axis of its own, since tasks differ in
+        metric.
 
     Raises
     ------
@@ -47,12 +47,13 @@ def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]]
 
     Examples
     --------
-    >>> figure = label_curves([32, 200], {"tags": {"frozen": [[20.0, 30.0], [22.0, 31.0]]}})
+    >>> figure = label_curves({"tags": ([32, 200], {"frozen": [[20.0, 30.0], [22.0, 31.0]]})})
     >>> [axes.get_title() for axes in figure.axes], figure.axes[0].get_lines()[0].get_ydata().tolist()
     (['tags'], [21.0, 30.5])
     """
-    if not labels or not panels or not all(panels.values()):
-        raise ValueError("no curves: give the numbers of labels, and at least one task with one way")
+    if not panels or not all(len(labels) and ways for labels, ways in panels.values()):
+        raise ValueError("no curves: give at least one task, with its numbers of labels and one way")
+    everywhere = sorted({number for labels, _ in panels.values() for number in labels})
     lines = -(-len(panels) // COLUMNS)
     figure, grid = plt.subplots(
         lines,
@@ -65,7 +66,7 @@ def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]]
     )
     plt.close(figure)  # a notebook would draw one left open a second time
     sentences = []
-    for axes, (task, ways) in zip(grid.flat, panels.items(), strict=False):
+    for axes, (task, (labels, ways)) in zip(grid.flat, panels.items(), strict=False):
         axes.set_facecolor("none")
         axes.set_xscale("log")
         for way, runs in ways.items():
@@ -81,7 +82,8 @@ def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]]
             )
             sentences.append(f"{task}, {way}: {', '.join(f'{score:.0f}' for score in middle)}.")
         axes.set_title(task, color=INK, fontsize=10)
-        axes.set_xticks(labels, [f"{number:,}" for number in labels], fontsize=8)
+        axes.set_xticks(everywhere, [f"{number:,}" for number in everywhere], fontsize=8)
+        axes.set_xlim(everywhere[0] / 1.4, everywhere[-1] * 1.4)
         axes.minorticks_off()
         axes.tick_params(colors=INK, labelcolor=INK, labelsize=8)
         for side, spine in axes.spines.items():
@@ -95,5 +97,5 @@ def label_curves(labels: Sequence[int], panels: Mapping[str, Mapping[str, Runs]]
     legend = figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False, fontsize=9)
     for text in legend.get_texts():
         text.set_color(INK)
-    counts = ", ".join(f"{number:,}" for number in labels)
+    counts = ", ".join(f"{number:,}" for number in everywhere)
     return describe(figure, f"{ylabel} with {counts} labels. " + " ".join(sentences))
