@@ -133,8 +133,11 @@ def test_a_span_is_careless_where_it_ends_before_it_begins_or_leaves_the_context
     assert careless_spans(Pointing(start, end), TOKENIZER, [("who", "jim was there")], 16) == share
 
 
-def test_cells_of_recorded_runs_have_an_interval_from_three_seeds_on_and_are_empty_without_a_run(monkeypatch):
+def test_cells_of_recorded_runs_have_an_interval_from_three_seeds_on_and_are_empty_without_a_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(finetuning_page, "RESULTS", tmp_path)
+    (tmp_path / "finetuning-rte.json").touch()
     monkeypatch.setattr(finetuning_page, "load_record", lambda name: record({"fine-tuned": 0.5}, ("all",)))
-    cells = finetuning_page.recorded_cells({"rte": "accuracy"}, "mini", {"rte": "all"})
-    assert cells == {"rte": ["60.0 ± 24.8", "", ""]}
+    metrics, labels = {"rte": "accuracy", "cola": "matthews"}, {"rte": "all", "cola": "all"}
+    cells = finetuning_page.recorded_cells(metrics, "mini", labels)
+    assert cells == {"rte": ["60.0 ± 24.8", "", ""], "cola": ["", "", ""]}
     assert finetuning_page._cell_of([61.26, 61.30]) == "61.3"
