@@ -137,7 +137,7 @@ def _curve(data: str, rate: float, batch_size: int = 16, max_length: int = 128, 
 
 
 def _second() -> FineTuningStudy:
-    """SST-2, for a model that has passed through all phrases: what is tested on is whole sentences, so end with them."""
+    """SST-2, for a model that has passed through all phrases: the test has whole sentences, so end with them."""
     config = FineTuningConfig(epochs=1, learning_rate=1e-4, batch_size=32, bf16=True)
     return FineTuningStudy("sst2", {"fine-tuned, sentences": Variant("fine-tuned", None, config, whole=True)}, 64)
 
