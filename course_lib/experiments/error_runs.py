@@ -61,7 +61,7 @@ STUDIES: Mapping[str, ErrorStudy] = {
     "sst2": _study("sst2", "fine-tuned, all"),
     "pydocs-tag": _study("pydocs-tag", "fine-tuned, 200"),
     "pydocs-span": _study("pydocs-span", "fine-tuned, 200"),
-    "squad": _study("squad", "fine-tuned, 1500"),
+    "squad": _study("squad", "fine-tuned, 600"),
 }
 
 
