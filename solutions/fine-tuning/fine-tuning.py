@@ -1,0 +1,2553 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   # Longer than 400 lines because an assignment is one notebook: nine parts, each with its prose, skeleton and tests.
+#   course:
+#     chapter: fine-tuning
+#     seconds: 60
+#     ships:
+#       - reviewer.safetensors
+#     withholds:
+#       - course_lib.embeddings
+#       - course_lib.finetuning
+#       - course_lib.finetuning_examples
+#       - course_lib.finetuning_heads
+#       - course_lib.finetuning_prediction
+#       - course_lib.span_decoding
+#       - course_lib.tagging
+#       - sklearn
+#       - transformers
+#       - torch.cosine_similarity
+#       - torch.nn.functional.cosine_similarity
+#       - torch.nn.CosineSimilarity
+# ---
+
+# %% [markdown]
+# # Assignment 6 · Put BERT to use
+#
+# The file `reviewer.safetensors` beside this notebook holds 45,216 trained numbers: a small BERT that has read short
+# reviews of food, music and sport, with holes in them, and nothing else. Nobody told it what a good review is. You show it
+# 96 reviews with labels. Then the grader asks it about reviews whose adjectives none of the 96 contains.
+#
+# On the way you build what stands between a pre-trained encoder and an answer: vectors of words and of texts, labels that
+# fit its tokens, answers cut out of a text, choices. Each is short, and each has a mistake that raises no error and
+# makes the numbers a little worse, or, which is harder to notice, better than they are.
+#
+# You need chapters 7 and 8 of the book, PyTorch, and about four hours. There are {points:total} points. No GPU is needed;
+# if there is one, the notebook uses it.
+#
+# **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
+# what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases, and
+# in Part 8 other reviews. Do not change, copy or delete the test cells. You may add cells of your own. Before you hand
+# in, restart the kernel and run everything from the top. Where the course is installed, `course check
+# fine-tuning.ipynb` tells you what is amiss.
+#
+# **The file beside it.** Keep `reviewer.safetensors` in the folder of the notebook. On Colab, open the *Files* panel on
+# the left and upload it there. Hand in the notebook alone: the grader has the file.
+#
+# **What you may use.** Everything in PyTorch except what you build here. Withheld are: {withholds}.
+#
+# **Letters for shapes.** B: texts in the batch. T: positions. D: features of a position. N: uses of a word, or texts of a
+# whole set. C: choices. L: labels. Masks are bool, and True means: a real token, not padding.
+
+# %%
+import copy
+import math
+import random
+
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+IGNORE = -100  # the label of a position that does not count
+
+# %% [markdown]
+# The next cell holds what the tests need. Run it and leave it as it is. Jupyter shows it folded.
+
+# %% jupyter={"source_hidden": true} cellView="form" nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+WITHHELD = [
+    "{withholds}",
+]
+
+
+# {source:course_lib.grading.withheld.withheld_uses}
+
+
+# {source:course_lib.grading.student_checks.cells_that_define}
+
+
+# {source:course_lib.grading.student_checks.check_withheld}
+
+
+# {source:course_lib.grading.student_checks.check_pair}
+
+
+# {source:course_lib.grading.student_checks.check_shape}
+
+
+# {source:course_lib.grading.student_checks.alike}
+
+
+# {source:course_lib.grading.student_checks.check_close}
+
+
+# {source:course_lib.grading.student_checks.check_same}
+
+
+# {source:course_lib.grading.student_checks.tensor}
+
+
+# {source:course_lib.grading.student_checks.normal}
+
+
+def check_given(*names):
+    """Refuse a second definition of what the notebook gives."""
+    for name in names:
+        assert len(set(cells_that_define(name))) == 1, (
+            f"{name} is given by the notebook, and one of your cells defines it, too. Take that away."
+        )
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def check_number(got, expected, what, hint="", tolerance=1e-5, slips=()):
+    """Compare a plain number with what is expected."""
+    assert got is not None, f"{what} must be a number; yours is None. Did you forget return?"
+    assert isinstance(got, (int, float)) and not isinstance(got, bool), (
+        f"{what} must be a Python float; yours is a {type(got).__name__}. Use .item()."
+    )
+    if not abs(got - expected) <= tolerance:
+        for slip, words in slips:
+            hint = words if abs(got - slip) <= tolerance else hint
+        raise AssertionError(f"{what} must be {expected:.4f}; yours is {got:.4f}. {hint}")
+
+
+# %% [markdown]
+# The next two hold the encoder and the language that it has read. Run them, and look at what they print.
+
+# %% nbgrader={"grade": false, "grade_id": "language", "locked": true, "schema_version": 3, "solution": false, "task": false}
+PAD, UNK, CLS, SEP, MASK = range(5)
+SPECIAL = (PAD, UNK, CLS, SEP, MASK)
+
+
+class SmallBert(torch.nn.Module):
+    """A BERT of torch's own layers; gives the embeddings and the output of every layer."""
+
+    def __init__(self, vocab_size, dim, layers, heads, hidden, longest, dropout=0.0):
+        super().__init__()
+        self.word = torch.nn.Embedding(vocab_size, dim)
+        self.position = torch.nn.Embedding(longest, dim)
+        self.norm = torch.nn.LayerNorm(dim)
+        self.layers = torch.nn.ModuleList(
+            torch.nn.TransformerEncoderLayer(
+                dim, heads, hidden, dropout, activation="gelu", batch_first=True
+            )
+            for _ in range(layers)
+        )
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.05)
+
+    def forward(self, input_ids, attention_mask):
+        """input_ids [B, T], attention_mask bool [B, T] -> list of hidden states [B, T, D], the embeddings first"""
+        states = [self.norm(self.word(input_ids) + self.position.weight[: input_ids.shape[1]])]
+        for layer in self.layers:
+            states.append(layer(states[-1], src_key_padding_mask=~attention_mask))
+        return states
+
+
+PEOPLE = {"she": ("anna", "emma", "lina", "nora"), "he": ("paul", "tom", "karl", "otto")}
+VERBS = {
+    "food": ("ate", "ordered", "tasted", "cooked"),
+    "music": ("heard", "sang", "recorded", "composed"),
+    "sport": ("watched", "won", "lost", "refereed"),
+}
+NOUNS = {
+    "food": ("soup", "cake", "apple", "bread", "salad", "pasta"),
+    "music": ("song", "opera", "waltz", "concert", "ballad", "hymn"),
+    "sport": ("game", "race", "final", "regatta", "marathon", "tournament"),
+}
+AMBIGUOUS = {
+    "bass": ("food", "music"),
+    "jam": ("food", "music"),
+    "squash": ("food", "sport"),
+    "punch": ("food", "sport"),
+    "score": ("music", "sport"),
+    "record": ("music", "sport"),
+}
+# By topic: good ones and bad ones.
+TRAINING_ADJECTIVES = {
+    "food": ("tasty delicious juicy crisp", "stale salty burnt bland"),
+    "music": ("melodic stirring harmonious soulful", "shrill droning tuneless monotonous"),
+    "sport": ("thrilling gripping tense fair", "dull sluggish lopsided scrappy"),
+}
+VALIDATION_ADJECTIVES = {
+    "food": ("sweet fragrant tender", "soggy rotten greasy"),
+    "music": ("lyrical tuneful catchy", "clumsy toneless noisy"),
+    "sport": ("swift close heroic", "brutal sloppy chaotic"),
+}
+
+
+def review(chance, adjectives, nouns=NOUNS):
+    """A review (words, label, topic, pronoun): somebody does something with a thing, and what it was like.
+
+    "not" turns an adjective into its opposite, so that no single word gives the label, 1 for good and 0 for bad, away.
+    """
+    topic, label = chance.choice(sorted(nouns)), chance.randrange(2)
+    alike, opposite = adjectives[topic][1 - label].split(), adjectives[topic][label].split()
+    pronoun = chance.choice(sorted(PEOPLE))
+    last, other, turned = chance.choice(alike), chance.choice(alike), chance.choice(opposite)
+    opinion = chance.choice(
+        (last, f"not {turned}", f"{other} and {last}", f"not {turned} but {last}")
+    )
+    name, verb = chance.choice(PEOPLE[pronoun]), chance.choice(VERBS[topic])
+    words = f"{name} {verb} the {chance.choice(nouns[topic])} . it was {opinion} ."
+    return words.split(), label, topic, pronoun
+
+
+def reviews(count, seed, adjectives):
+    """A list of (words, label)."""
+    chance = random.Random(seed)
+    return [review(chance, adjectives)[:2] for _ in range(count)]
+
+
+def batches(rows, size):
+    """Batches of rows (words, label), in their order, each filled up to its own longest text."""
+    made = []
+    for begin in range(0, len(rows), size):
+        part = rows[begin : begin + size]
+        ids = [[CLS, *(PLACE[word] for word in words), SEP] for words, _ in part]
+        longest = max(map(len, ids))
+        filled = torch.tensor([row + [PAD] * (longest - len(row)) for row in ids])
+        batch = {"input_ids": filled, "attention_mask": filled != PAD}
+        batch["labels"] = torch.tensor([label for _, label in part])
+        made.append({name: value.to(device) for name, value in batch.items()})
+    return made
+
+
+# %% nbgrader={"grade": false, "grade_id": "checkpoint", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import hashlib
+import json
+import pathlib
+
+from safetensors import safe_open
+
+CHECKPOINT = "reviewer.safetensors"
+CHECKSUM = "{sha256:reviewer.safetensors}"
+
+
+def load_encoder(pretrained=True, seed=0):
+    """The encoder, with trained weights or with random ones, and what the file says about itself."""
+    path = pathlib.Path(CHECKPOINT)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{CHECKPOINT} is not in the folder of this notebook ({pathlib.Path.cwd()}). It lies beside the notebook where you "
+            "got that: download it, too, and put it here. On Colab, open the Files panel on the left and upload it."
+        )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUM:
+        raise ValueError(
+            f"{CHECKPOINT} is not the file that belongs to this notebook: it was changed, cut off on its way, or comes "
+            "from another release. Get it anew from where you got the notebook."
+        )
+    with safe_open(path, "pt") as file:
+        facts = json.loads(file.metadata()["course"])
+        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (a safe_open is no dict)
+    torch.manual_seed(seed)
+    encoder = SmallBert(len(facts["words"]), **facts["sizes"])
+    if pretrained:
+        encoder.load_state_dict(weights)
+    return encoder.to(device), facts
+
+
+encoder, FACTS = load_encoder()
+WORDS = FACTS["words"]
+PLACE = {word: number for number, word in enumerate(WORDS)}
+LAYERS, DIM = FACTS["sizes"]["layers"], FACTS["sizes"]["dim"]
+print(f"{sum(p.numel() for p in encoder.parameters()):,} trained numbers, {len(WORDS)} words")
+for words, label in reviews(4, 0, TRAINING_ADJECTIVES):
+    print("good" if label else "bad ", " ".join(words))
+
+# %% [markdown]
+# ## Part 1 · One word, two senses ({points:senses} points)
+#
+# **Question: does the vector of a word say which of its senses is meant?**
+#
+# In this language *bass* is eaten or heard. Collect uses of it, N of them, each with a vector and the name of its sense.
+# Vectors are compared by their cosine, which does not care how long they are:
+#
+# $$\cos(u, v) = \frac{u \cdot v}{\lVert u\rVert \, \lVert v\rVert}$$
+
+
+# %% nbgrader={"grade": false, "grade_id": "cosine", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cosines(vectors):
+    """The cosine of each use with each.
+
+    vectors: float [N, D], none of them zero
+    returns float [N, N], of the dtype of vectors
+
+    Example: [[3., 0.], [2., 2.]] -> [[1., 0.7071], [0.7071, 1.]]
+    """
+    ### BEGIN SOLUTION
+    unit = vectors / vectors.norm(dim=1, keepdim=True)  # [N, D]
+    return unit @ unit.T
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "senses-cosines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("cosines")
+vectors = tensor([[3.0, 4.0], [8.0, 6.0], [0.0, -2.0]])
+lengths = tensor([5.0, 10.0, 2.0])
+check_close(
+    cosines(vectors),
+    tensor([[1.0, 0.96, -0.8], [0.96, 1.0, -0.6], [-0.8, -0.6, 1.0]]),
+    "The table of cosines of (3, 4), (8, 6) and (0, -2)",
+    "Divide the inner product by both lengths, which are 5, 10 and 2.",
+    slips=(
+        (vectors @ vectors.T, "Those are inner products: divide by both lengths."),
+        (vectors @ vectors.T / lengths, "Divide by both lengths; yours divides by one."),
+        (
+            vectors @ vectors.T / lengths[:, None],
+            "Divide by both lengths; yours divides by one.",
+        ),
+        (
+            (vectors / vectors.norm(dim=0)) @ (vectors / vectors.norm(dim=0)).T,
+            "Each vector is divided by its own length: the norm over features, dim=1.",
+        ),
+        (
+            vectors @ vectors.T / vectors.norm() ** 2,
+            "Each vector is divided by its own length; yours divides by that of the whole table.",
+        ),
+        (-torch.cdist(vectors, vectors), "That is a distance, not a cosine."),
+    ),
+)
+### BEGIN HIDDEN TESTS
+for N, D, dtype, tolerance in ((6, 4, torch.float64, 1e-9), (1, 7, torch.float32, 1e-5)):
+    (vectors,) = normal(11, (N, D), dtype=dtype)
+    vectors = vectors * torch.arange(1, N + 1, device=device, dtype=dtype)[:, None] ** 3
+    expected = torch.stack(
+        [torch.nn.functional.cosine_similarity(vector[None], vectors) for vector in vectors]
+    )
+    check_close(
+        cosines(vectors),
+        expected,
+        f"For {N} vectors of {D} features in {dtype}, the table of cosines",
+        "Divide by the lengths as they are, with nothing added.",
+        tolerance,
+    )
+check_close(
+    cosines(tensor([[1e-6, 0.0], [3e-6, 4e-6]])),
+    tensor([[1.0, 0.6], [0.6, 1.0]]),
+    "For very short vectors, the table of cosines",
+    "Divide by the lengths as they are, with nothing added.",
+    1e-4,
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Two means say how near the uses are: *within* a sense, over all pairs of two **different** uses of one sense, and
+# *between* senses, over all pairs of uses of different senses. Every pair counts alike. A use is no pair with itself: its
+# cosine with itself is 1, whatever the model is.
+
+
+# %% nbgrader={"grade": false, "grade_id": "means", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def within_and_between(vectors, senses):
+    """Mean cosine within and between senses.
+
+    vectors: float [N, D]
+    senses:  list of N names; at least two differ, and at least two are equal
+    returns (within, between), two Python floats
+
+    Example: [[1., 0.], [0., 1.], [1., 0.]], ["eaten", "eaten", "heard"] -> (0.0, 0.5)
+    """
+    ### BEGIN SOLUTION
+    table = cosines(vectors)
+    same = torch.tensor([[a == b for b in senses] for a in senses], device=vectors.device)
+    other_use = ~torch.eye(len(senses), dtype=torch.bool, device=vectors.device)
+    return table[same & other_use].mean().item(), table[~same].mean().item()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "senses-means", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("within_and_between")
+
+
+def unit_vectors(*degrees):
+    """Vectors of length 1, 2, 3, ... at these angles: the cosine of two is that of the angle between them."""
+    angles = torch.deg2rad(tensor(degrees, torch.float64))
+    lengths = torch.arange(1, len(degrees) + 1, device=device)
+    return torch.stack([angles.cos(), angles.sin()], dim=1) * lengths[:, None]
+
+
+def degrees(angle):
+    return math.cos(math.radians(angle))
+
+
+def check_means(angles, senses, what):
+    pairs = [
+        (degrees(a - b), s == t)
+        for i, (a, s) in enumerate(zip(angles, senses))
+        for b, t in zip(angles[:i], senses)
+    ]
+    own = [cosine for cosine, same in pairs if same]
+    other = [cosine for cosine, same in pairs if not same]
+    expected = sum(own) / len(own), sum(other) / len(other)
+    by_sense = []
+    for sense in {*senses}:
+        group = [a for a, s in zip(angles, senses) if s == sense]
+        found = [degrees(a - b) for i, a in enumerate(group) for b in group[:i]]
+        by_sense += [sum(found) / len(found)] if found else []
+    N = len(angles)
+    answer = check_pair(
+        within_and_between(unit_vectors(*angles), senses),
+        "within_and_between must return (within, between)",
+    )
+    slips = (
+        (
+            (2 * sum(own) + N) / (2 * len(own) + N),
+            "You count each use as a pair with itself, with cosine 1. Leave the diagonal out.",
+        ),
+        (2 * expected[0], "Divide by the number of the pairs that you add up."),
+        (expected[0] / 2, "Divide by the number of the pairs that you add up."),
+        (
+            sum(by_sense) / len(by_sense),
+            "You take the mean of each sense, and then the mean of these. Every pair counts alike.",
+        ),
+        ((2 * sum(own) + N) / N**2, "Divide by the number of pairs of one sense, not by all."),
+        (2 * sum(own) / N**2, "Divide by the number of pairs of one sense, not by all."),
+        (expected[1], "You have exchanged within and between."),
+    )
+    check_number(
+        answer[0],
+        expected[0],
+        f"{what}, the mean cosine within senses",
+        "If senses-cosines fails, mend that first.",
+        slips=slips,
+    )
+    slips = (
+        ((sum(own) + sum(other)) / len(pairs), "Count pairs of different senses only."),
+        (sum(other) / len(pairs), "Divide by the number of pairs of different senses."),
+        (2 * sum(other) / N**2, "Divide by the number of pairs of different senses."),
+    )
+    check_number(
+        answer[1],
+        expected[1],
+        f"{what}, the mean cosine between senses",
+        "If senses-cosines fails, mend that first.",
+        slips=slips,
+    )
+
+
+check_means(
+    [0, 20, 50, 90, 170], ["eaten", "eaten", "eaten", "heard", "heard"], "For five uses"
+)
+### BEGIN HIDDEN TESTS
+check_means(
+    [0, 100, 30, 75, 140, 10, 200],
+    ["a", "b", "c", "a", "b", "a", "a"],
+    "For three senses, one of them used once",
+)
+check_means([15, 80, 40], [7, 0, 7], "For senses that are numbers")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Means depend on the model: in some, all cosines are high. A *share of comparisons* does not. Take a use, another one
+# of the same sense, and one of another sense: is the first of them the nearer one, by cosine? A tie, a difference below
+# 1e-6, counts one half. For each use take the share of its comparisons that come out right; the **separation** is the mean
+# of these shares over the uses. A use that is the only one of its sense has no comparison and is left out of the mean,
+# but others are compared with it.
+
+
+# %% nbgrader={"grade": false, "grade_id": "separate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def separation(vectors, senses):
+    """How well the vectors tell the senses apart: 0.5 is chance, 1 is all.
+
+    vectors: float [N, D]
+    senses:  list of N names; at least two differ, and at least two are equal
+    returns a Python float
+
+    Example: four equal vectors, ["eaten", "eaten", "heard", "heard"] -> 0.5
+    """
+    ### BEGIN SOLUTION
+    table = cosines(vectors.double())
+    shares = []
+    for use, sense in enumerate(senses):
+        same = [i for i, other in enumerate(senses) if other == sense and i != use]
+        others = [i for i, other in enumerate(senses) if other != sense]
+        if same:
+            lead = table[use, same][:, None] - table[use, others]  # [same, others]
+            right = (lead > 1e-6).double() + 0.5 * (lead.abs() <= 1e-6).double()
+            shares.append(right.mean())
+    return torch.stack(shares).mean().item()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "senses-separation", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("separation")
+
+
+def share_table(angles, senses, tie=0.5, itself=False):
+    """For each use (comparisons that come out right, comparisons)."""
+    rows = []
+    for i, (a, s) in enumerate(zip(angles, senses)):
+        own = [
+            degrees(a - b)
+            for j, (b, t) in enumerate(zip(angles, senses))
+            if t == s and (itself or j != i)
+        ]
+        other = [degrees(a - b) for b, t in zip(angles, senses) if t != s]
+        right = [
+            1.0 if p - q > 1e-6 else tie if abs(p - q) <= 1e-6 else 0.0
+            for p in own
+            for q in other
+        ]
+        rows.append((sum(right), len(right)))
+    return [row for row in rows if row[1]]
+
+
+def check_separation(angles, senses, what):
+    rows = share_table(angles, senses)
+    mean = lambda rows: sum(right / count for right, count in rows) / len(rows)
+    expected = mean(rows)
+    slips = (
+        (
+            sum(r for r, _ in rows) / sum(n for _, n in rows),
+            "You count all comparisons alike. Take the share of each use first, then the mean over uses.",
+        ),
+        (
+            mean(share_table(angles, senses, tie=0.0)),
+            "A tie counts one half; yours counts nothing.",
+        ),
+        (
+            mean(share_table(angles, senses, tie=1.0)),
+            "A tie counts one half; yours counts as right.",
+        ),
+        (
+            mean(share_table(angles, senses, itself=True)),
+            "You compare a use with itself: that is always the nearest. Leave it out.",
+        ),
+        (1 - expected, "Upside down: the use of the same sense is to be the nearer one."),
+        (
+            mean(rows) * len(rows) / len(angles),
+            "A use that is the only one of its sense is left out of the mean.",
+        ),
+    )
+    check_number(
+        separation(unit_vectors(*angles), senses),
+        expected,
+        f"{what}, the separation",
+        "If senses-cosines fails, mend that first.",
+        slips=slips,
+    )
+
+
+check_separation(
+    [0, 10, 60, 40, 90], ["eaten", "eaten", "eaten", "heard", "heard"], "For five uses"
+)
+check_separation(
+    [0, 30, 30, 30, 90],
+    ["eaten", "eaten", "eaten", "heard", "heard"],
+    "With some equal vectors",
+)
+check_separation(
+    [25] * 5,
+    ["eaten", "heard", "eaten", "heard", "heard"],
+    "For a static vector, which is the same at all uses",
+)
+### BEGIN HIDDEN TESTS
+check_separation(
+    [0, 100, 30, 75, 140, 10, 200],
+    ["a", "b", "c", "a", "b", "a", "a"],
+    "For three senses, one of them used once",
+)
+check_separation([5, 15, 95, 85, 105], [1, 1, 0, 0, 0], "For two senses that lie well apart")
+(static,) = normal(12, (1, 9), dtype=torch.float32)
+check_number(
+    separation(1000 * static.expand(7, 9), ["a", "b", "a", "b", "b", "a", "b"]),
+    0.5,
+    "For one long vector at seven uses, the separation",
+    "Differences below 1e-6 are ties: rounding must not tell equal vectors apart.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# And now the words of the checkpoint. Change nothing in this cell; read what it prints.
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "look-at-senses", "locked": true, "schema_version": 3, "solution": false, "task": false}
+
+
+def uses_of(word, count, seed):
+    """Reviews of an ambiguous word, the opinion left out; the topic is the sense."""
+    chance, rows = random.Random(seed), []
+    nouns = dict.fromkeys(AMBIGUOUS[word], (word,))
+    for _ in range(count):
+        words, _, topic, _ = review(chance, TRAINING_ADJECTIVES, nouns)
+        rows.append((words[:5], topic))
+    return rows
+
+
+print(f"{'':28}" + "".join(f"{'layer ' + str(n):>10}" for n in range(LAYERS + 1)))
+for name, model in (("trained", load_encoder()[0]), ("untrained", load_encoder(False)[0])):
+    by_word = []
+    for word in AMBIGUOUS:
+        rows = uses_of(word, 40, seed=1)
+        (batch,) = batches([(words, 0) for words, _ in rows], 40)
+        with torch.no_grad():
+            states = model(batch["input_ids"], batch["attention_mask"])
+        topics = [topic for _, topic in rows]
+        at_word = batch["input_ids"] == PLACE[word]
+        by_word.append([separation(state[at_word], topics) for state in states])
+        if name == "trained":
+            means = within_and_between(states[-1][at_word], topics)
+            print(
+                f"{word:28}"
+                + "".join(f"{score:10.2f}" for score in by_word[-1])
+                + "   last layer: within {:.2f}, between {:.2f}".format(*means)
+            )
+    print(
+        f"{name + ', mean of 6 words':28}"
+        + "".join(f"{sum(column) / 6:10.2f}" for column in zip(*by_word))
+    )
+
+# %% [markdown]
+# ## Part 2 · Which layer? ({points:layers} points)
+#
+# **Question: must somebody choose the layer?**
+#
+# A task can learn how much of each it wants (Peters et al. 2018, equation 1): with one weight $w_j$ for the embeddings
+# and for each layer, and one scale $\gamma$,
+#
+# $$\gamma \sum_j s_j h_j, \qquad s = \operatorname{softmax}(w)$$
+#
+# At the start all $w_j$ are 0 and $\gamma$ is 1, so the mix is the mean of the layers.
+
+
+# %% nbgrader={"grade": false, "grade_id": "mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class LayerMix(torch.nn.Module):
+    """A weighted mean of layers, times a scale, all learned.
+
+    Its parameters are `weights`, float [number of states], and `scale`, float [].
+
+    Example: after mix.weights.data = [0., 0., -1e9], the states 2.0, 4.0 and 100.0 mix to 3.0
+    """
+
+    def __init__(self, num_states):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.weights = torch.nn.Parameter(torch.zeros(num_states))
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        ### END SOLUTION
+
+    def forward(self, states):
+        """states: list of float [B, T, D], the embeddings first -> float [B, T, D]
+
+        raises ValueError if there are more or fewer states than weights
+        """
+        ### BEGIN SOLUTION
+        if len(states) != len(self.weights):
+            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")
+        shares = self.weights.softmax(dim=0)
+        return self.scale * sum(share * state for share, state in zip(shares, states))
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "layers-mix", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("LayerMix")
+
+
+def new_mix(num_states, dtype=torch.float32):
+    """A mix that has what it is to have."""
+    mix = LayerMix(num_states)
+    found = {name: list(parameter.shape) for name, parameter in mix.named_parameters()}
+    wanted = {"weights": [num_states], "scale": []}
+    assert found == wanted, (
+        f"LayerMix({num_states}) must have the parameters and shapes {wanted}; yours has {found}. Wrap them in torch.nn.Parameter, "
+        "or no optimizer will know them."
+    )
+    assert not mix.weights.any() and mix.scale == 1, (
+        "At the start all weights are 0 and the scale is 1; yours are "
+        f"{mix.weights.tolist()} and {mix.scale.item():g}."
+    )
+    return mix.to(device, dtype)
+
+
+def check_mix(sizes, weights, scale, seed, what, dtype=torch.float32, tolerance=1e-5):
+    states = normal(seed, *[sizes] * len(weights), dtype=dtype)
+    mix = new_mix(len(weights), dtype)
+    mean = sum(states) / len(states)
+    with torch.no_grad():
+        check_close(
+            mix(states),
+            mean,
+            f"{what} before any training, the mix",
+            "Equal weights: the mean of all states, the embeddings among them.",
+            tolerance,
+            slips=(
+                (sum(states), "That is the sum: softmax makes the shares add up to 1."),
+                (states[-1], "Yours gives the last layer only."),
+            ),
+        )
+        mix.weights.copy_(tensor(weights, dtype))
+        mix.scale.fill_(scale)
+        shares = torch.tensor([math.exp(w) for w in weights], dtype=torch.float64)
+        shares = (shares / shares.sum()).tolist()
+        expected = scale * sum(share * state for share, state in zip(shares, states))
+        raw = sum(w * state for w, state in zip(weights, states))
+        later = torch.tensor(weights[1:], dtype=torch.float64).softmax(0).tolist()
+        check_close(
+            mix(states),
+            expected,
+            f"{what} with weights {weights} and scale {scale}, the mix",
+            f"The shares are softmax(weights) = {', '.join(f'{share:.3f}' for share in shares)}, in the order of the states.",
+            tolerance,
+            slips=(
+                (expected / scale, "The scale is missing."),
+                (
+                    scale * raw,
+                    "Yours uses the weights as they are: the shares are their softmax.",
+                ),
+                (raw, "Yours uses the weights as they are: the shares are their softmax."),
+                (
+                    scale * raw / sum(weights),
+                    "Dividing by the sum is no softmax: a weight may be negative. Take exponentials.",
+                ),
+                (
+                    scale * sum(s * h for s, h in zip(shares[::-1], states)),
+                    "Yours gives the first weight to the last layer.",
+                ),
+                (
+                    scale * sum(s * h for s, h in zip(later, states[1:])),
+                    "Yours leaves the embeddings out: states[0] has a weight, too.",
+                ),
+                (
+                    scale * sum(s * h for s, h in zip(shares[1:], states[1:])),
+                    "Yours leaves the embeddings out: states[0] has a weight, too.",
+                ),
+                (scale * mean, "Yours takes the plain mean, whatever the weights are."),
+                (scale * states[-1], "Yours gives the last layer only."),
+                (states[-1], "Yours gives the last layer only."),
+                (
+                    scale * sum(1 / (1 + math.exp(-w)) * h for w, h in zip(weights, states)),
+                    "That is a sigmoid of each weight: softmax makes the shares add up to 1.",
+                ),
+            ),
+        )
+
+
+check_mix((2, 5, 4), [1.0, -0.5, 0.5], 2.0, 21, "For three states")
+for count in (2, 4):
+    try:
+        new_mix(3)(normal(22, *[(2, 5, 4)] * count, dtype=torch.float32))
+    except NotImplementedError:
+        raise
+    except ValueError:
+        continue
+    except Exception as error:
+        raise AssertionError(
+            f"For {count} states and 3 weights raise a ValueError; yours raises a {type(error).__name__}."
+        ) from error
+    raise AssertionError(
+        f"{count} states and 3 weights do not fit: raise a ValueError. Without it, zip would stop at the shorter, and layers would be lost in silence."
+    )
+### BEGIN HIDDEN TESTS
+check_mix(
+    (3, 2, 7),
+    [0.3, 2.0, -1.0, 0.0, 0.7],
+    -0.5,
+    23,
+    "For five states in float64",
+    torch.float64,
+    1e-9,
+)
+check_mix((1, 4, 2), [0.7], 3.0, 24, "For a single state")
+check_mix((2, 3, 3), [90.0, 91.0, 89.5], 1.5, 25, "For large weights")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "layers-learned", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+
+
+def check_learned(weights, scale, seed):
+    """A training moves along the gradient, so both parameters must get theirs."""
+    *states, direction = normal(seed, *[(3, 2, 5)] * (len(weights) + 1))
+    mix = new_mix(len(weights), torch.float64)
+    values = tensor(weights, torch.float64), tensor(scale, torch.float64)
+    true = [value.clone().requires_grad_() for value in values]
+    (true[1] * torch.stack(states, dim=-1) @ true[0].softmax(0) * direction).sum().backward()
+    with torch.no_grad():
+        mix.weights.copy_(values[0])
+        mix.scale.copy_(values[1])
+    loss = (mix(states) * direction).sum()
+    assert loss.requires_grad, (
+        "No gradient reaches the parameters, so no task can learn them: is there a detach(), a .data or a no_grad() on the way?"
+    )
+    loss.backward()
+    for name, right in zip(("weights", "scale"), true):
+        got = getattr(mix, name).grad
+        assert got is not None, (
+            f"No gradient reaches `{name}`, so no task can learn it: is there a detach(), a .data or an .item() on the way?"
+        )
+        check_close(
+            got,
+            right.grad,
+            f"The gradient of `{name}`",
+            "Use the parameters themselves in forward. If layers-mix fails, mend that first.",
+            1e-9,
+        )
+
+
+check_learned([0.5, -1.0, 0.25], 2.0, seed=26)
+### BEGIN HIDDEN TESTS
+check_learned([0.0, 1.5, -0.5, 1.0, 0.0], -0.5, seed=27)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 3 · One vector for a text ({points:features} points)
+#
+# **Question: what may go into it?**
+#
+# Take the mean over the words of a text: its real tokens that are not special. Padding is there because another text of the
+# batch is longer, and [CLS] and [SEP] are no words. What is padding, the mask says, not the id. A text without
+# any word gets zeros.
+
+
+# %% nbgrader={"grade": false, "grade_id": "pool", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mean_pool(hidden, input_ids, attention_mask, special_ids):
+    """Mean of the words of each text.
+
+    hidden:         float [B, T, D]
+    input_ids:      int64 [B, T]
+    attention_mask: bool [B, T], True = real
+    special_ids:    tuple of ids that are no words, such as those of [CLS] and [SEP]
+    returns float [B, D]
+
+    Example: hidden [[[9.], [1.], [3.], [9.], [7.]]], input_ids [[2, 50, 60, 3, 0]], attention_mask [[True, True, True, True, False]],
+    special_ids (2, 3) -> [[2.]]
+    """
+    ### BEGIN SOLUTION
+    special = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))
+    words = (attention_mask & ~special).unsqueeze(-1).to(hidden.dtype)  # [B, T, 1]
+    return (hidden * words).sum(dim=1) / words.sum(dim=1).clamp(min=1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "features-pool", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("mean_pool")
+
+
+def mean_over(hidden, kept, count=None):
+    kept = kept[..., None].to(hidden.dtype)
+    return (hidden * kept).sum(1) / (kept.sum(1).clamp(min=1) if count is None else count)
+
+
+def check_pool(hidden, ids, mask, specials, what, tolerance=1e-5):
+    ids, mask = tensor(ids), tensor(mask)
+    special = torch.isin(ids, tensor(specials))
+
+    mean = lambda kept, count=None: mean_over(hidden, kept, count)
+    words, everywhere = mask & ~special, torch.ones_like(mask)
+    cls, sep = ids == specials[0], ids == specials[1]
+    before = hidden.clone()
+    got = mean_pool(hidden, ids, mask, specials)
+    assert torch.equal(hidden, before), (
+        "mean_pool must leave hidden as it was; yours changes it in place."
+    )
+    length = hidden.shape[1]
+    check_close(
+        got,
+        mean(words),
+        f"{what}, the table of means",
+        "Add up the states of the words and divide by their number, text by text.",
+        tolerance,
+        slips=(
+            (
+                mean(everywhere),
+                "That is the mean over all positions: padding and special tokens are no words.",
+            ),
+            (mean(mask), "Padding is left out, but [CLS] and [SEP] are counted as words."),
+            (mean(mask & ~cls), "Yours counts [SEP] as a word."),
+            (mean(mask & ~sep), "Yours counts [CLS] as a word."),
+            (
+                mean(~special),
+                "Special tokens are left out, but padding is counted: go by attention_mask.",
+            ),
+            (
+                mean(mask & ~special & (ids != 0)),
+                "Yours leaves out the id 0. Here it is a word; the mask says what padding is.",
+            ),
+            (mean(words, 1), "That is the sum: divide by the number of words."),
+            (
+                mean(words, length),
+                "Yours divides by the length of the batch, T: divide by the number of words of each text.",
+            ),
+            (
+                mean(words, mask.sum(1, keepdim=True).clamp(min=1)),
+                "Yours divides by the number of real tokens, [CLS] and [SEP] among them.",
+            ),
+            (
+                mean(words, words.sum() / len(ids)),
+                "Yours divides by the same number for every text. Count the words of each.",
+            ),
+            (
+                hidden.masked_fill(~words[..., None], -torch.inf).amax(1),
+                "That is the maximum, not the mean.",
+            ),
+            (hidden[:, 0], "That is the state of the first position."),
+        ),
+    )
+
+
+(hidden,) = normal(31, (2, 6, 3), dtype=torch.float32)
+check_pool(
+    hidden,
+    [[2, 7, 8, 5, 9, 3], [2, 6, 0, 3, 0, 0]],
+    [[True] * 6, [True] * 4 + [False] * 2],
+    (2, 3),
+    "For texts of 4 and 2 words (0 stands for padding, but is also the id of a word here)",
+)
+### BEGIN HIDDEN TESTS
+(hidden,) = normal(32, (4, 5, 7))
+check_pool(
+    hidden,
+    [[9, 4, 9, 8, 8], [9, 8, 4, 4, 4], [9, 1, 8, 5, 5], [9, 5, 6, 7, 8]],
+    [[True] * 5, [True] * 2 + [False] * 3, [True] * 3 + [False] * 2, [True] * 5],
+    (9, 8),
+    "In float64, with ids 9 and 8 for [CLS] and [SEP], twice in one text, and one text without a word",
+    1e-9,
+)
+(hidden,) = normal(33, (3, 3, 3))
+check_pool(
+    hidden,
+    [[1, 6, 5], [6, 1, 2], [7, 7, 2]],
+    [[False, True, True], [True] * 3, [True, True, False]],
+    (1, 2),
+    "With B = T = D = 3, and padding on either side",
+    1e-9,
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now a whole set of texts. Features are taken from an encoder that stands still: in evaluation mode (dropout off), without
+# gradients. Whoever calls this may be in the middle of a training, so leave the encoder in the mode in which you found it.
+
+
+# %% nbgrader={"grade": false, "grade_id": "extract", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def text_features(encoder, batches, special_ids):
+    """One vector for each text: mean_pool of the last layer.
+
+    encoder: takes (input_ids, attention_mask), gives a list of hidden states [B, T, D]
+    batches: list of dicts with input_ids and attention_mask; T differs from batch to batch
+    returns float [N, D], in the order of the texts, without gradients
+    """
+    ### BEGIN SOLUTION
+    was_training = encoder.training
+    encoder.eval()
+    rows = []
+    with torch.no_grad():
+        for batch in batches:
+            ids, mask = batch["input_ids"], batch["attention_mask"]
+            rows.append(mean_pool(encoder(ids, mask)[-1], ids, mask, special_ids))
+    encoder.train(was_training)
+    return torch.cat(rows)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "features-extract", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("text_features")
+
+
+class Watched(torch.nn.Module):
+    """An encoder of two layers which notes how it is called, and answers something else while it trains."""
+
+    def __init__(self, V=12, D=4):
+        super().__init__()
+        self.table = torch.nn.Parameter(normal(34, (V, D), dtype=torch.float32)[0])
+        self.modes, self.graphs, self.masks = [], [], []
+
+    def forward(self, input_ids, attention_mask):
+        self.modes.append(self.training)
+        self.graphs.append(torch.is_grad_enabled())
+        self.masks.append(attention_mask)
+        first = self.table[input_ids] * (3 if self.training else 1)
+        return [first, first + 1, first.flip(-1) ** 2]
+
+
+def check_extract(lengths, specials, seed, dtype):
+    chance, given, rows = seeded(seed), [], []
+    encoder = Watched().to(device, dtype)
+    for sizes in lengths:
+        T = max(sizes) + 1
+        ids = torch.randint(12, (len(sizes), T), generator=chance).to(device)
+        mask = (torch.arange(T) < torch.tensor(sizes)[:, None]).to(device)
+        given.append({"input_ids": ids, "attention_mask": mask, "labels": ids[:, 0]})
+        for row, kept in zip(ids, mask):
+            kept = [
+                i for i, real in zip(row.tolist(), kept.tolist()) if real and i not in specials
+            ]
+            state = encoder.table.detach()[kept].flip(-1) ** 2
+            rows.append(state.mean(0) if kept else torch.zeros(4, device=device, dtype=dtype))
+    for training in (True, False):
+        encoder.train(training)
+        encoder.modes.clear(), encoder.graphs.clear(), encoder.masks.clear()
+        got = text_features(encoder, given, specials)
+        assert encoder.modes and not any(encoder.modes), (
+            "Call eval() on the encoder before you ask it: yours leaves dropout on, so the features change from call to call."
+        )
+        assert not any(encoder.graphs), (
+            "Ask the encoder under torch.no_grad(): the gradients of a whole set do not fit into memory."
+        )
+        assert encoder.training == training, (
+            f"The encoder was {'training' if training else 'evaluating'} before and is {'not ' if training else ''}training afterwards. "
+            "Leave it in the mode in which you found it."
+        )
+        assert all(
+            any(torch.equal(m, b["attention_mask"]) for b in given) for m in encoder.masks
+        ), (
+            "The encoder must get each batch's own attention_mask, or real tokens attend to padding."
+        )
+        check_close(
+            got,
+            torch.stack(rows),
+            f"The features of {len(rows)} texts",
+            "They are mean_pool of the last state, in the order of the texts. If features-pool fails, mend that first.",
+            slips=((torch.stack(rows).flip(0), "Yours are in another order."),),
+        )
+        assert not got.requires_grad, "The features must have no gradient."
+
+
+check_extract([[3, 5], [2, 7, 4]], (2, 3), 35, torch.float32)
+### BEGIN HIDDEN TESTS
+check_extract([[4], [1, 2, 3, 6], [9, 8]], (0, 5), 36, torch.float64)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# A classifier on features likes them on one scale: subtract from each feature its mean and divide by its standard deviation
+# (that of the texts at hand: divide by N, not N - 1). Both come from the **training** texts alone, and the same numbers
+# are used for any other texts. A mean over test texts is something learned from the test. Features that are the same in
+# all training texts are divided by 1.
+
+
+# %% nbgrader={"grade": false, "grade_id": "scale", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def standardise(train, other):
+    """Bring features on the scale of the training texts.
+
+    train: float [N, D], other: float [M, D]
+    returns (train, other), both standardised
+
+    Example: train [[1.], [3.]], other [[5.]] -> [[-1.], [1.]], [[3.]]
+    """
+    ### BEGIN SOLUTION
+    mean, deviation = train.mean(dim=0), train.std(dim=0, correction=0)
+    deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
+    return (train - mean) / deviation, (other - mean) / deviation
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "features-scale", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("standardise")
+
+
+def scaled(x, by, correction=0, dim=0):
+    deviation = by.std(dim, correction=correction, keepdim=True)
+    deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
+    return (x - by.mean(dim, keepdim=True)) / deviation
+
+
+def check_scale(train, other, what, tolerance=1e-5):
+    everything = torch.cat([train, other])
+
+    before = train.clone(), other.clone()
+    got = check_pair(standardise(train, other), "standardise must return (train, other)")
+    assert torch.equal(train, before[0]) and torch.equal(other, before[1]), (
+        "standardise must leave what it is given as it was; yours changes it in place."
+    )
+    for name, found, x in (
+        ("the training texts", got[0], train),
+        ("the other texts", got[1], other),
+    ):
+        if isinstance(found, torch.Tensor):
+            assert found.isfinite().all(), (
+                f"{what}, {name} become nan or infinite: a feature that never changes has deviation 0. Divide it by 1."
+            )
+        check_close(
+            found,
+            scaled(x, train),
+            f"{what}, {name}",
+            "Subtract the mean of the training texts and divide by their deviation, feature by feature.",
+            tolerance,
+            slips=(
+                (
+                    scaled(x, everything),
+                    "Mean and deviation come from all texts together, so the training has seen the test. Take those of train.",
+                ),
+                (
+                    scaled(x, x),
+                    "The other texts are scaled by their own mean and deviation. Use those of train.",
+                ),
+                (
+                    scaled(x, train, correction=1),
+                    "Divide by N in the deviation, not by N - 1: correction=0.",
+                ),
+                (
+                    scaled(x, x, dim=1),
+                    "The mean goes over texts, feature by feature; yours goes over the features of each text.",
+                ),
+                (x - train.mean(0), "Divide by the deviation, too."),
+                (x / train.std(0, correction=0), "Subtract the mean, too."),
+            ),
+        )
+
+
+train, other = normal(37, (5, 3), (4, 3), dtype=torch.float32)
+check_scale(3 * train + 1, other - 2, "For 5 training texts and 4 others")
+alone = standardise(train, other[:1])[1]
+check_close(
+    standardise(train, other)[1][:1],
+    alone,
+    "The first of four other texts",
+    "It must come out as it does when it is the only one: what becomes of a test text must not depend on the rest of the test.",
+)
+### BEGIN HIDDEN TESTS
+train, other = normal(38, (7, 4), (7, 4))
+train[:, 2] = 5.0
+check_scale(
+    train, other, "For float64, with a feature that is the same in all training texts", 1e-9
+)
+train, other = normal(39, (4, 4), (1, 4))
+check_scale(10 * train, other, "For one other text", 1e-9)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 4 · Labels of words, tokens of a model ({points:labels} points)
+#
+# **Question: a word has one label and three tokens. Which of them gets it?**
+#
+# The first. *Jim Hen ##son was a puppet ##er* with one label for each of five words becomes (Devlin et al. 2019, section 5.3)
+#
+# | [CLS] | Jim | Hen | ##son | was | a | puppet | ##er | [SEP] |
+# |---|---|---|---|---|---|---|---|---|
+# | -100 | I-PER | I-PER | -100 | O | O | O | -100 | -100 |
+#
+# where -100 (`IGNORE`) counts neither in training nor in the score. If that is longer than `max_length`, tokens are cut off at the
+# end, labels with them, and [SEP] stays the last. A word of which the first token is left keeps its label.
+
+
+# %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def align_labels(pieces, labels, cls_id, sep_id, max_length):
+    """One sequence, and a label for each of its tokens.
+
+    pieces:     list of words, each a list of at least one id
+    labels:     list of ints, one for each word
+    max_length: the most tokens of the sequence, [CLS] and [SEP] among them; at least 3
+    returns (input_ids, token_labels), two lists of ints, of equal length
+
+    Example: pieces [[21], [22, 23], [24]], labels [1, 2, 0], cls_id 2, sep_id 3, max_length 10
+    -> [2, 21, 22, 23, 24, 3], [-100, 1, 2, -100, 0, -100]; with max_length 4 -> [2, 21, 22, 3], [-100, 1, 2, -100]
+    """
+    ### BEGIN SOLUTION
+    input_ids, token_labels = [cls_id], [IGNORE]
+    for word, label in zip(pieces, labels):
+        input_ids += word
+        token_labels += [label] + [IGNORE] * (len(word) - 1)
+    return [*input_ids[: max_length - 1], sep_id], [*token_labels[: max_length - 1], IGNORE]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "labels-align", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_withheld("align_labels")
+
+
+def check_align(pieces, labels, what, cls_id=2, sep_id=3, max_length=99):
+    ids, firsts = [cls_id], {}
+    for word, label in zip(pieces, labels):
+        firsts[len(ids)] = label
+        ids = ids + word
+    end = min(len(ids), max_length - 1)
+    expected_ids = [*ids[:end], sep_id]
+    expected = [firsts.get(place, IGNORE) for place in range(end)] + [IGNORE]
+    copied = copy.deepcopy(pieces), list(labels)
+    got_ids, got = check_pair(
+        align_labels(pieces, labels, cls_id, sep_id, max_length),
+        "align_labels must return (input_ids, token_labels)",
+    )
+    assert (pieces, labels) == copied, (
+        "align_labels must leave pieces and labels as they were; yours changes them."
+    )
+    whole = [cls_id]
+    for word in pieces:
+        if len(whole) + len(word) > max_length - 1:
+            break
+        whole = whole + word
+    check_same(
+        got_ids,
+        expected_ids,
+        f"{what}, the input_ids",
+        "[CLS], the pieces of all words, [SEP]; what is too long is cut off before the [SEP].",
+        slips=(
+            (expected_ids[:-1], "The [SEP] at the end is missing."),
+            (expected_ids[1:], "The [CLS] at the beginning is missing."),
+            (expected_ids[1:-1], "[CLS] and [SEP] are missing."),
+            (
+                ([*ids, sep_id])[:max_length],
+                "The cut has taken the [SEP] away: leave room for it.",
+            ),
+            ([*ids, sep_id], "Yours is longer than max_length."),
+            ([*ids[:max_length], sep_id], "Yours is longer than max_length, by the [SEP]."),
+            (
+                [*ids[: max_length - 2], sep_id],
+                "There is room for one token more: [CLS] and [SEP] are two of max_length.",
+            ),
+            (
+                [*whole, sep_id],
+                "Tokens are cut off, not whole words: the first pieces of the last word have room.",
+            ),
+            (
+                [cls_id] + [word[0] for word in pieces] + [sep_id],
+                "All pieces of a word go in, not the first alone.",
+            ),
+        ),
+    )
+    spread = [IGNORE] + [label for word, label in zip(pieces, labels) for _ in word]
+    lasts = [IGNORE] + [
+        x for word, label in zip(pieces, labels) for x in [IGNORE] * (len(word) - 1) + [label]
+    ]
+    fill = lambda value: [firsts.get(place, value) for place in range(end)] + [value]
+    torn = max(place for place in (0, *firsts) if place < end) if len(whole) < end else None
+    dropped = [IGNORE if place == torn else label for place, label in enumerate(expected)]
+    rests = lambda value: [
+        x if place in firsts or place in (0, end) else value for place, x in enumerate(expected)
+    ]
+    edges = lambda value: [value, *expected[1:-1], value]
+    rows = [firsts.get(place, IGNORE) for place in range(len(ids))] + [IGNORE]
+    check_same(
+        got,
+        expected,
+        f"{what}, the token_labels",
+        f"The first piece of a word has its label, every other token {IGNORE}.",
+        slips=(
+            (
+                [*spread[:end], IGNORE],
+                f"Every piece of a word has its label in yours; only the first may. The others have {IGNORE}.",
+            ),
+            (
+                dropped,
+                "A word that is cut keeps its label as long as its first piece is left.",
+            ),
+            ([*lasts[:end], IGNORE], "Yours labels the last piece of a word; it is the first."),
+            (
+                fill(0),
+                f"What does not count is labelled 0 in yours, and 0 is a label. Use IGNORE, {IGNORE}.",
+            ),
+            (
+                fill(-1),
+                f"What does not count is labelled -1 in yours. Use IGNORE, {IGNORE}: that is what losses look for.",
+            ),
+            (
+                rests(0),
+                f"Pieces that are not the first are labelled 0 in yours, and 0 is a label. Use {IGNORE}.",
+            ),
+            (
+                edges(0),
+                f"[CLS] and [SEP] are labelled 0 in yours, and 0 is a label: they are no words. Use {IGNORE}.",
+            ),
+            (
+                expected[1:-1],
+                "The labels of [CLS] and [SEP] are missing: there is one for every token.",
+            ),
+            (
+                [*expected[1:], IGNORE],
+                "Your labels are one place too early: [CLS] has one, too.",
+            ),
+            (rows, "The ids are cut off, the labels are not: there is one for every token."),
+            (expected[:-1], "Your labels are one too few: [SEP] has one, too."),
+            (
+                rows[-len(expected) :],
+                "Cut the labels off at the end, as the ids; yours cuts at the beginning.",
+            ),
+        ),
+    )
+
+
+check_align(
+    [[21], [22, 23], [24], [25], [26, 27, 28]],
+    [1, 2, 0, 0, 3],
+    "For words of 1, 2, 1, 1 and 3 pieces",
+)
+check_align(
+    [[21], [22, 23, 24], [25]],
+    [1, 2, 4],
+    "With max_length 5, which cuts into the second word",
+    max_length=5,
+)
+### BEGIN HIDDEN TESTS
+check_align([[8]], [5], "For a single word, with cls_id 9 and sep_id 7", 9, 7)
+check_align(
+    [[8, 9], [7], [9, 8]],
+    [2, 0, 1],
+    "For words that hold the ids of [CLS] and [SEP]",
+    9,
+    7,
+    max_length=8,
+)
+pieces = [[30, 31], [32], [33, 34, 35], [36], [37]]
+for max_length in range(3, 12):
+    check_align(
+        pieces, [3, 0, 1, 2, 4], f"With max_length {max_length}, for 8 pieces", 2, 3, max_length
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# And back: the model guesses at every token, and what it guesses at the first piece is its guess for the word.
+
+
+# %% nbgrader={"grade": false, "grade_id": "guess", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def word_guesses(logits, token_labels):
+    """The guesses for the words of one sequence, and how many of them are right.
+
+    logits:       float [T, L]
+    token_labels: list of T ints, as align_labels makes them
+    returns (guesses, right): a list of ints, one for each word that has a token, and the number of right ones, an int
+
+    Example: logits [[0., 9.], [3., 1.], [0., 9.], [9., 1.]], token_labels [-100, 0, 1, -100] -> ([0, 1], 2)
+    """
+    ### BEGIN SOLUTION
+    places = [place for place, label in enumerate(token_labels) if label != IGNORE]
+    guesses = logits[places].argmax(dim=-1).tolist()
+    return guesses, sum(guess == token_labels[place] for guess, place in zip(guesses, places))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "labels-guess", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check_withheld("word_guesses")
+
+
+def check_guesses(logits, labels, what):
+    best = logits.argmax(-1).tolist()
+    kept = [place for place, label in enumerate(labels) if label != IGNORE]
+    guesses = [best[place] for place in kept]
+    right = sum(best[place] == labels[place] for place in kept)
+    answer = check_pair(
+        word_guesses(logits, labels), "word_guesses must return (guesses, right)"
+    )
+    got = answer[0].tolist() if isinstance(answer[0], torch.Tensor) else answer[0]
+    check_same(
+        got,
+        guesses,
+        f"{what}, the guesses",
+        "The label with the greatest logit, at the tokens that carry a label.",
+        slips=(
+            (
+                best,
+                "Yours has a guess for every token; a word has one, at the token that carries its label.",
+            ),
+            (
+                best[1:-1],
+                "Yours has a guess for every piece; a word has one, at the token that carries its label.",
+            ),
+            (logits.argmin(-1)[kept].tolist(), "The greatest logit wins, not the smallest."),
+            (
+                [g for p, g in zip(kept, guesses) if labels[p] != 0],
+                "A word whose label is 0 has a guess, too: only IGNORE is left out.",
+            ),
+        ),
+    )
+    assert isinstance(answer[1], int) and not isinstance(answer[1], bool), (
+        f"The number of right guesses must be an int; yours is a {type(answer[1]).__name__}."
+    )
+    hint = "Compare each guess with the label of its own token."
+    if answer[1] == len(kept) != right:
+        hint = "That is the number of words."
+    assert answer[1] == right, (
+        f"{what}, {right} guesses are right; yours says {answer[1]}. {hint}"
+    )
+
+
+(logits,) = normal(41, (7, 4), dtype=torch.float32)
+best = logits.argmax(-1).tolist()
+check_guesses(
+    logits,
+    [-100, best[1], 0, -100, (best[4] + 1) % 4, best[5], -100],
+    "For four words on seven tokens",
+)
+### BEGIN HIDDEN TESTS
+(logits,) = normal(42, (5, 5))
+check_guesses(logits, [-100, 0, 0, 0, -100], "For labels that are all 0")
+check_guesses(logits, [-100, -100, 3, -100, -100], "For one word")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 5 · Answers cut out of a text ({points:spans} points)
+#
+# **Question: two rows of scores, one for the first token of the answer, one for its last. What is the answer?**
+#
+# The score of a span from token *i* to token *j* is start[*i*] + end[*j*] (Devlin et al. 2019, section 4.2). Not every pair is an
+# answer: it does not end before it begins, both lie in the context, and it has at most `max_tokens` tokens. The best *pair* is
+# wanted; the best start and the best end, each by itself, may be none.
+#
+# `offsets` says for each token which characters of the context it is: (first, behind the last), and None for [CLS], the question
+# and [SEP], which are no part of an answer.
+
+
+# %% nbgrader={"grade": false, "grade_id": "span", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_span(start_logits, end_logits, offsets, max_tokens):
+    """The best span of the context.
+
+    start_logits, end_logits: float [T]
+    offsets:    list of T entries, each (first character, the one behind the last) or None; at least one is not None
+    max_tokens: the most tokens of an answer, at least 1
+    returns (first, last, score): positions of its first and last token, two ints, and a Python float
+
+    Example: start [9., 1., 2., 0.], end [9., 3., 0., 1.], offsets [None, (0, 3), (4, 7), (8, 9)], max_tokens 2 -> (1, 1, 4.0)
+    """
+    ### BEGIN SOLUTION
+    best = None
+    for first, _ in enumerate(offsets):
+        for last in range(first, min(first + max_tokens, len(offsets))):
+            if offsets[first] is None or offsets[last] is None:
+                continue
+            score = (start_logits[first] + end_logits[last]).item()
+            if best is None or score > best[2]:
+                best = (first, last, score)
+    return best
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "spans-best", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_withheld("best_span")
+
+
+def spaced(count, before):
+    """Offsets of words of three characters with a space between them, after a question and its special tokens."""
+    return [None] * before + [(4 * i, 4 * i + 3) for i in range(count)] + [None]
+
+
+def check_span(start, end, offsets, max_tokens, what):
+    T = len(offsets)
+    scores = {(i, j): (start[i] + end[j]).item() for i in range(T) for j in range(T)}
+    inside = lambda i, j: offsets[i] is not None and offsets[j] is not None
+    best = lambda fits: max(((i, j) for i, j in scores if fits(i, j)), key=scores.get)
+    wanted = best(lambda i, j: inside(i, j) and i <= j < i + max_tokens)
+    alone = start.argmax().item(), end.argmax().item()
+    i = max((i for i in range(T) if offsets[i]), key=lambda i: start[i].item())
+    j = max((j for j in range(T) if offsets[j]), key=lambda j: end[j].item())
+    greedy = best(lambda a, b: inside(a, b) and a == i and a <= b < a + max_tokens)
+    backwards = [b for b in range(T) if inside(b, j) and b <= j < b + max_tokens]
+    greedy_end = (max(backwards, key=lambda b: start[b].item()), j)
+    got = best_span(start, end, offsets, max_tokens)
+    assert isinstance(got, tuple) and len(got) == 3, (
+        f"best_span must return (first, last, score); yours returns {'nothing' if got is None else got!r}."
+    )
+    for name, value in zip(("first", "last"), got):
+        assert isinstance(value, int), (
+            f"{name} must be an int; yours is a {type(value).__name__}. Use .item()."
+        )
+    if got[:2] != wanted:
+        first, last = got[:2]
+        hint = "Look at every pair that is allowed."
+        if not (0 <= first < T and 0 <= last < T):
+            hint = "There is no such token."
+        elif last < first:
+            hint = "An answer does not end before it begins."
+        elif not inside(first, last):
+            hint = "The question, [CLS] and [SEP] are no part of an answer: their offsets are None."
+        elif last - first >= max_tokens:
+            hint = f"It has {last - first + 1} tokens, and max_tokens is {max_tokens}."
+        elif got[:2] == best(
+            lambda i, j: (
+                (inside(i, j) and i <= j < i + max_tokens - 1) or (i == j and inside(i, j))
+            )
+        ):
+            hint = f"An answer may have max_tokens tokens, {max_tokens}: both ends count."
+        elif got[:2] == best(lambda i, j: inside(i, j) and i < j < i + max_tokens + 1):
+            hint = "An answer may be a single token."
+        elif got[:2] in (greedy, greedy_end, (i, j), alone, (j, i)):
+            hint = "Start and end are not to be chosen one after the other: their sum must be the greatest of all pairs."
+        raise AssertionError(
+            f"{what} the best span is from token {wanted[0]} to token {wanted[1]}, with {scores[wanted]:.4f}; yours is from {first} to {last}. {hint}"
+        )
+    check_number(
+        got[2],
+        scores[wanted],
+        f"{what} the score of the best span",
+        "It is the sum of the two logits.",
+        slips=(
+            (
+                start[wanted[0]].item() * end[wanted[1]].item(),
+                "The logits are added, not multiplied.",
+            ),
+        ),
+    )
+
+
+offsets = spaced(5, before=3)
+start = tensor([9.0, 9.0, 0.0, 1.0, 0.0, 2.0, 3.0, 0.0, 8.0])
+check_span(
+    start,
+    tensor([9.0, 9.0, 0.0, 4.0, 3.5, 0.0, 0.5, 1.0, 8.0]),
+    offsets,
+    5,
+    "When the best end lies before the best start,",
+)
+check_span(
+    start,
+    tensor([9.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 8.0]),
+    offsets,
+    2,
+    "With max_tokens 2, and an answer of two tokens,",
+)
+check_span(
+    tensor([0.0, 0.0, 0.0, 5.0, 0.0, 3.0, 0.0, 0.0, 0.0]),
+    tensor([0.0, 0.0, 0.0, -3.0, -4.0, -1.0, -5.0, 4.0, 0.0]),
+    offsets,
+    4,
+    "When the best end is out of reach of the best start,",
+)
+check_span(
+    tensor([5.0, 5.0, 5.0, -4.0, -6.0, -9.0, -7.0, -8.0, 5.0]),
+    tensor([5.0, 5.0, 5.0, -6.0, -4.0, -9.0, -7.0, -8.0, 5.0]),
+    offsets,
+    4,
+    "When all scores in the context are negative,",
+)
+### BEGIN HIDDEN TESTS
+for seed in range(30):
+    start, end = normal(50 + seed, (12,), (12,))
+    check_span(
+        start,
+        end,
+        spaced(8, before=3),
+        1 + seed % 9,
+        f"For max_tokens {1 + seed % 9} and float64,",
+    )
+holes = [None, (0, 2), None, (3, 5), (5, 6), None]
+for seed in range(10):
+    start, end = normal(90 + seed, (6,), (6,))
+    check_span(start, end, holes, 4, "When a token amid the context is no part of an answer,")
+check_span(
+    tensor([5.0, -3.0]), tensor([5.0, -4.0]), [None, (0, 1)], 3, "For a context of one token,"
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The answer is cut out of the text as it was typed, by its characters. And some questions have no answer in the text. Then start
+# and end are to be at [CLS], position 0, and the score of *no answer* is start[0] + end[0]. With a `threshold` there is an answer
+# only if (Devlin et al. 2019, section 4.3)
+#
+# $$\text{score of the best span} > \text{score of no answer} + \text{threshold}$$
+#
+# so a larger threshold says "no answer" more often. Without one (None) there always is an answer.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cut", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def answer(context, start_logits, end_logits, offsets, max_tokens, threshold=None):
+    """The answer as it stands in the text, a string, or None for no answer.
+
+    Example: context "Jim was there", start [5., 1., 2., 0.], end [1., 0., 3., 0.], offsets [None, (0, 3), (4, 7), (8, 13)], max_tokens 3
+    -> "was", whose score is 5; no answer has 6, so with threshold 0.0 -> None, and with threshold -2.0 -> "was"
+    """
+    ### BEGIN SOLUTION
+    first, last, score = best_span(start_logits, end_logits, offsets, max_tokens)
+    if threshold is not None:
+        no_answer = (start_logits[0] + end_logits[0]).item()
+        if score <= no_answer + threshold:
+            return None
+    return context[offsets[first][0] : offsets[last][1]]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "spans-cut", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("answer")
+CONTEXT = "The N7, which is red, leaves  Zürich at 0:10."
+PIECES = [
+    "the",
+    "n",
+    "##7",
+    ",",
+    "which",
+    "is",
+    "red",
+    ",",
+    "leaves",
+    "zur",
+    "##ich",
+    "at",
+    "0",
+    ":",
+    "10",
+    ".",
+]
+PLACES = [
+    (0, 3),
+    (4, 5),
+    (5, 6),
+    (6, 7),
+    (8, 13),
+    (14, 16),
+    (17, 20),
+    (20, 21),
+    (22, 28),
+    (30, 33),
+    (33, 36),
+    (37, 39),
+    (40, 41),
+    (41, 42),
+    (42, 44),
+    (44, 45),
+]
+OFFSETS = [
+    None,
+    None,
+    None,
+    None,
+    *PLACES,
+    None,
+]  # [CLS] two words of a question [SEP] the context [SEP]
+
+
+def peaks(first, last, no_answer=0.0, high=4.0):
+    start, end = torch.zeros(2, len(OFFSETS), device=device)
+    start[0] = end[0] = no_answer / 2
+    start[4 + first] = end[4 + last] = high / 2
+    return start, end
+
+
+def check_cut(first, last, expected, what):
+    start, end = peaks(first, last)
+    got = answer(CONTEXT, start, end, OFFSETS, 30)
+    begin, behind = PLACES[first][0], PLACES[last][1]
+    tokens = "".join(
+        " " * (i > 0 and not p.startswith("##")) + p.removeprefix("##")
+        for i, p in enumerate(PIECES[first : last + 1])
+    )
+    check_same(
+        got,
+        expected,
+        f"{what}, the answer",
+        "Cut it out of the context by the characters of its first and last token. If spans-best fails, mend that first.",
+        slips=(
+            (
+                CONTEXT[first : last + 1],
+                "Those are tokens, counted as if they were characters. offsets has the characters.",
+            ),
+            (
+                CONTEXT[4 + first : 4 + last + 1],
+                "Those are positions, counted as if they were characters. offsets has the characters.",
+            ),
+            (
+                CONTEXT[first:last],
+                "Those are tokens, counted as if they were characters. offsets has the characters.",
+            ),
+            (
+                CONTEXT[4 + first : 4 + last],
+                "Those are positions, counted as if they were characters. offsets has the characters.",
+            ),
+            (
+                CONTEXT[begin : PLACES[last][0]],
+                "The last token belongs to the answer: go to the end of its characters.",
+            ),
+            (
+                CONTEXT[begin : behind - 1],
+                "The second number of an offset is already the one behind the last character.",
+            ),
+            (
+                CONTEXT[begin : behind + 1],
+                "The second number of an offset is already the one behind the last character.",
+            ),
+            (
+                expected.lower(),
+                "An answer is cut out as it was typed; yours is in small letters.",
+            ),
+            (
+                tokens,
+                "An answer is cut out as it was typed; yours is put together from tokens.",
+            ),
+            (
+                " ".join(CONTEXT[a:b] for a, b in PLACES[first : last + 1]),
+                "Cut it out in one piece: what stands between the tokens belongs to it, as it was typed.",
+            ),
+            (
+                "".join(CONTEXT[a:b] for a, b in PLACES[first : last + 1]),
+                "Cut it out in one piece: what stands between the tokens belongs to it, as it was typed.",
+            ),
+        ),
+    )
+
+
+check_cut(8, 10, "leaves  Zürich", "For tokens 8 to 10 of the context")
+check_cut(1, 2, "N7", "For tokens 1 and 2 of the context")
+check_cut(6, 6, "red", "For one token")
+### BEGIN HIDDEN TESTS
+check_cut(12, 14, "0:10", "For three tokens without a space")
+check_cut(0, 0, "The", "For the first token")
+check_cut(9, 15, "Zürich at 0:10.", "For tokens up to the last one")
+start, end = peaks(1, 8)
+assert len(answer(CONTEXT, start, end, OFFSETS, 3)) < 20, "max_tokens must reach best_span."
+assert answer(CONTEXT, *peaks(6, 6, no_answer=50.0), OFFSETS, 30) == "red", (
+    "Without a threshold there always is an answer, whatever the score at [CLS]."
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "spans-null", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+
+
+MISTAKES = (  # what a mistake makes of (best span, no answer, threshold): whether there is an answer
+    (
+        lambda span, none, by: span > none - by,
+        "The sign of the threshold is wrong: a larger one says “no answer” more often.",
+    ),
+    (lambda span, none, by: span > none, "The threshold is not used."),
+    (
+        lambda span, none, by: span > by,
+        "Compare with the score of no answer, start[0] + end[0], and not with the threshold alone.",
+    ),
+    (
+        lambda span, none, by: span > none / 2 + by,
+        "The score of no answer is the sum of both logits at [CLS], start[0] + end[0].",
+    ),
+    (
+        lambda span, none, by: span >= none + by,
+        "At equal scores there is no answer: the span must have more.",
+    ),
+    (lambda span, none, by: span <= none + by, "Upside down: the better one wins."),
+    (
+        lambda span, none, by: not by or span > none + by,
+        "A threshold of 0 is one, too; only None is none.",
+    ),
+)
+
+
+def check_null(*cases):
+    """Each case: score of the best span, of no answer, threshold, and whether there is an answer."""
+    got = [
+        answer(CONTEXT, *peaks(6, 6, none, span), OFFSETS, 30, by)
+        for span, none, by, _ in cases
+    ]
+    assert "" not in got, "No answer is None, not an empty string."
+    hint = "There is an answer if the best span has more than no answer plus the threshold."
+    tried = [i for i, case in enumerate(cases) if case[2] is not None]
+    for there, words in MISTAKES:
+        if all((got[i] is not None) == there(*cases[i][:3]) for i in tried):
+            hint = words
+            break
+    for (span, none, by, wanted), found in zip(cases, got):
+        what = f"With {span:g} for the best span, {none:g} for no answer and {f'threshold {by:g}' if by is not None else 'no threshold'}"
+        expected = "red" if wanted else None
+        if by is None:
+            hint = "Without a threshold there always is an answer."
+        assert found == expected, (
+            f"{what}, the answer must be {expected!r}; yours is {found!r}. {hint}"
+        )
+
+
+check_null(
+    (4.0, 3.0, 0.0, True),
+    (4.0, 5.0, 0.0, False),
+    (4.0, 3.0, 2.0, False),
+    (4.0, 5.0, -2.0, True),
+    (4.0, 6.0, 3.0, False),
+    (1.0, -3.0, 3.0, True),
+    (4.0, 9.0, None, True),
+)
+### BEGIN HIDDEN TESTS
+check_null(
+    (4.0, 3.0, 0.0, True),
+    (4.0, 5.0, 0.0, False),
+    (4.0, 3.5, 0.5, False),
+    (4.0, 4.0, 0.0, False),
+    (2.0, -1.0, 2.5, True),
+    (2.0, -6.0, 7.0, True),
+    (2.0, -6.0, 9.0, False),
+    (2.0, 1.5, 0, True),
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 6 · Choices ({points:choices} points)
+#
+# **Question: how does an encoder that reads texts one by one compare four of them?**
+#
+# In SWAG each example has four endings. Each is read with the context as an input of its own, and gets one score (Devlin et
+# al. 2019, section 4.4). So the batch [B, C, T] is laid out as B · C texts for the encoder, and the B · C scores are
+# laid back into a table [B, C].
+
+
+# %% nbgrader={"grade": false, "grade_id": "reshape", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def choice_logits(score, input_ids, attention_mask, token_type_ids):
+    """The score of every choice.
+
+    score:          function of input_ids, attention_mask and token_type_ids, each [N, T], that gives float [N, 1]
+    input_ids:      int64 [B, C, T];   attention_mask: bool [B, C, T];   token_type_ids: int64 [B, C, T]
+    returns float [B, C]
+    """
+    ### BEGIN SOLUTION
+    B, C, T = input_ids.shape
+    rows = [given.reshape(B * C, T) for given in (input_ids, attention_mask, token_type_ids)]
+    return score(*rows).reshape(B, C)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "choices-logits", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("choice_logits")
+
+
+class Scorer:
+    """Scores texts, and notes them."""
+
+    def __init__(self, T, one):
+        self.T, self.one, self.texts = T, one, set()
+
+    def __call__(self, *given):
+        assert len(given) == 3, (
+            f"score takes input_ids, attention_mask and token_type_ids; yours gives {len(given)}."
+        )
+        assert all(g.dim() == 2 and g.shape[1] == self.T for g in given), (
+            f"score takes [N, T], T = {self.T}: texts one below the other. Yours gives {[list(g.shape) for g in given]}."
+        )
+        self.texts |= {tuple(row) for row in given[0].tolist()}
+        return self.one(*given)
+
+
+def check_choices(B, C, T, seed, dtype=torch.float32):
+    ids = torch.randint(5, 90, (B, C, T), generator=seeded(seed)).to(device)
+    mask = torch.rand(B, C, T, generator=seeded(seed + 1)).to(device) < 0.7
+    types = torch.randint(2, (B, C, T), generator=seeded(seed + 2)).to(device)
+    weights = torch.arange(1, T + 1, device=device, dtype=dtype)
+    one = lambda i, m, t: ((i + 100 * t) * m * weights).sum(-1, keepdim=True) / 1000
+    score = Scorer(T, one)
+    got = choice_logits(score, ids, mask, types)
+    expected = one(ids, mask, types).squeeze(-1)
+    flat = expected.flatten()
+    texts = {tuple(row) for row in ids.flatten(0, 1).tolist()}
+    assert score.texts <= texts, (
+        "A text that score gets is none of the batch: it was torn apart. Flatten the first two dimensions, and leave T as it is."
+    )
+    mixed = lambda m, t: one(ids, m, t).squeeze(-1)
+    turned = lambda x: x.transpose(0, 1).reshape(B, C, T)
+    check_close(
+        got,
+        expected,
+        f"For {B} examples of {C} choices, the table of scores",
+        "Row b holds the scores of the choices of example b, in their order.",
+        slips=(
+            (
+                flat.reshape(C, B).T,
+                "The scores are laid back in another order than the texts were laid out: reshape to [B, C], not to [C, B].",
+            ),
+            (
+                one(*map(turned, (ids, mask, types))).squeeze(-1),
+                "The texts are laid out choice by choice, and laid back example by example. Flatten [B, C, T] as it is, without transposing.",
+            ),
+            (
+                mixed(turned(mask), turned(types)),
+                "Masks and segment ids are laid out in another order than the texts.",
+            ),
+            (
+                mixed(torch.ones_like(mask), types),
+                "The attention_mask does not reach score: it marks everything as real.",
+            ),
+            (
+                mixed(mask, torch.zeros_like(types)),
+                "The token_type_ids do not reach score: they are all 0.",
+            ),
+            (mixed(types.bool(), mask.long()), "attention_mask comes before token_type_ids."),
+            (expected.softmax(1), "Give the scores as they are, without a softmax."),
+            (expected.flip(1), "The choices are in reverse order."),
+        ),
+    )
+
+
+check_choices(3, 4, 5, seed=61)
+### BEGIN HIDDEN TESTS
+check_choices(4, 2, 7, 62, torch.float64)
+check_choices(1, 5, 3, 63)
+check_choices(4, 4, 4, 64)
+check_choices(5, 1, 2, 65)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The softmax goes over the choices of one example: they compete with each other, not with those of other examples.
+
+
+# %% nbgrader={"grade": false, "grade_id": "choose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def choose(logits):
+    """Probabilities of the choices, and the best one.
+
+    logits: float [B, C]
+    returns (probabilities, best): float [B, C], and int64 [B]
+    """
+    ### BEGIN SOLUTION
+    return logits.softmax(dim=1), logits.argmax(dim=1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "choices-softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+check_withheld("choose")
+
+
+def check_choose(logits, what, tolerance=1e-5):
+    probabilities, best = check_pair(choose(logits), "choose must return (probabilities, best)")
+    check_close(
+        probabilities,
+        torch.softmax(logits, dim=1),
+        f"{what}, the table of probabilities",
+        "In each row they add up to 1.",
+        tolerance,
+        slips=(
+            (
+                torch.softmax(logits, dim=0),
+                "Your columns add up to 1: the softmax goes over the examples of the batch. It goes over the choices, dim=1.",
+            ),
+            (
+                torch.softmax(logits.flatten(), 0).view_as(logits),
+                "Yours goes over the whole table. It goes over the choices of each example, dim=1.",
+            ),
+            (
+                torch.sigmoid(logits),
+                "A sigmoid lets no choice compete with another. Take a softmax over the choices.",
+            ),
+            (torch.log_softmax(logits, 1), "Those are logarithms."),
+        ),
+    )
+    check_close(
+        best,
+        torch.tensor([row.index(max(row)) for row in logits.tolist()], device=device),
+        f"{what}, the row of best choices",
+        "For each example the number of the choice with the greatest score.",
+    )
+
+
+(logits,) = normal(66, (3, 4), dtype=torch.float32)
+check_choose(2 * logits, "For 3 examples of 4 choices")
+### BEGIN HIDDEN TESTS
+(logits,) = normal(67, (4, 4))
+check_choose(30 * logits, "For 4 examples of 4 choices in float64", 1e-9)
+check_choose(tensor([[1000.0, 1001.0]]), "For large scores")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 7 · Fine-tuning ({points:tuning} points)
+#
+# **Question: what is trained, on what, and which of the models on the way do you keep?**
+#
+# A classifier is an encoder, `model.encoder`, with a new layer on top. It takes `input_ids` and `attention_mask` and gives
+# logits [B, L]. A batch has both, and `labels` [B].
+#
+# First the measure: the share of *texts* that get the right label, over all batches, however many texts each has. As in
+# Part 3: evaluation mode, no gradients, and the model is left in the mode in which you found it.
+
+
+# %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def evaluate(model, batches):
+    """Returns the accuracy, a Python float; the model is not changed."""
+    ### BEGIN SOLUTION
+    was_training = model.training
+    model.eval()
+    right, count = 0, 0
+    with torch.no_grad():
+        for batch in batches:
+            guesses = model(batch["input_ids"], batch["attention_mask"]).argmax(dim=-1)
+            right += (guesses == batch["labels"]).sum().item()
+            count += len(guesses)
+    model.train(was_training)
+    return right / count
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "tuning-evaluate", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("evaluate")
+
+
+class Wavering(torch.nn.Module):
+    """Guesses the first id of each text, and something else while it trains; notes how it is called."""
+
+    def __init__(self, L=4):
+        super().__init__()
+        self.L, self.bias = L, torch.nn.Parameter(torch.zeros(L))
+        self.modes, self.graphs, self.masks = [], [], []
+
+    def forward(self, input_ids, attention_mask):
+        self.modes.append(self.training)
+        self.graphs.append(torch.is_grad_enabled())
+        self.masks.append(attention_mask)
+        guesses = (input_ids[:, 0] + self.training) % self.L
+        return torch.nn.functional.one_hot(guesses, self.L) + self.bias
+
+
+def check_evaluate(parts, what):
+    """parts: by batch, the guesses and the labels."""
+    given = [
+        {
+            "input_ids": tensor([[guess, 1, 2] for guess in guesses]),
+            "attention_mask": tensor([[True, True, i > 0] for i in range(len(guesses))]),
+            "labels": tensor(labels),
+        }
+        for guesses, labels in parts
+    ]
+    right = [[g == y for g, y in zip(*part)] for part in parts]
+    expected = sum(map(sum, right)) / sum(map(len, right))
+    for training in (True, False):
+        model = Wavering().to(device).train(training)
+        got = evaluate(model, given)
+        assert model.modes and not any(model.modes), (
+            "Call eval() on the model before you ask it: yours leaves dropout on, so the accuracy changes from call to call."
+        )
+        assert not any(model.graphs), (
+            "Ask the model under torch.no_grad(): nobody needs gradients here, and they cost memory."
+        )
+        assert model.training == training, (
+            f"The model was {'training' if training else 'evaluating'} before and is {'not ' if training else ''}training afterwards. "
+            "Leave it in the mode in which you found it."
+        )
+        assert all(
+            m is not None and any(torch.equal(m, b["attention_mask"]) for b in given)
+            for m in model.masks
+        ), "The model must get input_ids and attention_mask."
+        check_number(
+            got,
+            expected,
+            f"{what}, the accuracy",
+            "Right texts, divided by all texts.",
+            slips=(
+                (
+                    sum(sum(r) / len(r) for r in right) / len(right),
+                    "You take the mean of the accuracies of the batches; the last batch is smaller. Every text counts alike.",
+                ),
+                (sum(right[0]) / len(right[0]), "Yours counts the first batch only."),
+                (sum(right[-1]) / len(right[-1]), "Yours counts the last batch only."),
+                (1 - expected, "That is the share of the wrong ones."),
+                (100 * expected, "The share, from 0 to 1, not in percent."),
+            ),
+        )
+
+
+check_evaluate(
+    [([0, 1, 2, 3], [0, 1, 2, 0]), ([3, 1], [1, 2])],
+    "With 3 of 4 right in one batch, and none of 2 in the other",
+)
+### BEGIN HIDDEN TESTS
+check_evaluate(
+    [([2], [2]), ([1, 1, 0], [0, 1, 0]), ([3, 3], [0, 3])], "With batches of 1, 3 and 2 texts"
+)
+check_evaluate([([1, 2, 3], [0, 0, 0])], "With none right")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now the training. For each of `epochs` epochs go through the training batches once, with cross-entropy and AdamW at the
+# learning rate `rate`; then evaluate on the validation batches. In the end the model has the weights of the epoch with the
+# best validation accuracy, and is in evaluation mode.
+#
+# * The validation texts choose among models. They train none: no gradient ever comes from them.
+# * `state_dict()` gives the weights themselves, not a copy. What the optimizer changes, it changes there, too.
+# * With `frozen=True` the weights of `model.encoder` stay as they are, to the last bit, and all others are trained. Afterwards
+#   every parameter has the `requires_grad` that it had before; otherwise the next fine-tuning of the same model would
+#   be frozen, too.
+
+
+# %% nbgrader={"grade": false, "grade_id": "tune", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def finetune(model, train_batches, validation_batches, epochs, rate, frozen=False):
+    """Train in place, and keep the best epoch; returns the validation accuracy of each epoch, a list of floats."""
+    ### BEGIN SOLUTION
+    before = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+    if frozen:
+        model.encoder.requires_grad_(False)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=rate)
+    accuracies, best = [], None
+    for _ in range(epochs):
+        model.train()
+        for batch in train_batches:
+            logits = model(batch["input_ids"], batch["attention_mask"])
+            loss = torch.nn.functional.cross_entropy(logits, batch["labels"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        accuracies.append(evaluate(model, validation_batches))
+        if accuracies[-1] > max(accuracies[:-1], default=-1.0):
+            best = copy.deepcopy(model.state_dict())
+    model.load_state_dict(best)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(before[name])
+    model.eval()
+    return accuracies
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "tuning-train", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+check_withheld("finetune")
+
+
+class Embedder(torch.nn.Module):
+    """The smallest encoder: the mean of word vectors."""
+
+    def __init__(self, V, D):
+        super().__init__()
+        self.table = torch.nn.Parameter(normal(71, (V, D), dtype=torch.float32)[0])
+        self.norm = torch.nn.LayerNorm(D)
+
+    def forward(self, input_ids, attention_mask):
+        kept = attention_mask[..., None].float()
+        return self.norm((self.table[input_ids] * kept).sum(1) / kept.sum(1))
+
+
+class Small(torch.nn.Module):
+    """An encoder and a head; notes which texts it sees in which mode."""
+
+    def __init__(self, V=20, D=6, L=2):
+        super().__init__()
+        torch.manual_seed(72)
+        self.encoder, self.head = Embedder(V, D), torch.nn.Linear(D, L)
+        self.calls, self.lesson = [], None
+
+    def forward(self, input_ids, attention_mask):
+        texts = {tuple(row) for row in input_ids.tolist()}
+        self.calls.append((texts, self.training, torch.is_grad_enabled()))
+        logits = self.head(self.encoder(input_ids, attention_mask))
+        if logits.requires_grad:
+            self.lesson = input_ids
+        return logits
+
+
+class Steps:
+    """Looks at the gradients before each step of any optimizer."""
+
+    def __init__(self, model, given, rate):
+        self.model, self.rate, self.count = model, rate, 0
+        self.labels = {tuple(b["input_ids"].flatten().tolist()): b["labels"] for b in given}
+
+    def __enter__(self):
+        self.handle = register_optimizer_step_pre_hook(
+            lambda optimizer, *rest: self.look(optimizer)
+        )
+
+    def __exit__(self, *error):
+        self.handle.remove()
+
+    def look(self, optimizer):
+        self.count += 1
+        rates = {group["lr"] for group in optimizer.param_groups}
+        assert rates == {self.rate}, (
+            f"The learning rate must be `rate`, {self.rate}; yours is {rates}."
+        )
+        held = [p for p in self.model.parameters() if p.grad is not None and p.requires_grad]
+        ids = self.model.lesson
+        labels = None if ids is None else self.labels.get(tuple(ids.flatten().tolist()))
+        if labels is None or not held:
+            return  # the tests below say so
+        with torch.enable_grad():
+            hidden = self.model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))
+            loss = torch.nn.functional.cross_entropy(self.model.head(hidden), labels)
+            true = torch.cat([g.flatten() for g in torch.autograd.grad(loss, held)])
+        mine = torch.cat([p.grad.flatten() for p in held])
+        cosine = (mine @ true / (mine.norm() * true.norm()).clamp(min=1e-12)).item()
+        hint = "Its direction must be that of the gradient of the cross-entropy of this batch."
+        if cosine < -0.99:
+            hint = "The sign is wrong: the loss must go down."
+        elif self.count > 1:
+            hint = "Gradients of the step before are added: call zero_grad() in each step."
+        assert cosine > 0.999, (
+            f"In step {self.count} the optimizer sees a wrong gradient. {hint}"
+        )
+
+
+def small_batches(count, size, seed, V=20):
+    """Texts of three words; the label is 1 if the ids add up to much."""
+    made = []
+    for number in range(count):
+        ids = torch.randint(V, (size, 3), generator=seeded(100 * seed + number)).to(device)
+        mask = torch.ones_like(ids, dtype=torch.bool)
+        made.append(
+            {
+                "input_ids": ids,
+                "attention_mask": mask,
+                "labels": (ids.sum(1) >= 3 * V // 2).long(),
+            }
+        )
+    return made
+
+
+def texts_of(given):
+    return {tuple(row) for batch in given for row in batch["input_ids"].tolist()}
+
+
+def changed(before, module):
+    return [
+        name
+        for name, value in module.state_dict().items()
+        if not torch.equal(before[name], value)
+    ]
+
+
+def check_tuned(seed, epochs, frozen, held=()):
+    model = Small().to(device)
+    for name in held:
+        model.get_parameter(name).requires_grad_(False)
+    needed = {name: p.requires_grad for name, p in model.named_parameters()}
+    train, validation = small_batches(4, 8, seed), small_batches(2, 5, seed + 1)
+    encoder, head = (copy.deepcopy(part.state_dict()) for part in (model.encoder, model.head))
+    with Steps(model, train, 0.02):
+        found = finetune(model, train, validation, epochs, 0.02, frozen)
+    kind = "frozen=True" if frozen else "frozen=False"
+    assert (
+        isinstance(found, list)
+        and len(found) == epochs
+        and all(isinstance(a, float) for a in found)
+    ), (
+        f"finetune must return a list of {epochs} floats, the validation accuracy of each epoch; yours returns {found!r:.100}."
+    )
+    learned = [texts for texts, training, graph in model.calls if graph]
+    seen = set().union(*learned) if learned else set()
+    assert not seen & (texts_of(validation) - texts_of(train)), (
+        "A validation text went through the model with gradients on. Validation chooses among models and trains none: "
+        "evaluate() is the only one that sees it."
+    )
+    assert texts_of(train) <= seen, (
+        "Some training texts were never trained on. Each epoch goes through all training batches."
+    )
+    steps = sum(1 for texts, _, graph in model.calls if graph and texts <= texts_of(train))
+    assert steps == epochs * len(train), (
+        f"With {epochs} epochs of {len(train)} batches the model must be trained on {epochs * len(train)} batches; yours was on {steps}."
+    )
+    assert all(training for texts, training, graph in model.calls if graph), (
+        "Train in training mode: call train() on the model in each epoch, since evaluate() may leave another. Dropout would be off."
+    )
+    assert changed(head, model.head), (
+        f"With {kind} the head has not changed. Is it given to the optimizer, and does it step?"
+    )
+    moved = changed(encoder, model.encoder)
+    if frozen:
+        assert not moved, (
+            f"With frozen=True {moved[0]} of the encoder has changed. Its weights must stay as they are: let no gradient and no decay reach them."
+        )
+    else:
+        expected = [name for name in encoder if f"encoder.{name}" not in held]
+        assert moved == expected, (
+            f"With frozen=False all of the encoder that may be trained is; of yours {moved or 'nothing'} has changed."
+        )
+    after = {name: p.requires_grad for name, p in model.named_parameters()}
+    wrong = [name for name in needed if needed[name] != after[name]]
+    assert not wrong, (
+        f"With {kind} requires_grad of {wrong[0]} was {needed[wrong[0]] if wrong else ''} before and is {after[wrong[0]] if wrong else ''} afterwards. Put it back, "
+        "or the next fine-tuning goes wrong."
+    )
+    assert not model.training, (
+        "Leave the model in evaluation mode: whoever uses it next would have dropout on."
+    )
+
+
+check_tuned(73, 3, frozen=True)
+check_tuned(74, 4, frozen=False)
+### BEGIN HIDDEN TESTS
+check_tuned(76, 2, frozen=False, held=("encoder.table",))
+check_tuned(77, 2, frozen=True, held=("encoder.norm.bias",))
+model = Small().to(device)
+train, validation = small_batches(2, 6, 78), small_batches(1, 4, 79)
+finetune(model, train, validation, 1, 0.1, frozen=True)
+encoder = copy.deepcopy(model.encoder.state_dict())
+finetune(model, train, validation, 1, 0.1)
+assert len(changed(encoder, model.encoder)) == 3, (
+    "After a frozen fine-tuning, one that is not frozen must move the encoder again."
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The next test has a model of one number. Training pushes it up and up; validation likes it best on the way.
+
+# %% nbgrader={"grade": true, "grade_id": "tuning-best", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+
+
+class OneNumber(torch.nn.Module):
+    """Says 1 if its number is greater than the id over 100."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = torch.nn.Identity()
+        self.number = torch.nn.Parameter(torch.zeros(()))
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, input_ids, attention_mask):
+        if self.training:
+            self.steps += 1
+        border = input_ids[:, 0] / 100
+        return torch.stack([border, self.number.expand(len(border))], dim=1)
+
+
+def one_batch(*rows):
+    ids, labels = zip(*rows)
+    return {
+        "input_ids": tensor([[i] for i in ids]),
+        "attention_mask": torch.ones(len(ids), 1, dtype=torch.bool, device=device),
+        "labels": tensor(labels),
+    }
+
+
+def check_best(low, high, epochs, what):
+    """Between low and high (in hundredths) all of validation is right."""
+    model = OneNumber().to(device)
+    train = [one_batch((0, 1), (0, 1), (0, 1))]
+    validation = [one_batch((low, 1), (high, 0)), one_batch((low, 1), (high, 0), (high, 0))]
+    found = finetune(model, train, validation, epochs, 0.1)
+    rounded = [round(a, 2) for a in found]
+    assert max(found) == 1.0 and found[-1] < 1.0, (
+        f"{what} some epoch must have accuracy 1, and the last must not; yours has {rounded}. Return what evaluate gives on "
+        "the validation batches, and do not change `rate`."
+    )
+    number = model.number.item()
+    kept = "one that is too early" if number <= low / 100 else "one that is too late"
+    hint = (
+        " Does your copy of the weights change with the model? state_dict() gives no copy: use copy.deepcopy."
+        if number >= high / 100
+        else ""
+    )
+    assert low / 100 < number < high / 100, (
+        f"{what} the validation accuracies are {rounded}: the best epoch has 1.0. The model that you leave has {number:.2f}, the weights of {kept}.{hint}"
+    )
+    assert model.steps.item() < epochs, (
+        "Buffers are part of the model: go back to the best epoch with load_state_dict, all of it."
+    )
+
+
+check_best(20, 60, 30, "When the best epochs lie in the middle,")
+### BEGIN HIDDEN TESTS
+check_best(2, 30, 30, "When the best epochs come early,")
+check_best(45, 75, 40, "When the best epochs come late,")
+model = OneNumber().to(device)
+finetune(model, [one_batch((0, 1))], [one_batch((99, 1))], 2, 0.01)
+assert 0 < model.number.item() < 0.1, (
+    "If no epoch gets anything right, the model must still be one that was trained."
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 8 · Good or bad? ({points:experiment} points)
+#
+# **Question: what is pre-training worth?**
+#
+# `make_model(pretrained=True, seed=0)` gives you a classifier: the encoder of the file, or the same with random weights, your
+# `mean_pool` over its last layer, and a new layer for two labels. `train` and `validation` are lists of reviews (words,
+# label); `batches(rows, size)` makes batches of them. Their adjectives differ: what is in `validation` is not in `train`.
+#
+# Write an experiment that returns a classifier. Choose the rate, the epochs, the size of the batches, frozen or not, with
+# your own functions and with the reviews that you get. One of them takes a second or two; the tests give it 40 seconds of processor time. The grader calls it with
+# other training reviews, and asks your classifier about reviews with adjectives that are in neither list. It must be right
+# about 90 of 100.
+
+
+# %% nbgrader={"grade": false, "grade_id": "classifier", "locked": true, "schema_version": 3, "solution": false, "task": false}
+class Classifier(torch.nn.Module):
+    """The encoder, your mean_pool, and a new layer."""
+
+    def __init__(self, encoder, labels=2):
+        super().__init__()
+        self.encoder = encoder
+        self.head = torch.nn.Linear(DIM, labels)
+
+    def forward(self, input_ids, attention_mask):
+        hidden = self.encoder(input_ids, attention_mask)[-1]
+        return self.head(mean_pool(hidden, input_ids, attention_mask, SPECIAL))
+
+
+def make_model(pretrained=True, seed=0):
+    return Classifier(load_encoder(pretrained, seed)[0]).to(device)
+
+
+# %% nbgrader={"grade": false, "grade_id": "experiment", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def experiment(make_model, train, validation):
+    """Returns a classifier that tells good reviews from bad ones.
+
+    make_model:        function of pretrained and seed, gives a Classifier
+    train, validation: lists of (words, label)
+    """
+    ### BEGIN SOLUTION
+    model = make_model(pretrained=True, seed=0)
+    finetune(model, batches(train, 16), batches(validation, 96), epochs=8, rate=3e-3)
+    return model
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "experiment-reviews", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+import time
+
+check_withheld("experiment")
+check_given(
+    "SmallBert", "load_encoder", "review", "reviews", "batches", "Classifier", "make_model"
+)
+
+
+class Watch:
+    """make_model, with a note of the texts that anything is learned from."""
+
+    def __init__(self):
+        self.learned = set()
+
+    def __call__(self, pretrained=True, seed=0):
+        model = make_model(pretrained, seed)
+        model.register_forward_hook(self.note)
+        return model
+
+    def note(self, module, given, output):
+        if output.requires_grad:
+            self.learned |= {tuple(i for i in row if i != PAD) for row in given[0].tolist()}
+
+
+def share_right(model, rows):
+    right = []
+    with torch.no_grad():
+        for batch in batches(rows, 100):
+            guesses = model(batch["input_ids"], batch["attention_mask"]).argmax(-1)
+            right.append(guesses == batch["labels"])
+    return torch.cat(right).double().mean().item()
+
+
+def check_experiment(seed, adjectives, what, least=0.9):
+    """Run the experiment on 96 reviews, and ask it about 400 others."""
+    train = reviews(96, 2 * seed, TRAINING_ADJECTIVES)
+    validation = reviews(96, 2 * seed + 1, VALIDATION_ADJECTIVES)
+    texts = {(CLS, *(PLACE[word] for word in words), SEP) for words, _ in train}
+    watched = Watch()
+    begin = time.process_time()
+    model = experiment(watched, list(train), list(validation))
+    spent = time.process_time() - begin
+    assert isinstance(model, Classifier), (
+        f"experiment must return a Classifier, as make_model gives it; yours returns {'nothing' if model is None else 'a ' + type(model).__name__}."
+    )
+    assert not watched.learned - texts, (
+        "Reviews that are not in `train` were trained on. Validation is there to choose; what it has trained, it cannot judge."
+    )
+    assert spent < 40, (
+        f"The experiment took {spent:.0f} s of processor time; it must take less than 40."
+    )
+    share = lambda rows: share_right(model.train(False), rows)
+    seen = share(reviews(400, 2 * seed + 10_000, TRAINING_ADJECTIVES))
+    asked = share(reviews(400, 2 * seed + 10_001, adjectives))
+    hint = "More epochs, another rate?"
+    if seen < 0.65:
+        hint = "Not even reviews with the adjectives of train are told apart: nothing was learned, or the rate is so high that the weights are gone."
+    elif asked < 0.6:
+        hint = "It knows the adjectives of train, and no others: it has learned words by heart. Only an encoder that has read the others before can know what they mean."
+    elif asked < 0.85:
+        hint = "Something was learned that holds for other adjectives, but “not” is too much for it. Is the encoder allowed to learn, and does it have enough steps?"
+    assert asked >= least, (
+        f"Of 400 {what}, {100 * asked:.1f}% must be told apart in at least {100 * least:.0f}%; with the adjectives of train it is {100 * seen:.1f}%. {hint}"
+    )
+
+
+check_experiment(1, VALIDATION_ADJECTIVES, "reviews with adjectives that train does not have")
+### BEGIN HIDDEN TESTS
+UNHEARD = {
+    "food": ("creamy spicy savoury", "mouldy watery sour"),
+    "music": ("soothing graceful rousing", "jarring screechy plodding"),
+    "sport": ("dramatic lively daring", "timid lifeless rigged"),
+}
+check_experiment(2, UNHEARD, "reviews with adjectives that neither train nor validation has")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### What is pre-training worth?
+#
+# The next cell trains classifiers with your functions, from few labels and from many, three times each, and asks them about
+# new reviews. Change nothing in it; read what it prints.
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "worth", "locked": true, "schema_version": 3, "solution": false, "task": false}
+KINDS = {
+    "fine-tuned": {"pretrained": True, "frozen": False, "rate": 2e-3, "steps": 90},
+    "frozen": {"pretrained": True, "frozen": True, "rate": 2e-2, "steps": 90},
+    "from scratch": {"pretrained": False, "frozen": False, "rate": 2e-3, "steps": 180},
+}
+asked = {
+    "adjectives of train": batches(reviews(300, 900, TRAINING_ADJECTIVES), 100),
+    "other adjectives": batches(reviews(300, 901, VALIDATION_ADJECTIVES), 100),
+}
+judges = batches(reviews(60, 902, TRAINING_ADJECTIVES), 60)
+print(
+    "accuracy in %, mean of 3 runs (least to most)\n"
+    f"{'':24}" + "".join(f"{name:>26}" for name in asked)
+)
+for count in (16, 96):
+    for kind, how in KINDS.items():
+        scores = {name: [] for name in asked}
+        for seed in range(3):
+            model = make_model(how["pretrained"], seed)
+            lessons = batches(reviews(count, 910 + seed, TRAINING_ADJECTIVES), 16)
+            epochs = how["steps"] // len(lessons)
+            finetune(model, lessons, judges, epochs, how["rate"], how["frozen"])
+            for name, given in asked.items():
+                scores[name].append(100 * evaluate(model, given))
+        found = "".join(
+            f"{sum(s) / 3:13.1f} ({min(s):3.0f} to {max(s):3.0f})" for s in scores.values()
+        )
+        print(f"{count:3} labels, {kind:12}{found}")
+
+print("\naccuracy of one layer on standardised features of the frozen encoder, 96 labels")
+still, _ = load_encoder()
+lessons = batches(reviews(96, 910, TRAINING_ADJECTIVES), 32)
+y = torch.cat([batch["labels"] for batch in lessons])
+for name, special in (("mean of the words", SPECIAL), ("with [CLS] and [SEP]", (PAD,))):
+    row = f"{name:24}"
+    for given in asked.values():
+        x, unseen = standardise(
+            text_features(still, lessons, special), text_features(still, given, special)
+        )
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(DIM, 2).to(device)
+        optimizer = torch.optim.AdamW(layer.parameters(), lr=0.02)
+        for _ in range(200):
+            loss = torch.nn.functional.cross_entropy(layer(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        truth = torch.cat([batch["labels"] for batch in given])
+        row += (
+            f"{100 * (layer(unseen).argmax(-1) == truth).double().mean().item():13.1f}{'':13}"
+        )
+    print(row)
+
+# %% [markdown]
+# ## Part 9 · In your own words ({points:explain} points)
+#
+# Look at what the cell above printed, and the table of senses at the end of Part 1. Then write at most 200 words:
+#
+# 1. *From scratch*, 96 labels: compare the two columns. What has that model learned, and why can more labels of the same
+#    adjectives not mend it? Cite both numbers.
+# 2. *Frozen* and *fine-tuned*, 96 labels: cite both numbers for other adjectives, and the two lines below them, of one layer
+#    on features of the same frozen encoder. What do the four numbers say together: what did the encoder know before it saw
+#    a label, and what did fine-tuning change?
+# 3. Suppose somebody computes mean and deviation of the features over training and test texts together, and chooses the
+#    number of epochs by the test accuracy. What is wrong with each of the two, and what would the reported number be an
+#    estimate of?
+# 4. Which layer separates the senses best, what does an untrained encoder reach, and why must its number be cited, too?
+#
+# **How it is marked.** Each line earns one of the {points:explain} points:
+#
+# * It cites both numbers, and says that the model knows the words that had labels and nothing about the others, so that
+#   more reviews of the same words tell it nothing new.
+# * It cites the four numbers, and says that what is needed was in the encoder before, though not all of it in the mean of
+#   the words; features choose among what the states hold, and fine-tuning changes what they hold.
+# * It says that both let the test decide about the model, by its features and by the choice, and that the number is no
+#   longer one for texts that nobody has seen; it is too high on average.
+# * It cites the layer, its number and the untrained one's, and says that only what lies above the untrained one was learned.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# (Go by what the student's own cell printed; numbers differ a little between machines.)
+#
+# From scratch, the model is right about most reviews whose adjectives it has been shown, and about half of the others,
+# which is chance. A label says something about the adjectives of its own review. No number of reviews of the same adjectives
+# tells what another one means; only text that has both can, and that is what the encoder had read. The frozen encoder and the
+# fine-tuned one begin with the same weights. A head on the mean of the words, trained as the others are, tells some of
+# the new reviews apart; on standardised features, trained longer, a good deal more; and once [CLS] and [SEP] are let in,
+# which are no words, nearly all. So the encoder knew what the adjectives are like, and what *not* does to them, before it saw a
+# label, and holds much of it where a text ends. Features choose among what is there, and one has to guess where to look.
+# Fine-tuning moves it to where the head looks. Mean and deviation over all texts are learned from the test texts, if only a
+# little; the number of epochs chosen by the test accuracy is one that suits these very texts. The number is then an estimate of how
+# good the best of several models looks on texts that helped to choose it, and it is too high for new ones. The senses
+# are told apart best by a layer above the embeddings; the embeddings have 0.5, which is chance. An untrained encoder is above
+# chance, too, since it mixes in its neighbours. Without its number one would take all of that for something learned.
+# ### END SOLUTION
