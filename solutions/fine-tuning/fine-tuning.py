@@ -2301,11 +2301,9 @@ def check_best(low, high, epochs, what):
     )
     number = model.number.item()
     kept = "one that is too early" if number <= low / 100 else "one that is too late"
-    hint = (
-        " Does your copy of the weights change with the model? state_dict() gives no copy: use copy.deepcopy."
-        if number >= high / 100
-        else ""
-    )
+    hint = ""
+    if number >= high / 100 and model.steps.item() == epochs:
+        hint = " Does your copy of the weights change with the model? state_dict() gives no copy: use copy.deepcopy."
     assert low / 100 < number < high / 100, (
         f"{what} the validation accuracies are {rounded}: the best epoch has 1.0. The model that you leave has {number:.2f}, the weights of {kept}.{hint}"
     )
@@ -2337,7 +2335,7 @@ assert 0 < model.number.item() < 0.1, (
 # Write an experiment that returns a classifier. Choose the rate, the epochs, the size of the batches, frozen or not, with
 # your own functions and with the reviews that you get. One of them takes a second or two; the tests give it 40 seconds of processor time. The grader calls it with
 # other training reviews, and asks your classifier about reviews with adjectives that are in neither list. It must be right
-# about 90 of 100.
+# about 80 of 100.
 
 
 # %% nbgrader={"grade": false, "grade_id": "classifier", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -2406,7 +2404,7 @@ def share_right(model, rows):
     return torch.cat(right).double().mean().item()
 
 
-def check_experiment(seed, adjectives, what, least=0.9):
+def check_experiment(seed, adjectives, what, least=0.8):
     """Run the experiment on 96 reviews, and ask it about 400 others."""
     train = reviews(96, 2 * seed, TRAINING_ADJECTIVES)
     validation = reviews(96, 2 * seed + 1, VALIDATION_ADJECTIVES)
@@ -2428,11 +2426,11 @@ def check_experiment(seed, adjectives, what, least=0.9):
     seen = share(reviews(400, 2 * seed + 10_000, TRAINING_ADJECTIVES))
     asked = share(reviews(400, 2 * seed + 10_001, adjectives))
     hint = "More epochs, another rate?"
-    if seen < 0.65:
+    if seen < 0.58:
         hint = "Not even reviews with the adjectives of train are told apart: nothing was learned, or the rate is so high that the weights are gone."
     elif asked < 0.6:
         hint = "It knows the adjectives of train, and no others: it has learned words by heart. Only an encoder that has read the others before can know what they mean."
-    elif asked < 0.85:
+    elif asked < 0.75:
         hint = "Something was learned that holds for other adjectives, but “not” is too much for it. Is the encoder allowed to learn, and does it have enough steps?"
     assert asked >= least, (
         f"Of 400 {what}, {100 * asked:.1f}% must be told apart in at least {100 * least:.0f}%; with the adjectives of train it is {100 * seen:.1f}%. {hint}"

@@ -1408,7 +1408,6 @@ TRAIN = mutants_of(
         ("            optimizer.zero_grad()\n", ""),
         "call zero_grad() in each step",
         "visible",
-        "experiment-reviews",
     ),
     (
         "cleared_before_the_step",
@@ -1465,7 +1464,6 @@ TRAIN = mutants_of(
         ("for _ in range(epochs):", "for _ in range(epochs - 1):"),
         "finetune must return a list of",
         "visible",
-        "tuning-best",
     ),
     (
         "rate_typed_in_tuning",
@@ -1481,7 +1479,6 @@ TRAIN = mutants_of(
         ("torch.nn.functional.cross_entropy(logits,", "torch.nn.functional.cross_entropy(logits.softmax(-1),"),
         "the optimizer sees a wrong gradient",
         "visible",
-        "tuning-best",
     ),
     (
         "history_forgotten",
@@ -1525,13 +1522,15 @@ KEPT = mutants_of(
         (BETTER, "if best is None:"),
         "the weights of one that is too early",
         "visible",
+        "experiment-reviews",
     ),
     (
         "worst_epoch_kept",
         "keeps the epoch with the lowest accuracy",
-        (BETTER, "if accuracies[-1] <= min(accuracies):"),
+        (BETTER, "if accuracies[-1] < min(accuracies[:-1], default=2.0):"),
         "the model that you leave",
         "visible",
+        "experiment-reviews",
     ),
     (
         "best_by_training_accuracy",
