@@ -2433,7 +2433,8 @@ def check_experiment(seed, adjectives, what, least=0.8):
     elif asked < 0.75:
         hint = "Something was learned that holds for other adjectives, but “not” is too much for it. Is the encoder allowed to learn, and does it have enough steps?"
     assert asked >= least, (
-        f"Of 400 {what}, {100 * asked:.1f}% must be told apart in at least {100 * least:.0f}%; with the adjectives of train it is {100 * seen:.1f}%. {hint}"
+        f"Of 400 {what}, at least {100 * least:.0f}% must be told apart; yours tells {100 * asked:.1f}% apart, and of those with the "
+        f"adjectives of train {100 * seen:.1f}%. {hint}"
     )
 
 
