@@ -11,7 +11,7 @@ Dimension letters, everywhere in this module::
 Not here: where the sequences come from (`packing`, `next_sentence`), and the loss (`pretraining`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,7 @@ IGNORE = -100
 """The label of a position that the loss leaves out; ``torch.nn.functional.cross_entropy`` ignores it."""
 
 UNITS = ("token", "word", "span")
+OTHERS = 0.05  # the share of the rate at which tokens are chosen where others are preferred
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class VocabIds:
         The ids of special tokens, which are never chosen, and never drawn as a random token.
     continuation_ids
         The ids of pieces that continue a word ("##ing"); needed to find whole words.
+    preferred_ids
+        The ids that are chosen at the full rate, and all others at `OTHERS` of it; none given: all at the full rate.
 
     Raises
     ------
@@ -123,26 +126,33 @@ class VocabIds:
     size: int
     special_ids: tuple[int, ...] = ()
     continuation_ids: tuple[int, ...] = ()
+    preferred_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for index in (self.mask_id, *self.special_ids, *self.continuation_ids):
+        for index in (self.mask_id, *self.special_ids, *self.continuation_ids, *self.preferred_ids):
             if not 0 <= index < self.size:
                 raise ValueError(f"id {index} is not in a vocabulary of {self.size}; ids run from 0 to {self.size - 1}")
         if len({self.mask_id, *self.special_ids}) == self.size:
             raise ValueError(f"all {self.size} tokens of the vocabulary are special; none is left to draw at random")
 
     @classmethod
-    def of(cls, vocab: Mapping[str, int]) -> "VocabIds":
-        """Read them off a tokenizer's vocabulary, token -> id; it must hold [MASK]."""
-        mask = SPECIAL_TOKENS[-1]
-        if mask not in vocab:
-            raise ValueError(f"the vocabulary lacks {mask}; train it with the special tokens, or add {mask} to it")
+    def of(cls, vocab: Mapping[str, int], preferred: Collection[str] = ()) -> "VocabIds":
+        """Read them off a tokenizer's vocabulary, token -> id; it must hold [MASK] and the preferred tokens."""
+        if lacking := [token for token in (SPECIAL_TOKENS[-1], *preferred) if token not in vocab]:
+            raise ValueError(f"the vocabulary lacks {lacking[0]}; train it with the special tokens, or add it")
         return cls(
-            mask_id=vocab[mask],
+            mask_id=vocab[SPECIAL_TOKENS[-1]],
             size=len(vocab),
             special_ids=tuple(vocab[token] for token in SPECIAL_TOKENS if token in vocab),
             continuation_ids=tuple(index for token, index in vocab.items() if token.startswith(PREFIX)),
+            preferred_ids=tuple(vocab[token] for token in preferred),
         )
+
+    @cached_property
+    def relative_rates(self) -> Float[Tensor, "V"]:
+        """For each id, the share of the full rate at which it is chosen where some are preferred."""
+        preferred = torch.isin(torch.arange(self.size), torch.tensor(self.preferred_ids))
+        return torch.where(preferred, 1.0, OTHERS)
 
     @cached_property
     def is_special(self) -> Bool[Tensor, "V"]:
@@ -159,10 +169,7 @@ class VocabIds:
     def word_ids(self, input_ids: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
         """Number the words of each sequence: a piece that continues a word has the number of the piece before it.
 
-        Raises
-        ------
-        ValueError
-            If no id of the vocabulary is known to continue a word.
+        ValueError if no id of the vocabulary is known to continue a word.
         """
         if not self.continuation_ids:
             raise ValueError("no id continues a word, so words cannot be told: make VocabIds with VocabIds.of(vocab)")
@@ -215,7 +222,10 @@ def random_spans(
 
 
 def choose_positions(
-    eligible: Bool[Tensor, "B T"], rate: float, draws: Float[Tensor, "B T"], unit_ids: Int[Tensor, "B T"] | None = None
+    eligible: Bool[Tensor, "B T"],
+    rate: float | Float[Tensor, "B T"],
+    draws: Float[Tensor, "B T"],
+    unit_ids: Int[Tensor, "B T"] | None = None,
 ) -> Bool[Tensor, "B T"]:
     """Choose the positions whose draw is below the rate, and in each sequence at least the one with the lowest draw.
 
@@ -224,7 +234,7 @@ def choose_positions(
     eligible
         True where a position may be chosen: not at special tokens, not at padding.
     rate
-        Share of them to choose.
+        Share of them to choose: one number, or one for each position.
     draws
         Uniform numbers from 0 to 1, one for each position.
     unit_ids
@@ -250,7 +260,9 @@ def choose_positions(
             [0, 0, 1, 0]], dtype=torch.int32)
     """
     if unit_ids is not None:
-        draws = draws.gather(1, _first_of_unit(eligible, unit_ids))
+        first = _first_of_unit(eligible, unit_ids)
+        draws = draws.gather(1, first)
+        rate = rate.gather(1, first) if isinstance(rate, Tensor) else rate
     draws = draws.masked_fill(~eligible, 2.0)  # above every draw
     return eligible & ((draws < rate) | (draws == draws.amin(dim=1, keepdim=True)))
 
@@ -383,5 +395,6 @@ def mask_tokens(
     if config.unit == "span":
         assert word_ids is not None
         fates = fates.gather(1, _first_of_unit(eligible, word_ids))
-    chosen = choose_positions(eligible, config.rate, choice, word_ids)
+    rate = config.rate * vocab.relative_rates.to(where)[input_ids] if vocab.preferred_ids else config.rate
+    chosen = choose_positions(eligible, rate, choice, word_ids)
     return corrupt(input_ids, chosen, fates, random_ids, vocab.mask_id, config)

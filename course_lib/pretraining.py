@@ -319,6 +319,8 @@ class PreTrainingBatches:
         Widths are multiples of it. Fewer widths cost padding, and save compiling.
     drop_last
         Whether to leave out what does not fill a batch, another part in each epoch; False to evaluate on everything.
+    preferred
+        The tokens that are hidden at the full rate, and others rarely (`VocabIds`); none given: all at the full rate.
 
     Raises
     ------
@@ -356,6 +358,7 @@ class PreTrainingBatches:
     across_documents: bool = True
     multiple: int = 8
     drop_last: bool = True
+    preferred: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -368,7 +371,7 @@ class PreTrainingBatches:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not self.drop_last and self.batches_per_step > 1:
             raise ValueError("drop_last=False keeps batches that fill no step; set batches_per_step=1 to evaluate")
-        self.vocab_ids, self.specials = VocabIds.of(self.vocab), Specials.of(self.vocab)
+        self.vocab_ids, self.specials = VocabIds.of(self.vocab, self.preferred), Specials.of(self.vocab)
         longest = (self.max_length - 3) // 2 if self.next_sentence else self.max_length - 2
         bounds = np.asarray(self.corpus.sentence_starts), np.asarray(self.corpus.document_starts)
         self._bounds = cut_long_sentences(*bounds, longest)

@@ -147,7 +147,7 @@ DATASETS: dict[str, DataSet] = {
             name="stories",
             title="Short narratives from a phrase grammar",
             description=(
-                "Stories of three paragraphs about people, places and things, some 120 words each, with about 1,500 "
+                "Stories of three paragraphs about people, places and things, some 120 words each, with about 1,300 "
                 "different words in all: small enough that a model pre-trained for two minutes on a CPU learns them."
             ),
             features=corpus.FEATURES,
@@ -165,7 +165,9 @@ DATASETS: dict[str, DataSet] = {
                 "times of day go forward only, events keep their order.",
                 "A combination of hero, thing and goal is in one split only, so no story of one split is in another; "
                 "the same plots and words are in all.",
-                "Moods, weather, food and animals are drawn freely and cannot be guessed.",
+                "Each story is at home in one of eight worlds, by the sea or on a farm, with people, places and things "
+                "of its own; the word of rank r in a list is drawn with a chance in proportion to 1/r (Zipf's law).",
+                "Moods and weather are drawn freely and cannot be guessed.",
             ),
             get_it='Nothing to get: `load("stories")` generates it on your machine.',
             embedded=lambda: {split: stories.generate(split) for split in SPLITS},

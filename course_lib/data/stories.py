@@ -3,7 +3,8 @@
 A story follows a plot: a list of steps in a fixed order, each with several wordings. What makes consecutive sentences
 depend on one another, so that "is this the next sentence?" can be learnt: people, the thing and the places persist;
 pronouns agree with whom they stand for and are used only where one person of that gender can be meant; the thing is one
-or a pair, and its verbs and pronouns agree; the times of day go forward only; a thing is lost before it is found.
+or a pair, and its verbs and pronouns agree; the times of day go forward only; a thing is lost before it is found. And
+each story is at home in one world, by the sea or on a farm, which has its own people, places and things.
 
 Chapter: wordpiece
 """
@@ -11,8 +12,9 @@ Chapter: wordpiece
 import hashlib
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from course_lib.data import stories_lexicon as lex
 from course_lib.data.corpus import Row
@@ -48,6 +50,7 @@ class Teller:
 
     rng: random.Random
     cast: Mapping[str, Entity]
+    world: lex.World
     before: set[str] = field(default_factory=set)  # slots mentioned in the sentence before
     now: set[str] = field(default_factory=set)  # slots mentioned so far in this one
     latest: str = ""  # the person mentioned last in this sentence
@@ -67,8 +70,12 @@ class Teller:
         name, form, one, many = slot.groups()
         if one is not None:
             return one if self.cast[name].gender == "thing" else many
-        if name in _WORDS:
-            return self.rng.choice(_WORDS[name])
+        if name in _UNIFORM:
+            return self.rng.choice(_UNIFORM[name])
+        if name in _RANKED:
+            return _draw(self.rng, _RANKED[name])
+        if name in ("food", "hiding"):
+            return _draw(self.rng, self.world.foods if name == "food" else self.world.hiding)
         if name in ("time", "night"):
             last = len(lex.TIMES) - 1
             self.hour = last if name == "night" else min(self.hour + 1 + (self.rng.random() < 0.3), last)
@@ -101,18 +108,20 @@ class Teller:
         return name in lately and not any(self.cast[other].gender in alike for other in lately - {name})
 
 
-_WORDS = {
+_UNIFORM = {"day": lex.DAYS, "month": lex.MONTHS}
+_RANKED = {
     "mood": lex.MOODS,
     "weather": lex.WEATHER,
     "moved": lex.MOVED,
     "manner": lex.MANNERS,
     "said": lex.SAID,
-    "hiding": lex.HIDING_PLACES,
-    "food": lex.FOODS,
     "number": lex.NUMBERS,
-    "day": lex.DAYS,
-    "month": lex.MONTHS,
 }
+
+
+def _draw(rng: random.Random, words: Sequence[str]) -> str:
+    """Draw a word by Zipf's law: the chance of the word of rank r is in proportion to 1/r."""
+    return rng.choices(words, cum_weights=list(accumulate(1 / rank for rank in range(1, len(words) + 1))))[0]
 
 
 def _article(noun: str) -> str:
@@ -120,15 +129,18 @@ def _article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' and not consonant_sound else 'a'} {noun}"
 
 
-def _cast(rng: random.Random) -> dict[str, Entity]:
+def _cast(rng: random.Random, world: lex.World) -> dict[str, Entity]:
     hero_gender, friend_gender = rng.choice(PEOPLE), rng.choice(PEOPLE)
-    names = {"f": lex.WOMEN, "m": lex.MEN}
+    names = {"f": world.women, "m": world.men}
     hero = rng.choice(names[hero_gender])
     friend = rng.choice([name for name in names[friend_gender] if name != hero])
     pair = rng.random() < 0.2
-    kind = rng.choice(lex.PAIRS if pair else lex.THINGS)
-    adjectives = rng.choice(((rng.choice(lex.LOOKS),), (rng.choice(lex.SIZES_AND_AGES), rng.choice(lex.LOOKS))))
-    home, goal, other = rng.sample(lex.PLACES, 3)
+    kind = _draw(rng, world.pairs if pair else world.things)
+    adjectives = rng.choice(((_draw(rng, lex.LOOKS),), (_draw(rng, lex.SIZES_AND_AGES), _draw(rng, lex.LOOKS))))
+    places: dict[str, None] = {}
+    while len(places) < 3:
+        places[_draw(rng, world.places)] = None
+    home, goal, other = places
     return {
         "A": Entity(hero, hero_gender),
         "B": Entity(friend, friend_gender),
@@ -136,9 +148,9 @@ def _cast(rng: random.Random) -> dict[str, Entity]:
         "H": Entity(home, "place"),
         "P": Entity(goal, "place"),
         "Q": Entity(other, "place"),
-        "X": Entity(rng.choice(lex.ANIMALS), "noun"),
-        "job": Entity(rng.choice(lex.OCCUPATIONS), "noun"),
-        "job2": Entity(rng.choice(lex.OCCUPATIONS), "noun"),
+        "X": Entity(_draw(rng, world.animals), "noun"),
+        "job": Entity(_draw(rng, world.occupations), "noun"),
+        "job2": Entity(_draw(rng, world.occupations), "noun"),
         "kin": Entity(rng.choice(lex.RELATIVES[friend_gender]), "noun"),
     }
 
@@ -212,11 +224,12 @@ def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
     stories: list[Row] = []
     told: set[str] = set()
     while len(stories) < n:
-        cast = _cast(rng)
+        world = rng.choice(lex.WORLDS)
+        cast = _cast(rng, world)
         if split_of(cast) != split:
             continue
         plot = rng.choice(sorted(PLOTS))
-        teller = Teller(rng, cast)
+        teller = Teller(rng, cast, world)
         paragraphs = [
             " ".join(teller.tell(sentence) for step in part for sentence in rng.choice(step)) for part in PLOTS[plot]
         ]

@@ -1,7 +1,12 @@
-"""The words of the `stories` data set: some 1,500 with those in its plots (:mod:`course_lib.data.stories`).
+"""The words of the `stories` data set: some 1,300 with those in its plots (:mod:`course_lib.data.stories`).
+
+Each story is at home in one of the `WORLDS`, by the sea or on a farm, with its people, places and things. In a list of
+words the first are told most: the word of rank r is drawn with a chance in proportion to 1/r (Zipf's law).
 
 Chapter: wordpiece
 """
+
+from typing import NamedTuple
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -12,101 +17,234 @@ def _phrases(text: str) -> tuple[str, ...]:
     return tuple(" ".join(phrase.split()) for phrase in text.split(","))
 
 
-WOMEN = _words("""
-    Ada Agnes Alice Amina Anna Astrid Beatrice Bella Bertha Carla Cecilia Clara Dana Daisy Diana Edith Elena Ella Emma
-    Esther Eva Fatima Fiona Flora Frida Gloria Greta Hana Hannah Helen Ida Ingrid Irene Iris Jane Josephine Julia
-    Karin Kate Laura Leila Lena Linda Lucy Luisa Magda Maria Martha Maya Mina Mira Molly Nadia Nina Nora Olga Olivia
-    Paula Petra Rita Rosa Ruth Sara Selma Sofia Stella Susan Tara Tessa Vera Viola Wanda Yasmin Zoe
-""")
-MEN = _words("""
-    Aaron Abel Adam Albert Ali Amos Andre Anton Arthur Axel Basil Ben Boris Bruno Carl Cyril Daniel David Dario Edgar
-    Elias Emil Eric Ernest Felix Frank Fred George Gregor Gustav Hamid Hans Harry Henry Hugo Igor Isaac Ivan Jacob
-    James Jonas Joseph Karim Kurt Leo Louis Lukas Marco Martin Max Milan Nathan Noah Omar Oscar Oskar Otto Paul Peter
-    Philip Ralph Rashid Robert Rolf Samir Samuel Simon Stefan Theo Thomas Tim Tobias Victor Walter Yusuf
-""")
-OCCUPATIONS = _words("""
-    actor architect artist astronomer baker banker barber beekeeper blacksmith botanist builder butcher captain
-    carpenter chemist clerk clown composer cook dancer dentist doctor driver editor electrician engineer explorer farmer
-    fisher florist gardener geologist grocer guard guide hunter inventor janitor jeweller journalist judge
-    lawyer librarian locksmith magician mason mechanic miner musician nurse optician painter pharmacist
-    philosopher photographer pianist pilot plumber poet porter potter printer professor ranger reporter sailor scientist
-    sculptor shepherd singer soldier student surgeon surveyor tailor teacher tourist translator violinist
-    waiter watchmaker weaver writer zookeeper
-""")
-# What a person can carry; "a" or "an" before each.
-THINGS = _words("""
-    accordion album almanac anchor apron atlas axe backpack ball balloon banner barometer basin basket bell belt bicycle
-    blanket book bottle bowl box bracelet brick broom brush bucket button cage calendar camera candle canvas cap
-    card carpet cello chain chair chessboard chisel clarinet cloak clock coat coin comb compass cradle crayon crown cup
-    cushion diary dictionary dish doll drawing drill drum easel envelope fan feather fiddle file fishhook flag flask
-    flute fork frame funnel globe goblet guitar hammer handbag harmonica harp hat helmet hourglass jacket jar jewel jug
-    kettle key keyboard kite knife ladder ladle lamp lantern lens letter lock locket loom magnet mandolin manual map
-    marble mask mat mattress medal microscope mirror mixer mop mug napkin necklace needle net newspaper notebook oar
-    oven paddle painting pan parasol parcel pedal pen pencil pendant photograph pillow pipe pitcher
-    plate poem postcard poster pot prism pump puppet puzzle quilt racket radio rake raincoat razor recipe ribbon ring
-    robe rope ruler saddle sail saucer saw scarf screwdriver sculpture shawl shield shirt shovel sickle skateboard
-    skirt sled spade spear spoon stamp stapler statue stool suitcase sundial sweater sword table tambourine tape
-    teapot telescope tent thermometer thimble ticket toolbox torch towel toy tray tripod trophy trumpet trunk typewriter
-    umbrella uniform vase vest violin wallet watch wheel whistle wig wrench xylophone
-""")
-PAIRS = _words("""
-    binoculars boots curtains dice earrings glasses gloves headphones mittens moccasins overalls pliers pyjamas
-    sandals scales scissors shears shoes skates skis slippers sneakers socks stockings stilts sunglasses
-    trousers tweezers
-""")
-SIZES_AND_AGES = _words("ancient big broad enormous heavy huge large light little long narrow new old short small tiny")
+class World(NamedTuple):
+    """Where a story is at home: who lives there, and what is there.
+
+    Parameters
+    ----------
+    women, men
+        First names.
+    occupations
+        What they do; "a" or "an" before each, as before things.
+    places
+        Where one can go; "the" before each.
+    things
+        What a person can carry.
+    pairs
+        The same, in the plural.
+    foods
+        What one can eat some of.
+    animals
+        Whom one can meet.
+    hiding
+        Where a thing may lie.
+    """
+
+    women: tuple[str, ...]
+    men: tuple[str, ...]
+    occupations: tuple[str, ...]
+    places: tuple[str, ...]
+    things: tuple[str, ...]
+    pairs: tuple[str, ...]
+    foods: tuple[str, ...]
+    animals: tuple[str, ...]
+    hiding: tuple[str, ...]
+
+
+SEA = World(
+    women=_words("Ada Marina"),
+    men=_words("Omar Jonas"),
+    occupations=_words(
+        "sailor fisher captain diver guard swimmer merchant explorer painter lifeguard shipwright guide"
+    ),
+    places=_phrases("""
+        harbour, beach, island, lighthouse, port, pier, boathouse, bay, coast, quay, shipyard, dock, cliff, lagoon,
+        ferry, shore, aquarium, sandbank
+    """),
+    things=_words("""
+        anchor net compass oar sail boat shell pearl flag telescope barrel bucket rope lantern bottle fishhook raft
+        paddle chart trunk parasol kite towel hammock harpoon surfboard sextant foghorn
+    """),
+    pairs=_words("flippers binoculars sandals stilts"),
+    foods=_words("fish oysters prawns rice salt lemons seaweed coconut mussels lime salmon tuna"),
+    animals=_words("seagull dolphin whale crab seal shark octopus lobster penguin walrus pelican eel turtle albatross"),
+    hiding=_phrases("under the boat, between two stones, behind the rock, in the sand, inside a barrel, on the deck"),
+)
+FARM = World(
+    women=_words("Ruth Martha"),
+    men=_words("Ben Gregor"),
+    occupations=_words("farmer shepherd beekeeper gardener cowherd miller drover butcher brewer reaper thatcher vet"),
+    places=_phrases("""
+        farm, barn, mill, field, meadow, stable, orchard, village, pasture, dairy, well, vineyard, henhouse, windmill,
+        greenhouse, garden, pond, prairie
+    """),
+    things=_words("""
+        basket bucket bell rake spade shovel saddle broom sickle plough wheel sack jug churn whip scythe blanket pot
+        ladder apron straw trough horseshoe beehive pitchfork fence lasso barrow
+    """),
+    pairs=_words("boots overalls shears reins"),
+    foods=_words("bread eggs cheese butter milk honey potatoes apples cabbage bacon oats pears pumpkin cream"),
+    animals=_words("cow horse hen goat sheep pig dog donkey rooster goose duck cat lamb pony ox bull mule bee"),
+    hiding=_phrases("in the hay, behind the fence, under the cart, beside the path, in the grass, on the roof"),
+)
+FOREST = World(
+    women=_words("Nora Astrid"),
+    men=_words("Leo Rolf"),
+    occupations=_words(
+        "hunter ranger woodcutter botanist carpenter forester trapper tracker archer lumberjack hermit druid"
+    ),
+    places=_phrases("""
+        forest, cabin, river, cave, camp, clearing, waterfall, swamp, hut, lake, bridge, spring, marsh, shelter,
+        jungle, brook, hollow, thicket
+    """),
+    things=_words("""
+        axe tent torch map knife bow arrow flask rucksack flute whistle feather backpack canoe trap branch cloak log
+        spear drum nest hatchet match stump acorn hammock quiver walnut
+    """),
+    pairs=_words("moccasins gloves crutches leggings"),
+    foods=_words("berries mushrooms nuts hazelnuts chestnuts stew raspberries venison herbs trout mint strawberries"),
+    animals=_words(
+        "deer fox owl bear wolf squirrel rabbit badger hedgehog frog beaver lynx raven boar woodpecker toad"
+    ),
+    hiding=_phrases("""
+        among the leaves, behind the tree, under the moss, in the hollow of a tree, between the roots, in the ferns
+    """),
+)
+MOUNTAIN = World(
+    women=_words("Ingrid Vera"),
+    men=_words("Otto Emil"),
+    occupations=_words(
+        "miner climber geologist blacksmith skier mason surveyor porter messenger goatherd jeweller prospector"
+    ),
+    places=_phrases("""
+        mountain, mine, valley, castle, glacier, tower, canyon, quarry, monastery, chapel, volcano, hill, tunnel, dam,
+        fort, summit, gorge, ridge
+    """),
+    things=_words("""
+        hammer helmet pickaxe lamp sled crystal ring crown sword nugget chisel shield chain scarf coin gem goblet
+        medal thermometer pendant horn necklace gauge key bracelet brick pan
+    """),
+    pairs=_words("skis mittens skates snowshoes"),
+    foods=_words("soup porridge dumplings ham noodles turnips lentils goulash sausages tea barley fondue"),
+    animals=_words("eagle goat bat yak falcon ibex hawk marmot vulture reindeer crow hare chamois leopard panda moose"),
+    hiding=_phrases("in the snow, under the ice, behind the wall, in a crack, beneath the stones, on the ledge"),
+)
+MARKET = World(
+    women=_words("Clara Rosa"),
+    men=_words("Felix Marco"),
+    occupations=_words(
+        "baker tailor grocer waiter banker barber florist weaver chef cobbler pharmacist hatter clerk lawyer"
+    ),
+    places=_phrases("""
+        market, bakery, square, shop, inn, cafe, fountain, bank, bazaar, restaurant, plaza, pharmacy, town hall, park,
+        avenue, supermarket, laundry, corner
+    """),
+    things=_words("""
+        cup hat purse plate dress bowl umbrella coat teapot vase carpet kettle shirt spoon mirror handbag candle dish
+        ribbon suitcase quilt tray wallet jar necktie razor thimble saucer
+    """),
+    pairs=_words("shoes earrings scissors trousers slippers"),
+    foods=_words("cake biscuits chocolate jam salad pie cherries grapes oranges bananas pancakes sugar tomatoes melon"),
+    animals=_words(
+        "pigeon mouse kitten sparrow puppy rat parrot poodle canary spider fly terrier wasp hamster swallow"
+    ),
+    hiding=_phrases("under the bench, on the counter, in a drawer, behind the curtain, under the table, on a tray"),
+)
+SCHOOL = World(
+    women=_words("Lena Iris"),
+    men=_words("Theo Isaac"),
+    occupations=_words("""
+        teacher student professor librarian scientist inventor writer astronomer chemist philosopher editor translator
+        pupil historian
+    """),
+    places=_phrases("""
+        school, library, university, museum, laboratory, college, observatory, campus, bookshop, office, playground,
+        hall, gymnasium, planetarium, nursery, archive, dormitory, cafeteria
+    """),
+    things=_words("""
+        book pen letter pencil notebook globe clock microscope dictionary diary poem ruler magnet crayon atlas calendar
+        prism card satchel stamp newspaper eraser chalkboard lens puzzle manual abacus almanac
+    """),
+    pairs=_words("glasses compasses sneakers tweezers"),
+    foods=_words("sandwiches toast yoghurt raisins carrots popcorn pudding juice crackers walnuts beans jelly"),
+    animals=_words(
+        "snail ant butterfly lizard ladybird beetle grasshopper cricket worm tortoise dragonfly moth gecko mole"
+    ),
+    hiding=_phrases("on the shelf, under the desk, inside the cupboard, on the windowsill, behind the door, in a box"),
+)
+WORKS = World(
+    women=_words("Tessa Petra"),
+    men=_words("Igor Karl"),
+    occupations=_words("""
+        mechanic driver engineer plumber electrician locksmith printer builder welder potter conductor watchmaker
+        architect janitor
+    """),
+    places=_phrases("""
+        factory, workshop, garage, railway, station, warehouse, airport, forge, crossing, depot, junction, bus stop,
+        fire station, canal, cellar, hangar, sawmill, reservoir
+    """),
+    things=_words("""
+        drill wrench bicycle engine radio screwdriver saw toolbox wheel battery pump pipe lock bulb spring watch camera
+        cable motor ladder jack propeller typewriter keyboard valve funnel crane piston
+    """),
+    pairs=_words("pliers goggles headphones scales"),
+    foods=_words("pasta pizza onions curry mustard peas garlic vinegar pepper chips ketchup peanuts"),
+    animals=_words(
+        "rooster crow magpie weasel ferret blackbird starling mosquito raccoon lark stork bulldog cockroach hound"
+    ),
+    hiding=_phrases(
+        "under the carpet, behind the stove, beneath the stairs, in the gutter, on the workbench, under a crate"
+    ),
+)
+STAGE = World(
+    women=_words("Stella Daisy"),
+    men=_words("Hugo Oskar"),
+    occupations=_words("""
+        actor dancer musician singer clown magician pianist poet violinist composer juggler acrobat sculptor puppeteer
+    """),
+    places=_phrases("""
+        theatre, circus, palace, cinema, concert hall, gallery, arena, stadium, temple, studio, zoo, hotel, mansion,
+        pavilion, balcony, cathedral, opera, ballroom
+    """),
+    things=_words("""
+        violin mask guitar costume drum trumpet ball puppet fan piano harp balloon cello statue wig wand trophy
+        fiddle tambourine accordion poster ticket bouquet clarinet portrait xylophone curtain tuba
+    """),
+    pairs=_words("castanets cymbals stockings dice"),
+    foods=_words("candy ice nougat almonds peaches truffles pineapple wafers dates figs marzipan caramel"),
+    animals=_words(
+        "lion elephant tiger monkey zebra camel peacock giraffe flamingo swan snake gorilla ostrich kangaroo"
+    ),
+    hiding=_phrases("""
+        behind the scenery, under the sofa, inside the closet, under a seat, behind the wardrobe, on the stage
+    """),
+)
+WORLDS = (SEA, FARM, FOREST, MOUNTAIN, MARKET, SCHOOL, WORKS, STAGE)
+
+
+def _all(kind: str) -> tuple[str, ...]:
+    """The words of a kind in all worlds, each once."""
+    return tuple(dict.fromkeys(word for world in WORLDS for word in getattr(world, kind)))
+
+
+WOMEN, MEN, OCCUPATIONS, PLACES = _all("women"), _all("men"), _all("occupations"), _all("places")
+THINGS, PAIRS, FOODS, ANIMALS = _all("things"), _all("pairs"), _all("foods"), _all("animals")
+HIDING_PLACES = _all("hiding")
+SIZES_AND_AGES = _words("old little new big small heavy long tiny large huge short ancient light narrow broad enormous")
 LOOKS = _words("""
-    beautiful broken bright brown black blue clean colourful copper crooked dark dusty dirty elegant expensive famous
-    fancy fragile golden green grey handmade iron leather lovely magnificent modest muddy orange painted patched pink
-    plain polished precious pretty purple rare red rusty scratched shiny silver simple splendid steel strange striped
-    stained sturdy torn ugly unusual violet white wonderful wooden worn yellow
-""")
-PLACES = _phrases("""
-    airport, aquarium, arena, attic, avenue, bakery, balcony, bank, barn, bay, bazaar, beach, boathouse, bookshop,
-    bridge, cabin, cafe, camp, campus, canal, canyon, castle, cathedral, cave, cellar, chapel, cinema, circus, city,
-    cliff, clinic, coast, college, concert hall, corner, cottage, court, courtyard, dairy, dam, desert, dock, factory,
-    farm, ferry, field, fire station, forest, forge, fort, fountain, gallery, garage, garden, gate, glacier, greenhouse,
-    gymnasium, hall, harbour, hill, hospital, hotel, inn, island, jungle, junction, laboratory, lagoon, lake, laundry,
-    library, lighthouse, mansion, market, marsh, meadow, mill, mine, monastery, monument, mountain, museum,
-    nursery, oasis, observatory, office, orchard, palace, park, pasture, pavilion, pharmacy, pier, planetarium, plaza,
-    playground, pond, port, post office, prairie, pyramid, quarry, quay, railway, reservoir, restaurant, river, ruin,
-    school, shelter, shipyard, shop, shore, square, stable, stadium, studio, supermarket, swamp, temple, theatre,
-    tower, town hall, tunnel, university, valley, village, vineyard, volcano, warehouse, waterfall, well, windmill,
-    workshop, zoo
-""")
-HIDING_PLACES = _phrases("""
-    under the bed, behind the curtain, in a drawer, on the shelf, behind the door, under the bench, inside the cupboard,
-    on the windowsill, beneath the stairs, among the leaves, between two stones, near the fence, next to the stove,
-    on the roof, under the sofa, inside the closet, in the gutter, beside the path, behind the wardrobe,
-    in the hollow of a tree, on the counter, in the grass, under the carpet, at the bottom of the stairs
+    red blue green black white golden brown silver yellow wooden broken beautiful grey dirty bright dark rusty pink
+    purple pretty orange strange plain precious worn clean violet striped torn rare simple painted crooked dusty lovely
+    famous expensive handmade copper steel iron leather shiny scratched polished patched elegant fancy fragile muddy
+    stained ugly unusual sturdy splendid modest colourful magnificent wonderful
 """)
 RELATIVES = {
     "f": _words("mother sister aunt grandmother daughter niece wife"),
     "m": _words("father brother uncle grandfather son nephew husband"),
 }
-FOODS = _words("""
-    almonds apples apricots asparagus bacon bananas beans beetroot berries biscuits bread broccoli butter cabbage cake
-    carrots cauliflower celery cheese cherries chestnuts chicken chocolate cinnamon coconut cream cucumber curry
-    dates dumplings eggs figs fish flour garlic ginger grapes ham hazelnuts honey jam lamb leeks lemons lentils
-    lettuce melon milk mint mushrooms mustard noodles nuts oats olives onions oranges oysters pancakes parsley pasta
-    peaches pears peas pepper pie pineapple plums porridge potatoes prawns pumpkin radishes raisins raspberries rice
-    salad salmon salt sausages soup spinach stew strawberries sugar toast tomatoes trout turkey turnips vanilla vinegar
-    walnuts yoghurt
-""")
-ANIMALS = _words("""
-    alligator ant antelope badger bat bear beaver bee beetle bison blackbird buffalo bull butterfly camel canary
-    cat chameleon cheetah cow crab crane cricket crocodile crow cuckoo deer dog dolphin donkey dove dragonfly duck eagle
-    eel elephant falcon ferret flamingo fox frog gazelle giraffe goat goose gorilla grasshopper hamster
-    hare hawk hedgehog heron horse hyena iguana jackal jaguar kangaroo kitten koala ladybird lark leopard lion lizard
-    lobster lynx magpie mole monkey moose mosquito moth mouse mule nightingale octopus ostrich otter owl ox panda
-    parrot peacock pelican penguin pheasant pig pigeon pony porcupine puppy rabbit raccoon rat raven reindeer rhinoceros
-    robin rooster salamander seagull seal shark sheep snail snake sparrow spider squirrel stork swallow swan
-    tiger toad tortoise vulture walrus wasp weasel whale wolf woodpecker worm yak zebra
-""")
 MOODS = _words("""
-    afraid angry anxious bored calm careful cheerful content curious delighted excited exhausted glad grateful
-    happy hopeful hungry impatient lonely nervous patient pleased proud quiet relaxed sad satisfied shy sleepy
-    surprised thirsty tired upset worried
+    happy sad tired hungry proud calm angry excited worried thirsty nervous glad surprised curious lonely afraid sleepy
+    cheerful quiet bored upset patient relaxed pleased hopeful grateful shy anxious content exhausted impatient
+    delighted satisfied careful
 """)
 WEATHER = _phrases("""
     the sun was shining, it was raining, the wind was blowing, it was snowing, the sky was cloudy, it was cold,
@@ -114,14 +252,14 @@ WEATHER = _phrases("""
     it was drizzling, thunder was rolling, the snow was melting, the streets were icy, the heat was terrible
 """)
 MOVED = _words("""
-    climbed crept cycled dashed drove flew hiked hobbled hopped hurried jogged marched paddled raced ran
-    rode rowed rushed sailed skated skipped sneaked strolled travelled trotted walked wandered went
+    went walked ran rode hurried drove wandered climbed hiked sailed rushed jogged cycled crept strolled travelled
+    marched raced dashed flew hopped hobbled paddled rowed skipped skated sneaked trotted
 """)
 MANNERS = _words("""
-    alone bravely briskly carefully cheerfully eagerly gladly gracefully happily hastily joyfully lazily noisily
-    patiently politely proudly quickly quietly sadly secretly silently slowly steadily swiftly warily
+    quickly slowly quietly happily carefully alone silently proudly eagerly sadly patiently cheerfully secretly gladly
+    politely bravely lazily calmly noisily steadily swiftly briskly hastily joyfully gracefully warily
 """)
-SAID = _words("answered whispered shouted laughed replied sighed cried explained mumbled declared said")
+SAID = _words("said answered cried replied whispered explained shouted laughed sighed mumbled declared")
 DAYS = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 MONTHS = _words("January February March April May June July August September October November December")
 NUMBERS = _words("""

@@ -47,6 +47,8 @@ class Plan:
         that a step is made of.
     size
         "tiny", "mini", "small", "medium", "base" or "large": see `course_lib.bert.BertConfig`.
+    heads
+        Attention heads of each layer; None: as many as the size has, one for 64 features.
     data
         A corpus, as in `course_lib.experiments.pretrain_data.prepare`.
     vocab_size
@@ -60,6 +62,9 @@ class Plan:
         and their masks stay, while sequences in one batch are of similar length, those of several are not.
     masking
         How tokens are hidden.
+    preferred
+        The tokens that are hidden at the full rate, and others rarely (`course_lib.masked_language_model.VocabIds`);
+        none given: all at the full rate.
     next_sentence
         Whether sequences are sentence pairs and their labels are learnt.
     static_masking
@@ -86,12 +91,14 @@ class Plan:
 
     training: TrainingConfig
     size: str = "mini"
+    heads: int | None = None
     data: str = "pydocs"
     vocab_size: int = 8192
     max_length: int = 128
     batch_size: int = 128
     split: int = 1
     masking: MaskingConfig = field(default_factory=MaskingConfig)
+    preferred: tuple[str, ...] = ()
     next_sentence: bool = True
     static_masking: bool = False
     dropout: float = 0.1
@@ -116,7 +123,9 @@ class Plan:
 
     def config(self, vocab_size: int) -> BertConfig:
         """Return the settings of the model, for a vocabulary of this size."""
+        heads = {} if self.heads is None else {"num_attention_heads": self.heads}
         return SIZES[self.size](
+            **heads,
             vocab_size=vocab_size,
             max_position_embeddings=max(512, self.max_length),
             hidden_dropout_prob=self.dropout,
@@ -136,6 +145,7 @@ class Plan:
             self.masking,
             self.next_sentence,
             self.static_masking,
+            preferred=self.preferred,
         )
 
     def parts(self, corpus: Corpus) -> Callable[[int], Iterable[PreTrainingBatch]]:
@@ -172,7 +182,7 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
     Examples
     --------
     >>> import dataclasses
-    >>> plan = Plan(TrainingConfig(steps=7), masking=MaskingConfig(rate=0.4))
+    >>> plan = Plan(TrainingConfig(steps=7), masking=MaskingConfig(rate=0.4), preferred=("lamp", "skis"))
     >>> plan_from(dataclasses.asdict(plan)) == plan
     True
     """
@@ -180,6 +190,7 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
         nested = {
             "training": TrainingConfig(**configuration["training"]),
             "masking": MaskingConfig(**configuration["masking"]),
+            "preferred": tuple(configuration.get("preferred", ())),
         }
         return Plan(**{**configuration, **nested})
     except (KeyError, TypeError) as error:

@@ -29,7 +29,6 @@ from course_lib.experiments.pretraining_stories import (
     read_stories,
     train_on_stories,
 )
-from course_lib.masked_language_model import MaskingConfig
 
 PLACES = 1000  # to train each probe on, and as many to test it on
 PASSES = 4  # over the test split, each with other hidden words
@@ -96,8 +95,9 @@ PLANS: dict[str, Study] = {
     "stories": Study(
         {
             "as live": _BASE,
-            **{f"rate {rate:.2f}": _BASE.changed(masking=MaskingConfig(rate=rate)) for rate in (0.05, 0.3, 0.5, 0.75)},
-            "always [MASK]": _BASE.changed(masking=MaskingConfig(mask_share=1.0, random_share=0.0)),
+            **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.5, 0.75)},
+            "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
+            "all words from the start": _BASE.changed(preferred=()),
             "no next sentence": _BASE.changed(next_sentence=False),
             "static masking": _BASE.changed(static_masking=True),
             "Muon": _BASE.changed(optimizer="muon"),

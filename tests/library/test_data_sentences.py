@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from course_lib.data import load
 from course_lib.data.sentences import split_sentences
 from course_lib.data.stories import Teller, _cast
+from course_lib.data.stories_lexicon import WORLDS
 from course_lib.data.stories_plots import PLOTS
 
 # Written as they stand in documentation; | marks where a sentence ends.
@@ -62,7 +63,8 @@ def test_a_number_is_not_cut_from_what_it_numbers_but_other_text_is():
 def test_every_sentence_of_the_stories_is_found_as_the_grammar_told_it():
     rng = random.Random(11)
     for _ in range(60):
-        teller = Teller(rng, _cast(rng))
+        world = rng.choice(WORLDS)
+        teller = Teller(rng, _cast(rng, world), world)
         for part in PLOTS[rng.choice(sorted(PLOTS))]:
             told = [teller.tell(sentence) for step in part for sentence in rng.choice(step)]
             assert split_sentences(" ".join(told)) == told

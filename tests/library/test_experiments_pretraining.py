@@ -207,14 +207,18 @@ def test_a_study_survives_being_written_as_json():
         assert study_from(asdict(study)) == study
 
 
-def test_each_variant_changes_one_thing_of_the_live_recipe_in_all_stages():
+def test_each_variant_changes_one_thing_of_the_live_recipe():
     study = PLANS["stories"]
     base = study.variants["as live"]
     for name, recipe in study.variants.items():
-        for plan, plan_of_base in zip(recipe.stages, base.stages, strict=True):
-            changed = {key for key, value in asdict(plan).items() if value != asdict(plan_of_base)[key]}
-            assert len(changed - {"training"}) == (name != "as live"), name
-            assert ("training" in changed) == (name == "mini, equal compute"), name
+        changed = {
+            key
+            for plan, plan_of_base in zip(recipe.stages, base.stages, strict=True)
+            for key, value in asdict(plan).items()
+            if value != asdict(plan_of_base)[key]
+        }
+        assert len(changed - {"training"}) == (name != "as live"), name
+        assert ("training" in changed) == (name == "mini, equal compute"), name
 
 
 def test_what_is_recorded_as_live_is_what_the_chapter_trains():

@@ -8,6 +8,7 @@ from scipy.stats import binom, chisquare
 
 from course_lib.masked_language_model import (
     IGNORE,
+    OTHERS,
     MaskingConfig,
     VocabIds,
     choose_positions,
@@ -224,6 +225,28 @@ class TestUnits:
         words = vocab.word_ids(torch.tensor([[CLS, 5, 6, 7, 8, 5, 7, SEP]]))
         assert words.tolist() == [[0, 1, 1, 1, 2, 3, 3, 4]]
 
+    def test_preferred_words_are_hidden_at_the_full_rate_and_others_at_a_twentieth_of_it(self):
+        tokens = {token: i for i, token in enumerate([*SPECIAL_TOKENS, "ada", "went", "lamp", "the"])}
+        ids = torch.tensor([[CLS, *[5, 6, 8, 7, 6] * 40, SEP]]).repeat(120, 1)
+        special = (ids == CLS) | (ids == SEP)
+        vocab = VocabIds.of(tokens, ("ada", "lamp"))
+        _, labels = mask_tokens(ids, special, seeded(2), vocab, MaskingConfig(rate=0.4))
+        preferred = (ids == tokens["ada"]) | (ids == tokens["lamp"])
+        assert_share(int((labels[preferred] != IGNORE).sum()), int(preferred.sum()), 0.4)
+        others = ~preferred & ~special
+        assert_share(int((labels[others] != IGNORE).sum()), int(others.sum()), 0.4 * OTHERS)
+
+    def test_a_word_is_chosen_by_the_rate_of_its_first_piece(self):
+        tokens = {token: i for i, token in enumerate([*SPECIAL_TOKENS, "un", "##aff", "##able", "a"])}
+        ids = torch.tensor([[CLS, *[5, 6, 7, 8] * 40, SEP]]).repeat(120, 1)
+        special = (ids == CLS) | (ids == SEP)
+        config = MaskingConfig(rate=0.4, unit="word")
+        _, labels = mask_tokens(ids, special, seeded(2), VocabIds.of(tokens, ("un",)), config)
+        chosen = (labels[:, 1:-1] != IGNORE).reshape(120, 40, 4)
+        assert chosen[..., 0].equal(chosen[..., 2])
+        assert_share(int(chosen[..., 1].sum()), 120 * 40, 0.4)
+        assert_share(int(chosen[..., 3].sum()), 120 * 40, 0.4 * OTHERS)
+
     @given(seed=st.integers(0, 10**6), mean=st.floats(1, 20))
     @settings(deadline=None, max_examples=30)
     def test_a_span_holds_whole_words_and_spans_follow_one_another(self, seed, mean):
@@ -247,6 +270,7 @@ class TestUnits:
         (lambda: VocabIds(mask_id=9, size=9), "id 9 is not in a vocabulary of 9; ids run from 0 to 8"),
         (lambda: VocabIds(mask_id=1, size=2, special_ids=(0,)), "all 2 tokens of the vocabulary are special"),
         (lambda: VocabIds.of({"a": 0}), r"the vocabulary lacks \[MASK\]"),
+        (lambda: VocabIds.of({"[MASK]": 0, "a": 1}, ("b",)), "the vocabulary lacks b"),
         (lambda: VocabIds(4, 9).word_ids(torch.ones(1, 2, dtype=torch.long)), "make VocabIds with VocabIds.of"),
         (
             lambda: mask_tokens(*rows(1, 5), None, VOCAB, word_ids=torch.zeros(1, 5, dtype=torch.long)),
