@@ -90,7 +90,7 @@ class FineTuningConfig:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -195,7 +195,7 @@ def finetune(
     -----
     Devlin et al. 2019, section 4 and appendix A.3; rates by layer: Howard and Ruder 2018, section 3.2.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -264,7 +264,7 @@ def rate_factors(model: TaskModel, config: FineTuningConfig) -> dict[str, float]
     -----
     Howard and Ruder 2018, section 3.2, "discriminative fine-tuning"; for BERT: Sun et al. 2019, section 5.3.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -356,7 +356,7 @@ def evaluate(model: TaskModel, examples: Sequence[Example], batch_size: int = 32
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -44,7 +44,7 @@ class Example(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     rows: list[tuple[list[int], list[int]]]
@@ -70,7 +70,7 @@ class TaskBatch(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     input_ids: Int[Tensor, "..."]
@@ -107,7 +107,7 @@ def text_examples(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -151,7 +151,7 @@ def tagging_examples(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -201,7 +201,7 @@ def question_examples(
     -----
     Devlin et al. 2019, sections 4.2 and 4.3.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -256,7 +256,7 @@ def choice_examples(
     -----
     Devlin et al. 2019, section 4.4.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -297,7 +297,7 @@ def collate(examples: Sequence[Example], pad_id: int = 0) -> TaskBatch:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

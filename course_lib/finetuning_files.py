@@ -50,7 +50,7 @@ class TaskModel(PretrainedModel):
     A kind of model says `head`, the name of its new layer; `architecture`, what ``transformers`` calls it; `pools`,
     whether it reads the pooled state; and `fixed_labels`, if its outputs are the same in all tasks.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -187,7 +187,7 @@ def looking(model: nn.Module) -> Iterator[torch.device]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -227,7 +227,7 @@ def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

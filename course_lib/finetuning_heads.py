@@ -52,7 +52,7 @@ class SequenceClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 4.1.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -107,7 +107,7 @@ class TokenClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 5.3. There is no pooler.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -161,7 +161,7 @@ class SpanLogits(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     start_logits: Tensor
@@ -180,7 +180,7 @@ class SpanClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 4.2. There is no pooler, and no dropout before the head.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -237,7 +237,7 @@ class MultipleChoiceClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 4.4. The softmax goes over the choices of one example.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -293,7 +293,7 @@ def new_layer(config: BertConfig, outputs: int) -> nn.Linear:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -320,7 +320,7 @@ def without_pooler(bert: BertModel) -> BertModel:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -348,7 +348,7 @@ def pooled(bert: BertModel, *inputs: Any) -> Float[Tensor, "B D"]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Guess(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     label: str | int
@@ -61,7 +61,7 @@ class TaggedWord(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     word: str
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     text: str
@@ -128,7 +128,7 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -179,7 +179,7 @@ def predict_labels(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -225,7 +225,7 @@ def predict_tags(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -290,7 +290,7 @@ def predict_answers(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -347,7 +347,7 @@ def predict_choices(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

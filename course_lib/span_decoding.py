@@ -43,7 +43,7 @@ class Window(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     input_ids: list[int]
@@ -67,7 +67,7 @@ class Span(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     start: int
@@ -117,7 +117,7 @@ def windows(
     -----
     ``doc_stride`` and ``max_query_length`` in the code of Devlin et al. 2019.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -197,7 +197,7 @@ def answer_positions(window: Window, start: int, end: int) -> tuple[int, int]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -234,7 +234,7 @@ def null_score(start_logits: Sequence[Float[Tensor, "_"]], end_logits: Sequence[
     -----
     Devlin et al. 2019, section 4.3, and their code for several windows.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -286,7 +286,7 @@ def best_spans(
     Devlin et al. 2019, sections 4.2 and 4.3. Their code joins the best 20 starts to the best 20 ends; here every pair
     is looked at, so that none is missed.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -32,7 +32,7 @@ class AlignedWords(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     input_ids: list[int]
@@ -65,7 +65,7 @@ def align_words(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -113,7 +113,7 @@ def align_labels(
     Devlin et al. 2019, section 5.3: "we use the representation of the first sub-token as the input to the token-level
     classifier".
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -150,7 +150,7 @@ def word_logits(logits: Float[Tensor, "T L"], first: Sequence[int]) -> Float[Ten
     -----
     Devlin et al. 2019, section 5.3.
 
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -183,7 +183,7 @@ def chunks(words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_lengt
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
