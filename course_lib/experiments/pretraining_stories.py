@@ -108,11 +108,11 @@ SUBJECTS = tuple(
 )
 _SUBJECTS_FIRST = Plan(
     TrainingConfig(
-        steps=1300,
-        learning_rate=1.5e-3,
+        steps=1000,
+        learning_rate=2e-3,
         warmup_steps=200,
         bf16=True,
-        evaluate_every=325,
+        evaluate_every=250,
         progress=False,
     ),
     size="tiny",
@@ -128,7 +128,7 @@ _SUBJECTS_FIRST = Plan(
 )
 _ALL_WORDS = replace(
     _SUBJECTS_FIRST,
-    training=replace(_SUBJECTS_FIRST.training, steps=2400, warmup_steps=50, schedule="linear", evaluate_every=400),
+    training=replace(_SUBJECTS_FIRST.training, steps=1900, warmup_steps=50, schedule="linear", evaluate_every=475),
     preferred=(),
 )
 RECIPE = Recipe((_SUBJECTS_FIRST, _ALL_WORDS))
