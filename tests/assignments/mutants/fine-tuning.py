@@ -1528,7 +1528,7 @@ KEPT = mutants_of(
         "worst_epoch_kept",
         "keeps the epoch with the lowest accuracy",
         (BETTER, "if accuracies[-1] < min(accuracies[:-1], default=2.0):"),
-        "the model that you leave",
+        "the weights of one that is too late",
         "visible",
         "experiment-reviews",
     ),
