@@ -18,7 +18,7 @@ from course_lib.bert import BertConfig, BertForPreTraining
 from course_lib.bert_layers import initialise
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import evaluation
-from course_lib.masked_language_model import MaskingConfig
+from course_lib.masked_language_model import MaskingConfig, VocabIds
 from course_lib.muon import muon
 from course_lib.parallel import copy_from_first
 from course_lib.positions import sinusoidal_positions
@@ -47,8 +47,6 @@ class Plan:
         that a step is made of.
     size
         "tiny", "mini", "small", "medium", "base" or "large": see `course_lib.bert.BertConfig`.
-    heads
-        Attention heads of each layer; None: as many as the size has, one for 64 features.
     data
         A corpus, as in `course_lib.experiments.pretrain_data.prepare`.
     vocab_size
@@ -62,9 +60,6 @@ class Plan:
         and their masks stay, while sequences in one batch are of similar length, those of several are not.
     masking
         How tokens are hidden.
-    preferred
-        The tokens that are hidden at the full rate, and others rarely (`course_lib.masked_language_model.VocabIds`);
-        none given: all at the full rate.
     next_sentence
         Whether sequences are sentence pairs and their labels are learnt.
     static_masking
@@ -77,6 +72,11 @@ class Plan:
         "adamw", or "muon" for the matrices of the layers (`course_lib.muon`).
     compile
         Whether the model is compiled (``torch.compile``).
+    heads
+        Attention heads of each layer; None: as many as the size has, one for 64 features.
+    preferred
+        The tokens that are hidden at the full rate, and others rarely (`course_lib.masked_language_model.VocabIds`);
+        none given: all at the full rate.
 
     Raises
     ------
@@ -91,20 +91,20 @@ class Plan:
 
     training: TrainingConfig
     size: str = "mini"
-    heads: int | None = None
     data: str = "pydocs"
     vocab_size: int = 8192
     max_length: int = 128
     batch_size: int = 128
     split: int = 1
     masking: MaskingConfig = field(default_factory=MaskingConfig)
-    preferred: tuple[str, ...] = ()
     next_sentence: bool = True
     static_masking: bool = False
     dropout: float = 0.1
     start: str = "published"
     compile: bool = False
     optimizer: str = "adamw"
+    heads: int | None = None
+    preferred: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
@@ -131,6 +131,14 @@ class Plan:
             hidden_dropout_prob=self.dropout,
             attention_probs_dropout_prob=self.dropout,
         )
+
+    def mean_rate(self, corpus: Corpus) -> float:
+        """Return the share of the train split's tokens that is hidden; below the rate where some are preferred."""
+        if not self.preferred:
+            return self.masking.rate
+        counts = torch.from_numpy(np.bincount(corpus.stores["train"].ids, minlength=len(corpus.tokenizer)))
+        relative = VocabIds.of(corpus.tokenizer.vocab, self.preferred).relative_rates
+        return self.masking.rate * float((counts * relative).sum() / counts.sum())
 
     def batches(self, corpus: Corpus) -> PreTrainingBatches:
         """Return what the model is trained on: epoch -> its batches, not yet cut into parts."""

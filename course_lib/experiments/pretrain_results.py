@@ -160,12 +160,13 @@ def work_of(plan: Plan, corpus: Corpus, steps: int) -> Work:
     Returns
     -------
     Work
-        Exact but for the number of chosen positions, for which the masking rate stands.
+        Exact but for the number of chosen positions, for which the mean rate over the text stands.
     """
     config, sequences, tokens, flops = plan.config(len(corpus.tokenizer)), 0, 0, 0.0
+    rate = plan.mean_rate(corpus)
     for lengths in tokens_of_steps(plan.batches(corpus), steps):
         sequences, tokens = sequences + len(lengths), tokens + int(lengths.sum())
-        flops += training_flops(config, lengths, plan.masking.rate * float((lengths - 3).sum()))
+        flops += training_flops(config, lengths, rate * float((lengths - 3).sum()))
     return Work(sequences, tokens, flops)
 
 

@@ -75,7 +75,7 @@ def study_from(configuration: Mapping[str, Any]) -> Study:
 
 
 def operations(recipe: Recipe) -> float:
-    """Return what a recipe costs if all its sequences are of full length."""
+    """Return what a recipe costs if all its sequences are of full length, and all tokens hidden at the full rate."""
     total = 0.0
     for plan in recipe.stages:
         lengths = np.full(plan.batch_size, plan.max_length)

@@ -123,6 +123,19 @@ def test_the_work_of_a_run_is_that_of_the_batches_it_reads(corpus):
     assert (work.tokens, work.sequences) == (sum(tokens), sum(len(batch.input_ids) for batch in read))
 
 
+def test_where_some_words_are_preferred_the_mean_rate_is_the_share_that_is_hidden(corpus):
+    ids, pieces = corpus.stores["train"].ids, corpus.tokenizer.pieces
+    preferred = tuple(pieces[index] for index in np.unique(ids)[::5])
+    plan = dataclasses.replace(PLAN, preferred=preferred, masking=MaskingConfig(rate=0.9))
+    batches = [batch for epoch in range(6) for batch in plan.batches(corpus)(epoch)]
+    hidden = sum(len(batch.masked_labels) for batch in batches)
+    ordinary = sum(int((batch.input_ids.flatten() > 3).sum()) for batch in batches)  # [MASK] stands for a word
+    rate = plan.mean_rate(corpus)
+    assert PLAN.mean_rate(corpus) == PLAN.masking.rate
+    assert 0.9 * 0.05 < rate < 0.9 * 0.6
+    assert abs(hidden / ordinary - rate) < 5 * (rate / ordinary) ** 0.5
+
+
 def test_flops_of_a_small_model_counted_by_hand():
     """Two layers of 2 heads, D = 4, I = 6; sequences of 3 and 5 tokens, 2 hidden ones, a vocabulary of 10.
 
