@@ -80,6 +80,8 @@ def label_curves(panels: Mapping[str, tuple[Sequence[int], Mapping[str, Runs]]],
             axes.fill_between(
                 labels, scores.min(axis=0), scores.max(axis=0), color=style.colour, alpha=0.3, linewidth=0
             )
+            if len(labels) == 1:  # a band of one place has no width
+                axes.vlines(labels, scores.min(axis=0), scores.max(axis=0), color=style.colour, linewidth=1)
             sentences.append(f"{task}, {way}: {', '.join(f'{score:.0f}' for score in middle)}.")
         axes.set_title(task, color=INK, fontsize=10)
         axes.set_xticks(everywhere, [f"{number:,}" for number in everywhere], fontsize=8)

@@ -40,6 +40,8 @@ def test_tasks_with_other_numbers_of_labels_share_the_axis():
     first, second = label_curves({"topic": PANELS["topic"], "pair": few}).axes
     assert first.get_xlim() == second.get_xlim()
     assert second.get_lines()[0].get_xdata().tolist() == [200]
+    spread = second.collections[-1].get_segments()[0]
+    assert spread.tolist() == [[200, 50], [200, 60]], "its band has no width, so a line shows it"
     assert [tick.get_text() for tick in second.get_xticklabels()] == ["32", "200", "2,000"]
 
 
