@@ -1687,7 +1687,9 @@ check_cut(12, 14, "0:10", "For three tokens without a space")
 check_cut(0, 0, "The", "For the first token")
 check_cut(9, 15, "Zürich at 0:10.", "For tokens up to the last one")
 start, end = peaks(1, 8)
-assert len(answer(CONTEXT, start, end, OFFSETS, 3)) < 20, "max_tokens must reach best_span."
+assert len(answer(CONTEXT, start, end, OFFSETS, 3)) < 20, (
+    "max_tokens must reach best_span. If spans-best fails, mend that first."
+)
 assert answer(CONTEXT, *peaks(6, 6, no_answer=50.0), OFFSETS, 30) == "red", (
     "Without a threshold there always is an answer, whatever the score at [CLS]."
 )
