@@ -3,7 +3,7 @@
 None of them is part of the course: each is read from the hub or from a folder. Sizes, examples' lengths and the shares
 of the labels are on the data cards, measured where the data is at hand.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def as_squad() -> Features:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -62,7 +62,7 @@ def of_endings(*before: str) -> Features:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """`pydocs-choice`: which of four sentences goes on where a text stops?
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

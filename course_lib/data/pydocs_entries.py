@@ -3,7 +3,7 @@
 :mod:`course_lib.data.pydocs_blocks` leaves them out, since they are not prose. Here they are read, for the tasks that
 ask about them.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import re
@@ -50,7 +50,7 @@ def entries(docstring: str) -> list[Entry]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """`pydocs-pair`: do a summary line and a description belong to the same class or function?
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

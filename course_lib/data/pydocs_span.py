@@ -1,6 +1,6 @@
 """`pydocs-span`: questions about the parameters, results and errors of a function, answered by a span of its reference.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import re
@@ -59,7 +59,7 @@ class SpanQuestion(NamedTuple):
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
     """
 
     kind: str
@@ -78,7 +78,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -119,7 +119,7 @@ def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -5,7 +5,7 @@ marks are then removed. A name that is marked in one sentence and not in the nex
 other, so a sentence is kept only if the role of each word in it is certain: a word that could be a parameter or a type
 is marked, or is no word of English.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import builtins
@@ -89,7 +89,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -137,7 +137,7 @@ def type_names(owners: Sequence[str]) -> frozenset[str]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -191,7 +191,7 @@ def tagged(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

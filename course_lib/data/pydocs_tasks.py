@@ -5,7 +5,7 @@ summary and its description, a parameter and its type. A row is in the split of 
 a model was pre-trained on is never in the test split of a task. Of rows that say nearly the same, one is kept, first
 of all in the test split, so that no text of it is in training.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def drawn(rows: Iterable[Item], key: Callable[[Item], str]) -> list[Item]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -71,7 +71,7 @@ def lot(text: str, size: int) -> int:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -96,7 +96,7 @@ def content_words(text: str) -> frozenset[str]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -127,7 +127,7 @@ def distinct(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -163,7 +163,7 @@ def at_most(rows: Iterable[Row], column: str, count: int) -> list[Row]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -189,7 +189,7 @@ def docstrings() -> Dataset:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -233,7 +233,7 @@ def load(
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The rows of the catalogue for the tasks derived from `pydocs`.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def splits(name: str) -> Mapping[str, Dataset]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -76,7 +76,7 @@ def card_of_task(name: str, data: DatasetDict) -> str:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

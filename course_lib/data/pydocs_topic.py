@@ -1,6 +1,6 @@
 """`pydocs-topic`: which library does a paragraph document?
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import re
@@ -52,7 +52,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -85,7 +85,7 @@ def area(module: str) -> str | None:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

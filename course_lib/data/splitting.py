@@ -1,6 +1,6 @@
 """A split made of another one, where a data set has none: by a column, so that what belongs together stays together.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def split_by(rows: Dataset, column: str, shares: Mapping[str, float] | None = No
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

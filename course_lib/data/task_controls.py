@@ -4,7 +4,7 @@ A model that understands what it reads must do better than one that always says 
 that looks at half of the input, and one that remembers each word's usual tag. They are fitted on the training split
 and scored on the test split.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import re
@@ -50,7 +50,7 @@ def controls_card(name: str, data: DatasetDict) -> str:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -81,7 +81,7 @@ def of_texts(data: DatasetDict, *columns: str) -> list[Control]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -115,7 +115,7 @@ def of_pairs(data: DatasetDict) -> list[Control]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -151,7 +151,7 @@ def of_choices(data: DatasetDict) -> list[Control]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -203,7 +203,7 @@ def of_tags(data: DatasetDict) -> list[Control]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -252,7 +252,7 @@ def of_spans(data: DatasetDict) -> list[Control]:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -290,7 +290,7 @@ def words_model() -> Pipeline:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------

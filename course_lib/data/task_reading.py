@@ -13,7 +13,7 @@ What counts as right:
 - tag: every mention is tagged as what it is, from its first to its last token, and nothing else is;
 - choice: the ending that is called real goes on from the context, and none of the others does so as well.
 
-Chapter: contextual-embeddings
+Chapter: fine-tuning
 """
 
 import hashlib
@@ -56,7 +56,7 @@ def sample(name: str, data: DatasetDict, size: int = SIZE, seed: int = SEED) -> 
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -88,7 +88,7 @@ def content(row: Mapping[str, Any]) -> str:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -113,7 +113,7 @@ def digest(row: Mapping[str, Any]) -> str:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
@@ -140,7 +140,7 @@ def reading_card(name: str, data: DatasetDict) -> str:
 
     Notes
     -----
-    Chapter: contextual-embeddings
+    Chapter: fine-tuning
 
     Examples
     --------
