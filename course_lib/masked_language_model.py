@@ -119,7 +119,7 @@ class VocabIds:
     Examples
     --------
     >>> VocabIds.of({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "em": 5, "##bed": 6})
-    VocabIds(mask_id=4, size=7, special_ids=(0, 1, 2, 3, 4), continuation_ids=(6,))
+    VocabIds(mask_id=4, size=7, special_ids=(0, 1, 2, 3, 4), continuation_ids=(6,), preferred_ids=())
     """
 
     mask_id: int

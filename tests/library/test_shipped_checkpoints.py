@@ -9,12 +9,13 @@ from safetensors.torch import load_file
 
 from course_lib.bert import BertForPreTraining
 from course_lib.experiments import shipped
-from course_lib.experiments.pretrain import build, plan_from
+from course_lib.experiments.pretrain import Plan, build, plan_from
 from course_lib.experiments.pretrain_card import card
 from course_lib.experiments.pretrain_controls import NGrams, guess_from_counts
 from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_scores import evaluation, hidden_tokens, score
 from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.training import TrainingConfig
 from course_lib.wordpiece_training import SPECIAL_TOKENS
 
 NAMES = ("mini", "tiny")
@@ -47,7 +48,10 @@ def test_a_card_is_what_its_log_says(name):
     log = shipped.read_log(name)
     assert (folder / "README.md").read_text(encoding="utf-8") == card(log)
     assert log["plan"] == json.loads((folder / "plan.json").read_text(encoding="utf-8"))["plan"]
-    assert dataclasses.asdict(plan_from(log["plan"])) == log["plan"]
+    plan, defaults = (dataclasses.asdict(plan) for plan in (plan_from(log["plan"]), Plan(TrainingConfig(steps=1))))
+    assert {setting: plan[setting] for setting in log["plan"]} == log["plan"]
+    later = plan.keys() - log["plan"].keys()
+    assert all(plan[setting] == defaults[setting] for setting in later), "what came after it has no effect on it"
 
 
 def test_a_shipped_model_knows_more_than_counts_of_pairs_and_tells_next_sentences(name):
