@@ -8,7 +8,7 @@ import dataclasses
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from course_lib.bert_weights import PublishedWeights, published_names, some, to_
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
 
-__all__ = ["PretrainedModel", "checkpoint_folder", "from_pretrained", "save_pretrained"]
+__all__ = ["PretrainedModel", "checkpoint_folder", "from_pretrained", "save_pretrained", "write_json"]
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TOKENIZER = ("tokenizer.json", "vocab.txt")
@@ -48,7 +48,7 @@ KINDS = {int: "a whole number", float: "a number", str: "a word"}
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None) -> Path:
+def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None, also: Sequence[str] = ()) -> Path:
     """Find a checkpoint on this machine, or fetch it from the Hugging Face hub.
 
     Parameters
@@ -57,6 +57,8 @@ def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None) -
         A folder, or a name such as ``google-bert/bert-base-uncased``; a folder of that name comes first.
     revision
         On the hub: a branch, tag or commit. Only a commit is always the same.
+    also
+        Further files to fetch, if the hub has them.
 
     Returns
     -------
@@ -92,7 +94,8 @@ def checkpoint_folder(path_or_hub_id: str | Path, revision: str | None = None) -
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(path_or_hub_id, revision=revision, allow_patterns=[CONFIG, WEIGHTS, *TOKENIZER]))
+        wanted = [CONFIG, WEIGHTS, *TOKENIZER, *also]
+        return Path(snapshot_download(path_or_hub_id, revision=revision, allow_patterns=wanted))
     except (OSError, HFValidationError, LocalEntryNotFoundError) as error:
         raise ConnectionError(
             f"{path_or_hub_id} is no folder here, and the Hugging Face hub did not give it ({type(error).__name__}): "
@@ -288,10 +291,10 @@ def save_pretrained(
     kind = str(next(iter(published.values())).dtype).removeprefix("torch.")
     settings = {"architectures": [type(model).__name__], "model_type": "bert", "dtype": kind}
     _replace(folder / WEIGHTS, lambda path: save_file(published, path, metadata={"format": "pt"}))
-    _write_json(folder / CONFIG, settings | dataclasses.asdict(config))
+    write_json(folder / CONFIG, settings | dataclasses.asdict(config))
     if tokenizer is not None:
         tokenizer.save(folder)
-        _write_json(folder / "tokenizer_config.json", _tokenizer_config(tokenizer, config))
+        write_json(folder / "tokenizer_config.json", _tokenizer_config(tokenizer, config))
 
 
 def _tokenizer_config(tokenizer: WordPiece | FastWordPiece, config: BertConfig) -> dict[str, Any]:
@@ -307,7 +310,28 @@ def _tokenizer_config(tokenizer: WordPiece | FastWordPiece, config: BertConfig) 
     }
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any] | list[Any]) -> None:
+    """Write a file of settings, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file, in a folder that is there.
+    content
+        What JSON can say.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "config.json"
+    >>> write_json(path, {"b": 1, "a": None})
+    >>> json.loads(path.read_text(encoding="utf-8"))
+    {'a': None, 'b': 1}
+    """
     text = json.dumps(content, indent=2, sort_keys=True) + "\n"
     _replace(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 

@@ -50,6 +50,11 @@ COURSE_ORDER = (
     "finetuning_examples",
     "finetuning",
     "finetuning_prediction",
+    "sentence_bert",
+    "sentence_files",
+    "sentence_losses",
+    "sentence_training",
+    "sentence_search",
     "model_errors",
 )
 

@@ -54,11 +54,15 @@ CONCEPTS = (
     "finetuning_examples",
     "finetuning_prediction",
     "finetuning",
+    "sentence_files",
     "sentence_bert",
+    "sentence_losses",
+    "sentence_training",
+    "sentence_search",
     "family",
 )
 # Concepts that are a way of training: they stand on the one loop.
-ON_THE_LOOP = {"finetuning": {"batching", "training"}}
+ON_THE_LOOP = {"finetuning": {"batching", "training"}, "sentence_training": {"training"}}
 # What serves all concepts, and imports none of them.
 SERVICES = {
     "batching",
