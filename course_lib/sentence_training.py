@@ -95,7 +95,7 @@ class SiameseBert(TaskModel):
         return self.objective.right(logits, labels)
 
     @classmethod
-    def from_pretrained(cls, *args: Any, **kwargs: Any) -> "SiameseBert":  # type: ignore[override]
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> "SiameseBert":
         """Refuse: a sentence encoder is kept without its objective."""
         raise ValueError(
             "an objective is not kept; read a SentenceBert, and give it a new one: SiameseBert(it, objective)"

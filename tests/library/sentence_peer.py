@@ -1,0 +1,39 @@
+"""A small sentence encoder whose vectors differ, for tests."""
+
+import torch
+
+from course_lib.bert import BertModel
+from course_lib.bert_config import BertConfig
+from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.sentence_bert import SentenceBert
+from course_lib.wordpiece import SPECIAL_TOKENS
+
+WORDS = ["jim", "hen", "##son", "was", "a", "puppet", "##er", "who", "what", ".", ",", "?", "film", "good", "bad"]
+TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
+CONFIG = BertConfig(
+    vocab_size=len(TOKENIZER), hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=22,
+    max_position_embeddings=19, hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.3,
+)  # fmt: skip
+SENTENCES = [
+    "Jim Henson was a puppeter.",
+    "bad",
+    "a film",
+    "who was a good puppeter, and what was bad?",
+    "",
+    "a film",
+    "good, good, good film",
+]
+
+
+def lively_bert(seed: int, config: BertConfig = CONFIG) -> BertModel:
+    """Weights so large that sentences have vectors of their own; at the start all are nearly equal."""
+    torch.manual_seed(seed)
+    bert = BertModel(config)
+    with torch.no_grad():
+        for parameter in bert.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return bert
+
+
+def encoder(seed: int = 4, **settings) -> SentenceBert:
+    return SentenceBert(lively_bert(seed), TOKENIZER, **settings)
