@@ -12,8 +12,8 @@ from course_lib.sentence_losses import (
     SoftmaxObjective,
     TripletObjective,
     cosine_losses,
-    in_batch_losses,
     in_batch_logits,
+    in_batch_losses,
     softmax_features,
     triplet_losses,
 )
@@ -130,9 +130,9 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ValueError, match="6 queries but 5 documents"):
         in_batch_losses(VECTORS[:, 0], VECTORS[:5, 1])
     for temperature in (0.0, -1.0, math.nan):
-        with pytest.raises(ValueError, match="temperature is .*; it must be above 0"):
+        with pytest.raises(ValueError, match=r"temperature is .*; it must be above 0"):
             InBatchObjective(temperature)
-    with pytest.raises(ValueError, match="margin is -1.0; it is a distance"):
+    with pytest.raises(ValueError, match=r"margin is -1\.0; it is a distance"):
         TripletObjective(-1.0)
     with pytest.raises(ValueError, match="labels has 'a' twice"):
         SoftmaxObjective(4, ["a", "a"])
