@@ -346,7 +346,10 @@ class SentenceBert(nn.Module):
                 f"{folder}: pooling is set for states of {layout.width} features, but its encoder has "
                 f"{bert.config.hidden_size}; the files are not of one model"
             )
-        return cls(bert, tokenizer, layout.pooling, layout.normalize, layout.max_length).eval()
+        longest = layout.max_length
+        if longest is None and layout.tokenizer_length is not None:
+            longest = min(layout.tokenizer_length, bert.config.max_position_embeddings)
+        return cls(bert, tokenizer, layout.pooling, layout.normalize, longest).eval()
 
     def save_pretrained(self, folder: str | Path, dtype: torch.dtype | None = None) -> None:
         """Write encoder, tokenizer and pooling, so that `from_pretrained` and sentence-transformers read them.

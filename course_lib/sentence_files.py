@@ -2,8 +2,9 @@
 
 ``modules.json`` lists what a sentence goes through: a Transformer, whose files lie in the folder itself, a Pooling,
 whose ``config.json`` names the pooling, and perhaps a Normalize. ``sentence_bert_config.json`` says after how many
-tokens a sentence is cut. All of it is data, and is checked before use. What would change the vectors and is not known
-here (a Dense layer, a prompt before each sentence, two poolings at once) is refused, not left out.
+tokens a sentence is cut; where it does not, ``tokenizer_config.json`` does. All of it is data, and is checked before
+use. What would change the vectors and is not known here (a Dense layer, a prompt before each sentence, two poolings at
+once) is refused, not left out.
 """
 
 import json
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from course_lib.bert_files import write_json
+from course_lib.bert_files import MOST, write_json
 
 __all__ = ["FILES", "POOLINGS", "Pooling", "SentenceLayout", "read_layout", "write_layout"]
 
@@ -20,7 +21,8 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 MODULES, LIMITS, MODEL = "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"
 POOLING_FOLDER, NORMALIZE_FOLDER = "1_Pooling", "2_Normalize"
-FILES = (MODULES, LIMITS, MODEL, f"{POOLING_FOLDER}/config.json")
+TOKENIZER_CONFIG = "tokenizer_config.json"
+FILES = (MODULES, LIMITS, MODEL, TOKENIZER_CONFIG, f"{POOLING_FOLDER}/config.json", f"{NORMALIZE_FOLDER}/config.json")
 """What a hub is asked for, beside the files of the encoder."""
 
 # The names that sentence-transformers gave the poolings up to its version 5, one switch each; and those it has now.
@@ -28,6 +30,12 @@ SWITCHES: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
+}
+# What version 6 says of the encoder: that its last hidden states are what is pooled.
+ONLY: dict[str, Any] = {
+    "transformer_task": "feature-extraction",
+    "module_output_name": "token_embeddings",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
 }
 WIDTHS = ("embedding_dimension", "word_embedding_dimension")
 
@@ -50,6 +58,9 @@ class SentenceLayout:
         Features of a state; None if the folder does not say.
     encoder
         The subfolder of the encoder; empty for the folder itself.
+    tokenizer_length
+        What the tokenizer's settings give as the longest sequence: it holds where `max_length` is None, as far as the
+        encoder has positions.
 
     Notes
     -----
@@ -62,6 +73,7 @@ class SentenceLayout:
     lowercase: bool = False
     width: int | None = None
     encoder: str = ""
+    tokenizer_length: int | None = None
 
 
 def read_layout(folder: Path) -> SentenceLayout:
@@ -94,15 +106,19 @@ def read_layout(folder: Path) -> SentenceLayout:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_layout(Path(folder), SentenceLayout("max", normalize=True, max_length=128), width=384)
     ...     read_layout(Path(folder))
-    SentenceLayout(pooling='max', normalize=True, max_length=128, lowercase=False, width=384, encoder='')
+    SentenceLayout(pooling='max', normalize=True, max_length=128, lowercase=False, width=384, encoder='', ...)
     """
     places = _places(folder / MODULES)
     pooling, width = _read_pooling(folder / places["Pooling"] / "config.json")
-    max_length, lowercase = _read_limits(folder / places["Transformer"] / LIMITS)
+    encoder = folder / places["Transformer"]
+    max_length, lowercase = _read_limits(encoder / LIMITS)
+    tokenizer_length = _read_tokenizer_length(encoder / TOKENIZER_CONFIG)
     _check_prompts(folder / MODEL)
     if "Normalize" in places:
         _check_normalize(folder / places["Normalize"] / "config.json")
-    return SentenceLayout(pooling, "Normalize" in places, max_length, lowercase, width, places["Transformer"])
+    return SentenceLayout(
+        pooling, "Normalize" in places, max_length, lowercase, width, places["Transformer"], tokenizer_length
+    )
 
 
 def write_layout(folder: Path, layout: SentenceLayout, width: int) -> None:
@@ -192,11 +208,23 @@ def _read_pooling(path: Path) -> tuple[Pooling, int | None]:
 
 
 def _read_limits(path: Path) -> tuple[int | None, bool]:
-    settings = _read(path, dict) if path.is_file() else {}  # newer versions may leave it out
+    settings = _read(path, dict) if path.is_file() else {}
+    for name, known in ONLY.items():
+        if settings.get(name, known) != known:
+            raise ValueError(f"{path}: {name} is {settings[name]!r}; this course knows only {known!r}")
     lowercase = settings.get("do_lower_case", False)
     if not isinstance(lowercase, bool):
         raise ValueError(f"{path}: do_lower_case is {lowercase!r}; expected true or false")
     return _whole(path, "max_seq_length", settings.get("max_seq_length")), lowercase
+
+
+def _read_tokenizer_length(path: Path) -> int | None:
+    value = (_read(path, dict) if path.is_file() else {}).get("model_max_length")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
+        raise ValueError(f"{path}: model_max_length is {value!r}; expected a whole number above 0")
+    return int(min(value, MOST))  # transformers writes 1e30 where there is no limit
 
 
 def _check_prompts(path: Path) -> None:

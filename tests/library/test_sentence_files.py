@@ -77,7 +77,20 @@ def test_the_newer_names_of_the_library_are_read(folder):
         for i, (path, kind) in enumerate(zip(["", "1_Pooling"], kinds, strict=True))
     ]
     (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    assert read_layout(folder) == SentenceLayout("max", False, 11, False, 15, "")
+    assert read_layout(folder) == SentenceLayout("max", False, 11, False, 15, "", 19)
+
+
+@pytest.mark.parametrize(("length", "expected"), [(7, 7), (20, 19), (10**30, 19), (1e30, 19), (None, 19)])
+def test_where_the_length_is_left_to_the_tokenizer_its_settings_are_read(folder, length, expected):
+    """As version 6 writes it: no max_seq_length, and a limit that may be above what the encoder has positions for."""
+    settings = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+        "module_output_name": "token_embeddings",
+    }
+    (folder / "sentence_bert_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    change(folder / "tokenizer_config.json", model_max_length=length)
+    assert SentenceBert.from_pretrained(folder).max_length == expected
 
 
 def test_an_encoder_in_a_folder_of_its_own_is_found(tmp_path):
@@ -162,6 +175,10 @@ def test_modules_that_are_not_known_are_refused(folder, modules, words):
         ("sentence_bert_config.json", {"max_seq_length": 20}, "max_length is 20, but this BERT has 19 positions"),
         ("sentence_bert_config.json", {"max_seq_length": 0}, "max_seq_length is 0; expected a whole number above 0"),
         ("sentence_bert_config.json", {"max_seq_length": True}, "max_seq_length is True"),
+        ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task is 'fill-mask'"),
+        ("sentence_bert_config.json", {"modality_config": {"image": {}}}, "modality_config is"),
+        ("tokenizer_config.json", {"model_max_length": "8"}, "model_max_length is '8'; expected a whole number"),
+        ("tokenizer_config.json", {"model_max_length": 0}, "model_max_length is 0; expected a whole number"),
         ("sentence_bert_config.json", {"do_lower_case": 1}, "do_lower_case is 1; expected true or false"),
         (
             "config_sentence_transformers.json",
