@@ -5,7 +5,7 @@ Dimension letters, everywhere in this module::
     B  sentences in a batch     T  positions     D  features     N  sentences in all
 
 A BERT gives each token a state; pooling makes one vector of these. What such a model is trained on stands in
-:mod:`course_lib.sentence_losses` and :mod:`course_lib.sentence_training`, what its vectors are for in
+:mod:`course_lib.sentence_objectives` and :mod:`course_lib.sentence_training`, what its vectors are for in
 :mod:`course_lib.sentence_search`, and how it lies on disk in :mod:`course_lib.sentence_files`.
 """
 

@@ -21,7 +21,7 @@ from course_lib.finetuning import FineTuningConfig, finetune
 from course_lib.finetuning_examples import Example
 from course_lib.finetuning_files import TaskModel
 from course_lib.sentence_bert import SentenceBert, token_ids
-from course_lib.sentence_losses import Objective
+from course_lib.sentence_objectives import Objective
 from course_lib.training import History
 from course_lib.wordpiece import WordPiece
 
@@ -48,7 +48,7 @@ class SiameseBert(TaskModel):
     --------
     >>> from course_lib.bert import BertModel
     >>> from course_lib.bert_config import BertConfig
-    >>> from course_lib.sentence_losses import CosineObjective
+    >>> from course_lib.sentence_objectives import CosineObjective
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> encoder = SentenceBert(BertModel(BertConfig.tiny(vocab_size=8)), WordPiece([*SPECIAL_TOKENS, "a", "b", "c"]))
     >>> SiameseBert(encoder, CosineObjective())(torch.randint(5, 8, (4, 2, 3))).shape
@@ -204,7 +204,7 @@ def train_sentences(
     --------
     >>> from course_lib.bert import BertModel
     >>> from course_lib.bert_config import BertConfig
-    >>> from course_lib.sentence_losses import CosineObjective
+    >>> from course_lib.sentence_objectives import CosineObjective
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> _ = torch.manual_seed(0)
     >>> encoder = SentenceBert(BertModel(BertConfig.tiny(vocab_size=8)), WordPiece([*SPECIAL_TOKENS, "a", "b", "c"]))

@@ -53,6 +53,7 @@ COURSE_ORDER = (
     "sentence_bert",
     "sentence_files",
     "sentence_losses",
+    "sentence_objectives",
     "sentence_training",
     "sentence_search",
     "model_errors",

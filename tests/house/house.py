@@ -57,6 +57,7 @@ CONCEPTS = (
     "sentence_files",
     "sentence_bert",
     "sentence_losses",
+    "sentence_objectives",
     "sentence_training",
     "sentence_search",
     "family",

@@ -8,7 +8,7 @@ import torch
 from sentence_peer import SENTENCES, encoder
 
 from course_lib.sentence_bert import SentenceBert, pool
-from course_lib.sentence_losses import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
+from course_lib.sentence_objectives import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
 from course_lib.sentence_search import closest_pairs, top_k
 
 pytestmark = pytest.mark.slow

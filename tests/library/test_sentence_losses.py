@@ -7,16 +7,13 @@ import torch
 from torch import nn
 
 from course_lib.sentence_losses import (
-    CosineObjective,
-    InBatchObjective,
-    SoftmaxObjective,
-    TripletObjective,
     cosine_losses,
     in_batch_logits,
     in_batch_losses,
     softmax_features,
     triplet_losses,
 )
+from course_lib.sentence_objectives import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
 
 torch.manual_seed(5)
 VECTORS = torch.randn(6, 3, 4, dtype=torch.float64)  # six examples of three sentences

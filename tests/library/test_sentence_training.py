@@ -7,7 +7,7 @@ from sentence_peer import SENTENCES, encoder
 from course_lib.finetuning import FineTuningConfig, evaluate, rate_factors
 from course_lib.finetuning_examples import collate
 from course_lib.sentence_bert import SentenceBert
-from course_lib.sentence_losses import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
+from course_lib.sentence_objectives import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
 from course_lib.sentence_training import SiameseBert, sentence_examples, train_sentences
 
 PAIRS = [("a film", "who was a good puppeter?"), ("bad", "a"), ("jim", "good film"), ("what", "was bad")]
