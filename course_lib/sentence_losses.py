@@ -4,8 +4,8 @@ Dimension letters, everywhere in this module::
 
     B  examples in a batch     D  features of a vector     N  documents
 
-The first three are those of Reimers and Gurevych 2019, section 3; the last is that of Henderson et al. 2017, section 4.4,
-on cosines. :mod:`course_lib.sentence_objectives` makes of each something that a model can be trained on.
+The first three are those of Reimers and Gurevych 2019, section 3; the last is that of Henderson et al. 2017, section
+4.4, on cosines. :mod:`course_lib.sentence_objectives` makes of each something that a model can be trained on.
 """
 
 import torch
