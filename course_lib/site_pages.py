@@ -56,6 +56,7 @@ COURSE_ORDER = (
     "sentence_objectives",
     "sentence_training",
     "sentence_search",
+    "sentence_evaluation",
     "model_errors",
 )
 

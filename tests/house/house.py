@@ -60,6 +60,7 @@ CONCEPTS = (
     "sentence_objectives",
     "sentence_training",
     "sentence_search",
+    "sentence_evaluation",
     "family",
 )
 # Concepts that are a way of training: they stand on the one loop.

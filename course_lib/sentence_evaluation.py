@@ -1,0 +1,240 @@
+"""How good sentence vectors are: agreement with people on similarity, and what a linear classifier finds in them.
+
+Dimension letters, everywhere in this module::
+
+    N  sentences or pairs     D  features of a vector
+
+Nothing here trains an encoder. Both measures are those of Reimers and Gurevych 2019, sections 4 and 5; the arithmetic
+is SciPy's and scikit-learn's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from torch import Tensor
+
+__all__ = ["Probe", "pair_features", "probe", "probe_split", "sts_score"]
+
+
+def sts_score(first: Float[Tensor, "N D"], second: Float[Tensor, "N D"], scores: Sequence[float]) -> float:
+    """Rank pairs by cosine and by how similar people find them: Spearman's correlation of both.
+
+    Parameters
+    ----------
+    first, second
+        The vectors of the first and of the second sentences.
+    scores
+        What people said of each pair, on any scale.
+
+    Returns
+    -------
+    float
+        From -1 to 1; papers give it times 100.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many scores as pairs, or all scores, or all cosines, are equal: then nothing is ranked.
+
+    Notes
+    -----
+    Reimers and Gurevych 2019, section 4; for Spearman against Pearson: Reimers et al. 2016.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> first, second = torch.eye(2)[[0, 0, 0]], torch.tensor([[1.0, 0.1], [1.0, 0.5], [0.0, 1.0]])
+    >>> round(sts_score(first, second, [5.0, 2.0, 2.5]), 3)
+    0.5
+    """
+    if not len(first) == len(second) == len(scores):
+        raise ValueError(f"{len(first)} and {len(second)} vectors but {len(scores)} scores; give each pair one")
+    cosines = F.cosine_similarity(first.double(), second.double()).cpu().numpy()
+    for name, values in (("scores", np.asarray(scores)), ("cosines", cosines)):
+        if len(np.unique(values)) < 2:
+            raise ValueError(f"the {name} of {len(values)} pairs are all equal, so nothing is ranked; take other pairs")
+    return float(spearmanr(cosines, scores).statistic)
+
+
+def pair_features(u: Float[Tensor, "N D"], v: Float[Tensor, "N D"]) -> Float[Tensor, "N 2*D"]:
+    """Make the features by which a probe judges a pair: (abs(u - v), u · v), feature by feature.
+
+    Parameters
+    ----------
+    u, v
+        The vectors of the first and of the second sentences.
+
+    Returns
+    -------
+    Tensor
+        The same for (u, v) and (v, u).
+
+    Notes
+    -----
+    Conneau and Kiela 2018, section 3, who take them for MRPC, after Tai et al. 2015, equation 15.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> pair_features(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, 4.0]])).tolist()
+    [[2.0, 1.0, 3.0, 20.0]]
+    """
+    return torch.cat([(u - v).abs(), u * v], dim=1)  # 2 x (N, D) -> (N, 2 D)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a logistic regression on frozen vectors gets right.
+
+    Parameters
+    ----------
+    accuracies
+        Of each fold, in their order.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    accuracies: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over folds."""
+        return float(np.mean(self.accuracies))
+
+
+def probe(
+    vectors: Float[Tensor, "N D"],
+    labels: Sequence[int] | Sequence[str],
+    strengths: Sequence[float] = (1.0,),
+    folds: int = 10,
+    seed: int = 0,
+) -> Probe:
+    """Cross-validate a logistic regression on sentence vectors: what can be read off them by a straight cut?
+
+    Parameters
+    ----------
+    vectors
+        One for each sentence, or `pair_features`.
+    labels
+        Their classes.
+    strengths
+        The values of C, the inverse of how much large weights cost. Of several, one is chosen in each fold by
+        cross-validation within its training part.
+    folds
+        Parts, each of them once the test part.
+    seed
+        Of the parts, which have the same shares of classes.
+
+    Returns
+    -------
+    Probe
+        The encoder learns nothing, and a fold's test part takes no part in fitting or choosing.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as vectors, there is one class only, or a class has fewer rows than `folds`.
+
+    Notes
+    -----
+    Conneau and Kiela 2018, section 3: for MR, CR, SUBJ and MPQA. Tasks with a test part of their own: `probe_split`.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> vectors = torch.tensor([[x, 1.0] for x in (-3.0, -2.5, -2.0, -1.5, 1.5, 2.0, 2.5, 3.0)])
+    >>> probe(vectors, ["bad"] * 4 + ["good"] * 4, folds=4)
+    Probe(accuracies=(1.0, 1.0, 1.0, 1.0))
+    """
+    _check_labels(vectors, labels, folds)
+    parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    found = cross_val_score(_classifier(strengths, folds, seed), _rows(vectors), np.asarray(labels), cv=parts)
+    return Probe(tuple(float(accuracy) for accuracy in found))
+
+
+def probe_split(
+    train: Float[Tensor, "N D"],
+    train_labels: Sequence[int] | Sequence[str],
+    test: Float[Tensor, "M D"],
+    test_labels: Sequence[int] | Sequence[str],
+    strengths: Sequence[float] = (1.0,),
+    folds: int = 10,
+    seed: int = 0,
+) -> float:
+    """Fit a logistic regression on one part and return its accuracy on another.
+
+    Parameters
+    ----------
+    train, train_labels
+        What it is fitted on.
+    test, test_labels
+        What it is judged on.
+    strengths, folds, seed
+        As in `probe`; the folds are of the training part, and serve to choose among several strengths only.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        As `probe`.
+
+    Notes
+    -----
+    Conneau and Kiela 2018, section 3: for SST, TREC and MRPC.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> probe_split(torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1], torch.tensor([[-9.0], [9.0]]), [0, 0])
+    0.5
+    """
+    _check_labels(train, train_labels, folds if len(strengths) > 1 else 1)
+    _check_labels(test, test_labels, 0)
+    fitted = _classifier(strengths, folds, seed).fit(_rows(train), np.asarray(train_labels))
+    return float(fitted.score(_rows(test), np.asarray(test_labels)))
+
+
+def _classifier(strengths: Sequence[float], folds: int, seed: int) -> BaseEstimator:
+    if not len(strengths) or not min(strengths) > 0:
+        raise ValueError(f"strengths is {list(strengths)}; give at least one value of C, above 0")
+    if len(strengths) == 1:
+        return LogisticRegression(C=strengths[0], max_iter=1000)
+    parts = StratifiedKFold(min(folds, 5), shuffle=True, random_state=seed)
+    return GridSearchCV(LogisticRegression(max_iter=1000), {"C": sorted(strengths)}, cv=parts)
+
+
+def _rows(vectors: Tensor) -> np.ndarray:
+    return vectors.detach().cpu().double().numpy()
+
+
+def _check_labels(vectors: Tensor, labels: Sequence[int] | Sequence[str], fewest: int) -> None:
+    if len(labels) != len(vectors) or not len(labels):
+        raise ValueError(f"{len(vectors)} vectors but {len(labels)} labels; give as many of both, and at least one")
+    if not fewest:
+        return
+    names, counts = (x.tolist() for x in np.unique(np.asarray(labels), return_counts=True))
+    if len(names) < 2:
+        raise ValueError(f"all {len(labels)} labels are {names[0]!r}; a probe needs at least two classes")
+    if min(counts) < fewest:
+        raise ValueError(
+            f"class {names[counts.index(min(counts))]!r} has {min(counts)} rows, too few for {fewest} folds; "
+            "take fewer folds, or leave the class out"
+        )
