@@ -92,7 +92,7 @@ def test_what_cannot_be_probed_is_refused():
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_real_checkpoint_reaches_its_published_score_on_the_test_part_of_sts_b(real_data):
-    """82.03, as the leaderboard MTEB gives it for this model (STSBenchmark, test, cosine Spearman)."""
+    """82.03 is the figure that is published for this model."""
     from course_lib.data import load
 
     folder = real_data.parent / "models" / "all-MiniLM-L6-v2"
