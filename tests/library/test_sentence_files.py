@@ -219,6 +219,22 @@ def test_what_is_missing_is_named(folder):
         SentenceBert.from_pretrained(folder)
 
 
+def test_a_hub_is_asked_for_the_layout_and_for_nothing_that_runs(folder, monkeypatch):
+    asked = []
+
+    def snapshot(name, revision, allow_patterns):
+        asked.append((name, revision))
+        kept = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+        assert kept - set(allow_patterns) == set(), "each file that we write would be fetched"
+        assert all(pattern.endswith((".json", ".txt", ".safetensors")) for pattern in allow_patterns)
+        assert not any("*" in pattern for pattern in allow_patterns)
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    assert SentenceBert.from_pretrained("somebody/sentences", revision="abc").max_length == 11
+    assert asked == [("somebody/sentences", "abc")]
+
+
 def test_pickled_weights_are_not_opened(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(FileNotFoundError, match="is a pickle, which could run code"):
