@@ -9,7 +9,7 @@ import torch
 from course_lib.experiments.pretrain_scores import Guess
 from course_lib.experiments.pretraining_probes import CLASSES, Places
 from course_lib.experiments.pretraining_questions import Question, as_batch
-from course_lib.metrics import mean_interval
+from course_lib.metrics import Interval, mean_interval
 
 
 def fill_in(
@@ -80,6 +80,76 @@ def class_choices(guess: Guess, places: Places, vocab: Mapping[str, int]) -> tup
     return torch.stack(rows).numpy(), names
 
 
+def runs_of(results: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Sort the runs of a recorded study by variant, and within a variant by seed.
+
+    Parameters
+    ----------
+    results
+        Of a record that `course_lib.experiments.pretraining_plans.record_study` made.
+
+    Returns
+    -------
+    dict
+        Variant -> its runs.
+
+    Examples
+    --------
+    >>> runs = [{"variant": "b", "seed": 1}, {"variant": "b", "seed": 0}, {"variant": "a", "seed": 0}]
+    >>> {variant: [run["seed"] for run in of_one] for variant, of_one in runs_of(runs).items()}
+    {'b': [0, 1], 'a': [0]}
+    """
+    sorted_runs: dict[str, list[Mapping[str, Any]]] = {}
+    for run in sorted(results, key=lambda run: run["seed"]):
+        sorted_runs.setdefault(run["variant"], []).append(run)
+    return sorted_runs
+
+
+def lead_over(results: Sequence[Mapping[str, Any]], variant: str, other: str, score: str = "mlm_accuracy") -> Interval:
+    """Say by how much one variant of a recorded study is ahead of another, seed by seed.
+
+    Parameters
+    ----------
+    results
+        As in `runs_of`; both variants have the same seeds.
+    variant, other
+        Whose lead, over which.
+    score
+        Of a run's scores.
+
+    Returns
+    -------
+    Interval
+        Mean of the differences and half width of its 95% interval: chance that both share, e.g. the first weights,
+        is not in it.
+
+    Raises
+    ------
+    ValueError
+        If the two have not the same seeds.
+
+    Examples
+    --------
+    >>> scores = {"a": (0.7, 0.75), "b": (0.5, 0.6)}
+    >>> runs = [
+    ...     {"variant": name, "seed": seed, "scores": {"mlm_accuracy": value}}
+    ...     for name, values in scores.items()
+    ...     for seed, value in enumerate(values)
+    ... ]
+    >>> round(lead_over(runs, "a", "b").mean, 3)
+    0.175
+    """
+    sorted_runs = runs_of(results)
+    ahead, behind = sorted_runs.get(variant, []), sorted_runs.get(other, [])
+    if [run["seed"] for run in ahead] != [run["seed"] for run in behind]:
+        raise ValueError(
+            f"{variant!r} has the seeds {[run['seed'] for run in ahead]}, {other!r} {[run['seed'] for run in behind]}; "
+            "record the same seeds of both"
+        )
+    pairs = zip(ahead, behind, strict=True)
+    return mean_interval([one["scores"][score] - two["scores"][score] for one, two in pairs])
+
+
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
     """Write what a recorded study found as a Markdown table: mean over seeds ± 95% interval.
 
@@ -104,10 +174,11 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
         "| variant | hidden words (%) | loss at these (nats) | next sentence (%) | probes, last layer (%) |",
         "| --- " * 5 + "|",
     ]
+    sorted_runs = runs_of(results)
     for variant in variants:
-        runs = [result for result in results if result["variant"] == variant]
+        runs = sorted_runs.get(variant)
         if not runs:
-            known = ", ".join(dict.fromkeys(result["variant"] for result in results)) or "nothing"
+            known = ", ".join(sorted_runs) or "nothing"
             raise ValueError(f"{variant!r} was not recorded; recorded are: {known}")
         columns: list[tuple[list[float], int]] = [
             ([100 * run["scores"]["mlm_accuracy"] for run in runs], 1),

@@ -69,12 +69,27 @@ def address_of(root: Path, scheme: str) -> Iterator[str]:
         thread.join()
 
 
-def serious_violations(page) -> list[str]:
-    """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing."""
+def pages_of(site: Path) -> list[str]:
+    """The built pages, by their address in the site."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def typeset(page) -> None:
+    """Wait until MathJax has done its work, where the page has any."""
+    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
+
+
+def serious_violations(page, leave_out: str | None = None, rules: list[str] | None = None) -> list[str]:
+    """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing.
+
+    A part of the page can be left out (a selector), and only some of axe's rules asked.
+    """
     page.evaluate("Promise.allSettled(document.getAnimations().map(animation => animation.finished))")
+    context = {"exclude": [[leave_out]]} if leave_out else None
+    options = AXE_OPTIONS | ({"runOnly": rules} if rules else {})
     return [
         f"{violation['help']}: {node['html'][:120]}"
-        for violation in Axe().run(page, options=AXE_OPTIONS).response["violations"]
+        for violation in Axe().run(page, context=context, options=options).response["violations"]
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]

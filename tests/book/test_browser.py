@@ -14,7 +14,7 @@ import nbformat
 import numpy as np
 import pytest
 from conftest import BOOK, ROOT
-from pages import address_of, quiet_page, serious_violations
+from pages import address_of, pages_of, quiet_page, typeset
 from PIL import Image
 
 # One worker builds and opens the site, however many there are.
@@ -31,19 +31,10 @@ def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
         yield address
 
 
-def pages_of(site: Path) -> list[str]:
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
-
-
 def chapters_of(site: Path) -> list[str]:
     chapters = [name for name in pages_of(site) if re.match(r"\d\d-", name)]
     assert chapters, "the site has no chapter"
     return chapters
-
-
-def typeset(page) -> None:
-    """Wait until MathJax has done its work, where the page has any."""
-    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
 
 
 def test_every_page_loads_in_silence_and_describes_its_images(browser, site, address):
@@ -60,17 +51,6 @@ def test_every_page_loads_in_silence_and_describes_its_images(browser, site, add
                 decorative = image.evaluate("node => node.closest('a, button') !== null")
                 assert alt is not None, f"{name}: {source} has no alt text"
                 assert decorative or (alt.strip() and Path(source).name not in alt), f"{name}: {source} has alt {alt!r}"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(browser, site, theme):
-    found = []
-    with quiet_page(browser, color_scheme=theme) as page:
-        for name in pages_of(site):
-            page.goto((site / name).as_uri())
-            typeset(page)
-            found += [f"{name}: {violation}" for violation in serious_violations(page)]
-    assert found == []
 
 
 def test_no_page_is_too_heavy_for_a_phone(site):

@@ -194,6 +194,22 @@ def test_a_study_is_told_as_means_over_seeds_and_what_was_not_asked_is_said():
         pretraining_page.study_table(runs, ["rate 0.30"])
 
 
+def test_the_lead_of_a_variant_is_taken_seed_by_seed():
+    """Both share what is easy about a seed: the lead is 5, 7 and 9 points, though the scores go up and down."""
+    scores = {"as live": (0.65, 0.87, 0.79), "Muon": (0.60, 0.80, 0.70)}
+    runs = [
+        {"variant": name, "seed": seed, "scores": {"mlm_accuracy": values[seed], "nsp_accuracy": 0.5}}
+        for name, values in scores.items()
+        for seed in (2, 0, 1)
+    ]
+    lead = pretraining_page.lead_over(runs, "as live", "Muon")
+    assert lead.mean == pytest.approx(0.07, abs=1e-12)
+    assert lead.half_width == pytest.approx(4.302653 * 0.02 / math.sqrt(3), rel=1e-6)  # Student's t, 2 degrees
+    assert pretraining_page.lead_over(runs, "as live", "Muon", "nsp_accuracy").mean == 0
+    with pytest.raises(ValueError, match=r"'as live' has the seeds \[0, 1, 2\], 'Muon' \[0, 1\]; record the same"):
+        pretraining_page.lead_over([run for run in runs if run is not runs[3]], "as live", "Muon")
+
+
 def test_a_choice_that_is_no_share_is_refused():
     with pytest.raises(ValueError, match="divide each row by its sum"):
         choice_heatmap(np.array([[3.0, 1.0]]), ["told"], ["one", "two"], "next", "told")

@@ -1,0 +1,43 @@
+"""Every page of the built site before axe, light and dark: a file of its own, so that two workers share the pages."""
+
+import re
+
+import pytest
+from pages import pages_of, quiet_page, serious_violations, typeset
+
+# One worker builds and opens the site, however many there are.
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SIDEBAR = ".bd-sidebar-primary"
+
+
+def lightness(page) -> float:
+    """The mean of the page's background colour, from 0 (black) to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) / 3
+
+
+@pytest.mark.parametrize("generated", [False, True], ids=["written pages", "generated pages"])
+def test_axe_finds_no_serious_violation_light_or_dark(browser, site, generated):
+    """WCAG as axe checks it. The dark page differs by its colours alone, so only they are checked once more.
+
+    The sidebar is one and the same on all pages; with 200 links it is most of a generated page, and is checked on the
+    written ones.
+    """
+    names = [name for name in pages_of(site) if name.startswith("_generated/") is generated]
+    assert len(names) > 10
+    leave_out = SIDEBAR if generated else None
+    found = []
+    with quiet_page(browser, color_scheme="light") as page:
+        for name in names:
+            page.emulate_media(color_scheme="light")
+            page.goto((site / name).as_uri())
+            typeset(page)
+            assert page.locator(SIDEBAR).count() == 1, name
+            assert lightness(page) > 200, name
+            found += [f"{name}, light: {violation}" for violation in serious_violations(page, leave_out)]
+            page.emulate_media(color_scheme="dark")
+            assert lightness(page) < 60, name
+            dark = serious_violations(page, leave_out, rules=["color-contrast"])
+            found += [f"{name}, dark: {violation}" for violation in dark]
+    assert found == []
