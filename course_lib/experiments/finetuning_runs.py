@@ -148,7 +148,7 @@ def _passes() -> FineTuningStudy:
     return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
 
 
-# On real data all runs together fit into two hours of one processor core: hence few labels, and rows left out of tests.
+# On real data a run takes minutes to an hour of one processor core: hence few labels, and rows left out of tests.
 PLANS: Mapping[str, FineTuningStudy] = {
     "sst2": _reviews(),
     "sst2-sentences": _second(),
