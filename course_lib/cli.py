@@ -139,6 +139,32 @@ def check(
 
 
 @app.command()
+def assemble(
+    notebook: Annotated[Path, typer.Argument(help="The capstone: your copy of capstone.ipynb.")],
+    folder: Annotated[
+        Path | None, typer.Option("--from", help="Where your other notebooks lie; by default beside its folder.")
+    ] = None,
+    replace: Annotated[bool, typer.Option(help="Also where you have changed a cell of the capstone by hand.")] = False,
+) -> None:
+    """Put your own parts from all assignments into the capstone.
+
+    Exit status: 0 if every part is there, 1 if one is missing or not answered yet.
+    """
+    from course_lib.grading.assemble import assemble as put_together
+    from course_lib.grading.source import AssignmentError
+
+    try:
+        parts = put_together(notebook, folder, replace)
+    except AssignmentError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    for part in parts:
+        typer.echo(f"{part.assignment}, {part.name}: {part.problem or 'put in'}")
+    if any(part.problem for part in parts):
+        raise typer.Exit(code=1)
+
+
+@app.command()
 def experiment(
     name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning or errors.")],
     data: Annotated[

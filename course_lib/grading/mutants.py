@@ -22,7 +22,7 @@ import nbformat
 from filelock import FileLock
 from nbformat import NotebookNode
 
-from course_lib.grading.source import AssignmentError
+from course_lib.grading.source import AssignmentError, others, parse_source
 from course_lib.whole_file import write_whole
 
 Changes = Mapping[str, "str | tuple[str, str]"]
@@ -138,8 +138,10 @@ def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
     Chapter: seq2seq-attention
     """
     library = Path(__file__).parent
+    solution = root / "solutions" / name / f"{name}.py"
     ingredients = [
-        root / "solutions" / name / f"{name}.py",
+        solution,
+        *(root / "solutions" / other / f"{other}.py" for other in others(parse_source(solution))),
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
         *sorted((root / "solutions" / name).glob("*.safetensors")),
         library / "mutants.py",

@@ -2,9 +2,10 @@
 
 ``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes ``solutions/<name>/<name>.ipynb`` (a build
 product). The steps are pure functions of the text, so the same source gives the same bytes on every machine: points in
-prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, files that the
-assignment ships are named by their checksum, and cells get ids that depend on nothing but their place. Taking solutions
-out is the business of :mod:`course_lib.grading.release`.
+prose are filled in from the cells' metadata, library functions named by a placeholder are copied in, so are cells of
+other assignments (the capstone is made of them), files that the assignment ships are named by their checksum, and cells
+get ids that depend on nothing but their place. Taking solutions out is the business of
+:mod:`course_lib.grading.release`.
 """
 
 import hashlib
@@ -20,6 +21,8 @@ from nbformat import NotebookNode
 POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
 SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
 SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
+PARTS = "# {parts}"
+MARK = re.compile(r"\s*### (BEGIN|END) SOLUTION")
 
 
 class AssignmentError(Exception):
@@ -93,7 +96,8 @@ def read_source(path: Path) -> NotebookNode:
         AssignmentError: the file is missing, or a placeholder names what does not exist.
 
     A code cell may say ``{sha256:weights.safetensors}``: the checksum of that file beside the source, by which the
-    notebook knows the file that it was released with.
+    notebook knows the file that it was released with. A code cell whose metadata say ``parts: ["bert/embed", ...]`` has
+    the line ``# {parts}`` where these cells of other assignments are to stand, in this order.
 
     Chapter: seq2seq-attention
     """
@@ -110,7 +114,39 @@ def read_source(path: Path) -> NotebookNode:
             cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
             cell.source = with_library_sources(cell.source)
             cell.source = SHA256.sub(lambda match: _checksum(path.parent / match[1]), cell.source)
+            if parts_of(cell):
+                cell.source = cell.source.replace(PARTS, joined_parts(cell, path.parents[1]))
     return notebook
+
+
+def parts_of(cell: NotebookNode) -> list[tuple[str, str]]:
+    """Name the cells of other assignments that a cell is made of, each as (assignment, ``grade_id``).
+
+    >>> parts_of(nbformat.v4.new_code_cell(metadata={"parts": ["bert/embed", "bert/pool"]}))
+    [('bert', 'embed'), ('bert', 'pool')]
+    """
+    return [(name, part) for name, _, part in (entry.partition("/") for entry in cell.metadata.get("parts", []))]
+
+
+def others(notebook: NotebookNode) -> list[str]:
+    """Name the assignments that an assignment has parts of, in alphabetical order."""
+    return sorted({name for cell in notebook.cells for name, _ in parts_of(cell)})
+
+
+def joined_parts(cell: NotebookNode, solutions: Path) -> str:
+    """Write the instructor's cells that a cell is made of one below the other, without nbgrader's marks.
+
+    Raises:
+        AssignmentError: there is no such assignment, or it has no such cell.
+    """
+    notebooks = {name: read_source(solutions / name / f"{name}.py") for name, _ in parts_of(cell)}
+    texts = []
+    for name, part in parts_of(cell):
+        found = [c for c in notebooks[name].cells if c.metadata.get("nbgrader", {}).get("grade_id") == part]
+        if len(found) != 1:
+            raise AssignmentError(f"parts of {cell.metadata.nbgrader.grade_id}: {name} has no cell {part}")
+        texts.append("\n".join(line for line in found[0].source.splitlines() if not MARK.match(line)).strip())
+    return "\n\n\n".join(texts)
 
 
 def with_library_sources(source: str) -> str:

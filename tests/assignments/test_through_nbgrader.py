@@ -27,6 +27,7 @@ SECONDS = 60  # on two cores; the assignments promise it
 SAMPLE = {
     "attention": ["entropy_in_bits", "ready_made_attention"],
     "bert": ["dropout_after_gelu", "loaded_by_load_state_dict"],
+    "capstone": ["specials_left_out_after_the_softmax", "guesses_by_sorting"],
     "fine-tuning": ["test_set_seen_in_fitting", "tuned_in_other_words"],
     "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],

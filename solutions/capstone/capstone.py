@@ -1,0 +1,1068 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   # Longer than 400 lines because an assignment is one notebook: six parts, each with its prose, skeleton and tests.
+#   course:
+#     chapter: fine-tuning
+#     seconds: 60
+#     ships:
+#       - published.safetensors
+#     withholds:
+#       - course_lib
+#       - transformers
+#       - tokenizers
+#       - sentence_transformers
+#       - torch.nn.functional.gelu
+#       - torch.nn.GELU
+#       - torch.nn.functional.scaled_dot_product_attention
+#       - torch.nn.functional.multi_head_attention_forward
+#       - torch.nn.MultiheadAttention
+#       - torch.nn.Transformer
+#       - torch.nn.TransformerEncoder
+#       - torch.nn.TransformerEncoderLayer
+# ---
+
+# %% [markdown]
+# # Capstone · Your own BERT
+#
+# You have written a softmax that leaves words out, a layer norm, a tokenizer, an encoder, a loss for hidden words and a
+# pooling, each in its own notebook, each tested alone. None of them has read a text. Here they become one program: it
+# loads a model that somebody has pre-trained and published, reads sentences, guesses words that are hidden from it, and is
+# measured on documentation that was never trained on. Then you write a report on what it can do.
+#
+# You need what you wrote in the assignments before this one, PyTorch, and about three hours, most of them for the
+# report. There are {points:total} points. No GPU is needed; if there is one, the notebook uses it.
+#
+# **How it works.** The cells of Part 1 are filled by a program. Where the course is installed, type
+#
+#     course assemble capstone.ipynb
+#
+# in the folder of this notebook. It looks for your other notebooks beside that folder (or where `--from FOLDER` says),
+# and copies your answers. Without it, copy them yourself: each cell says which ones. If a test says that a part of
+# yours is wrong, mend it in its own notebook and assemble again. Then replace each `raise NotImplementedError()` by your
+# code, and run the tests below it. When your work is graded, the same cells test more. Do not change, copy or delete the
+# test cells. Before you hand in, restart the kernel and run everything from the top; `course check capstone.ipynb`
+# tells you what is amiss. The file `published.safetensors` belongs to this notebook and lies beside it.
+#
+# **What you may use.** Your own parts, and everything in PyTorch except what you built. Withheld are: {withholds}.
+#
+# **Letters for shapes.** B: sequences in the batch. T: positions. D: features of a position. V: entries of the
+# vocabulary. N: texts, or positions that are asked for. Masks are bool, and True means: a real token.
+
+# %%
+import itertools
+import math
+import unicodedata  # noqa: F401 (the given cell of Part 1 uses it)
+from dataclasses import dataclass
+
+import torch
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+IGNORE = -100  # the label of a position that does not count
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """The sizes of a BERT. The names are those of a published config.json."""
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    dropout: float = 0.1
+    layer_norm_eps: float = 1e-12
+
+
+# %% [markdown]
+# The next cell holds what the tests need. Run it and leave it as it is. Jupyter shows it folded.
+
+# %% jupyter={"source_hidden": true} cellView="form" nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
+WITHHELD = [
+    "{withholds}",
+]
+
+
+# {source:course_lib.grading.withheld.withheld_uses}
+
+
+# {source:course_lib.grading.student_checks.cells_that_define}
+
+
+# {source:course_lib.grading.student_checks.check_withheld}
+
+
+# {source:course_lib.grading.student_checks.check_pair}
+
+
+# {source:course_lib.grading.student_checks.check_shape}
+
+
+# {source:course_lib.grading.student_checks.alike}
+
+
+# {source:course_lib.grading.student_checks.check_close}
+
+
+# {source:course_lib.grading.student_checks.check_same}
+
+
+# {source:course_lib.grading.student_checks.tensor}
+
+
+# {source:course_lib.grading.student_checks.normal}
+
+
+def made_up_tensors(sizes, seed):
+    """A checkpoint with the published names and random numbers."""
+    random = torch.Generator().manual_seed(seed)
+    D, inner = sizes["hidden_size"], sizes["intermediate_size"]
+    shapes = {
+        "embeddings.word_embeddings.weight": (sizes["vocab_size"], D),
+        "embeddings.position_embeddings.weight": (sizes["max_position_embeddings"], D),
+        "embeddings.token_type_embeddings.weight": (sizes["type_vocab_size"], D),
+        "embeddings.LayerNorm.weight": (D,),
+        "embeddings.LayerNorm.bias": (D,),
+        "pooler.dense.weight": (D, D),
+        "pooler.dense.bias": (D,),
+    }
+    for layer in range(sizes["num_hidden_layers"]):
+        name = f"encoder.layer.{layer}"
+        for part in ("attention.self.query", "attention.self.key", "attention.self.value"):
+            shapes |= {f"{name}.{part}.weight": (D, D), f"{name}.{part}.bias": (D,)}
+        for part, (rows, columns) in {
+            "attention.output": (D, D),
+            "intermediate": (inner, D),
+            "output": (D, inner),
+        }.items():
+            shapes[f"{name}.{part}.dense.weight"] = (rows, columns)
+            shapes[f"{name}.{part}.dense.bias"] = (rows,)
+        for part in ("attention.output", "output"):
+            shapes[f"{name}.{part}.LayerNorm.weight"] = (D,)
+            shapes[f"{name}.{part}.LayerNorm.bias"] = (D,)
+    shapes = {f"bert.{name}": shape for name, shape in shapes.items()}
+    shapes |= {
+        "cls.predictions.transform.dense.weight": (D, D),
+        "cls.predictions.transform.dense.bias": (D,),
+        "cls.predictions.transform.LayerNorm.weight": (D,),
+        "cls.predictions.transform.LayerNorm.bias": (D,),
+        "cls.predictions.bias": (sizes["vocab_size"],),
+    }
+    return {name: torch.randn(shape, generator=random) for name, shape in shapes.items()}
+
+
+# %% [markdown]
+# ## Part 1 · Your parts ({points:together} points)
+#
+# **Question: do they fit together?**
+#
+# `course assemble` fills the five cells of this part. The first takes `masked_softmax` from Assignment 1 and
+# `LayerNorm` from Assignment 2.
+
+# %% parts=["attention/masked-softmax", "transformer/norm"] nbgrader={"grade": false, "grade_id": "blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# {parts}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "together-blocks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("masked_softmax", "LayerNorm")
+check_close(
+    masked_softmax(
+        tensor([[0.0, 5.0, math.log(3.0)]]), torch.tensor([[True, False, True]], device=device)
+    ),
+    tensor([[0.25, 0.0, 0.75]]),
+    "masked_softmax of [0, 5, ln 3] where the second may not be attended to",
+    "Mend masked_softmax in Assignment 1.",
+    slips=(
+        (tensor([[1.0, 148.4131591, 3.0]]) / 152.4131591, "The mask is ignored."),
+        (
+            tensor([[1.0, 0.0, 3.0]]) / 152.4131591,
+            "Mask before the softmax, so that what is left adds up to 1.",
+        ),
+    ),
+)
+norm = LayerNorm(4, eps=0.5).to(device)
+check_close(
+    norm(tensor([[1.0, 2.0, 3.0, 6.0]])).detach(),
+    tensor([[-1.0, -0.5, 0.0, 1.5]]),
+    "LayerNorm of [1, 2, 3, 6] with eps = 0.5",
+    "Mend LayerNorm in Assignment 2.",
+)
+### BEGIN HIDDEN TESTS
+(scores,) = normal(3, (2, 5, 7))
+mask = torch.rand((5, 7), generator=torch.Generator().manual_seed(3)).to(scores.device) < 0.6
+mask[:, 2] = True
+check_close(
+    masked_softmax(scores, mask),
+    torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1),
+    "masked_softmax of scores [2, 5, 7]",
+    "Mend masked_softmax in Assignment 1.",
+)
+(hidden, gain, offset) = normal(4, (3, 5, 6), (6,), (6,))
+norm = LayerNorm(6, eps=1e-12).to(device, hidden.dtype)
+with torch.no_grad():
+    norm.gain.copy_(gain)
+    norm.offset.copy_(offset)
+check_close(
+    norm(hidden).detach(),
+    torch.nn.functional.layer_norm(hidden, (6,), gain, offset, 1e-12),
+    "LayerNorm of hidden states [3, 5, 6]",
+    "Mend LayerNorm in Assignment 2.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Next, the tokenizer of Assignment 3: `encode_word` and `encode`. The cell before it is the one that was given there.
+
+# %% parts=["wordpiece/normaliser"] nbgrader={"grade": false, "grade_id": "normaliser", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# {parts}
+
+# %% parts=["wordpiece/word", "wordpiece/text"] nbgrader={"grade": false, "grade_id": "tokens", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# {parts}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "together-tokens", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("encode_word", "encode")
+SYLLABLES = {"re", "##turn", "##t", "##s", "return", "none", ".", "##ed"}
+check_same(
+    [piece for piece, _, _ in encode("Returns None.", SYLLABLES)],
+    ["return", "##s", "none", "."],
+    "The pieces of 'Returns None.'",
+    "Mend encode_word or encode in Assignment 3.",
+    slips=(
+        (["re", "##turn", "##s", "none", "."], "Take the longest piece first."),
+        (
+            ["return", "##s", "[UNK]", "."],
+            "The text is made lower case by split_words: use it.",
+        ),
+    ),
+)
+### BEGIN HIDDEN TESTS
+check_same(
+    encode("Zoé: returnx re", SYLLABLES),
+    [("[UNK]", 0, 3), ("[UNK]", 3, 4), ("[UNK]", 5, 12), ("re", 13, 15)],
+    "The pieces of 'Zoé: returnx re', with their places",
+    "Mend encode_word or encode in Assignment 3.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The encoder of Assignment 4, with all that it is made of, and the two functions that load a published file.
+
+# %% parts=["bert/pair", "bert/batch", "bert/embed", "bert/self-attention", "bert/activation", "bert/block", "bert/pool", "bert/whole", "bert/names", "bert/load"] nbgrader={"grade": false, "grade_id": "model", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# {parts}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "together-model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld(
+    "pair_input",
+    "make_batch",
+    "gelu",
+    "SelfAttention",
+    "BertLayer",
+    "BertModel",
+    "load_published",
+)
+config = BertConfig(13, 8, 2, 2, 12, 10, 2)
+tensors = made_up_tensors(vars(config), seed=1)
+trial = BertModel(config).eval()
+left = load_published(trial, tensors)
+check_same(
+    left,
+    sorted(name for name in tensors if name.startswith("cls.")),
+    "What load_published does not use",
+    "Mend load_published in Assignment 4: only the heads are left over.",
+)
+pair = make_batch([pair_input([7, 8, 9], [5], 2, 3), pair_input([6], None, 2, 3)], pad_id=0)
+with torch.no_grad():
+    together, _ = trial(**pair)
+    alone, _ = trial(torch.tensor([[2, 6, 3]]))
+check_close(
+    together[1, :3],
+    alone[0],
+    "The states of a sequence in a batch with filling",
+    "They must be those of the sequence alone. Mend SelfAttention in Assignment 4: is the mask used in every layer?",
+)
+### BEGIN HIDDEN TESTS
+flat = {name.removeprefix("bert."): value for name, value in tensors.items()}
+
+
+def plain(ids, types):
+    """The encoder in torch's own functions, one sequence."""
+
+    def dense(x, name):
+        return torch.nn.functional.linear(x, flat[f"{name}.weight"], flat[f"{name}.bias"])
+
+    def norm(x, name):
+        return torch.nn.functional.layer_norm(
+            x, (8,), flat[f"{name}.weight"], flat[f"{name}.bias"], config.layer_norm_eps
+        )
+
+    x = flat["embeddings.word_embeddings.weight"][ids]
+    x = x + flat["embeddings.position_embeddings.weight"][: len(ids)]
+    x = norm(x + flat["embeddings.token_type_embeddings.weight"][types], "embeddings.LayerNorm")
+    for number in range(2):
+        name = f"encoder.layer.{number}"
+        q, k, v = (
+            dense(x, f"{name}.attention.self.{part}").unflatten(1, (2, 4)).transpose(0, 1)
+            for part in ("query", "key", "value")
+        )
+        context = torch.softmax(q @ k.transpose(1, 2) / 2, -1) @ v  # two heads of four features
+        context = dense(context.transpose(0, 1).flatten(1), f"{name}.attention.output.dense")
+        x = norm(x + context, f"{name}.attention.output.LayerNorm")
+        inner = torch.nn.functional.gelu(dense(x, f"{name}.intermediate.dense"))
+        x = norm(x + dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+    return x, torch.tanh(dense(x[0], "pooler.dense"))
+
+
+with torch.no_grad():
+    states, pooled = trial(**pair)
+expected, expected_pooled = plain([2, 7, 8, 9, 3, 5, 3], [0, 0, 0, 0, 0, 1, 1])
+check_close(states[0], expected, "The states of a made-up model", "Mend Assignment 4.")
+check_close(
+    pooled[0],
+    expected_pooled,
+    "The pooled state of a made-up model",
+    "Mend Pooler in Assignment 4.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# From Assignment 5: the holes, and what is asked of them.
+
+# %% parts=["pretraining/mask", "pretraining/rows", "pretraining/loss"] nbgrader={"grade": false, "grade_id": "holes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# {parts}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "together-holes", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("mask_tokens", "masked_logits", "masked_loss")
+ids = torch.randint(5, 40, (60, 50), generator=torch.Generator().manual_seed(5))
+ids[:, 0], ids[:, 30:] = 2, 0
+before = ids.clone()
+masked, labels = mask_tokens(
+    ids, (0, 1, 2, 3, 4), 4, 40, torch.Generator().manual_seed(6), rate=0.4
+)
+assert torch.equal(ids, before), (
+    "mask_tokens changes the ids that it is given. Mend it in Assignment 5."
+)
+asked = labels != IGNORE
+assert not asked[before < 5].any(), (
+    "mask_tokens asks for special tokens. Mend it in Assignment 5: they are never hidden."
+)
+assert torch.equal(labels[asked], before[asked]), (
+    "The labels of mask_tokens must be the ids as they were. Mend it in Assignment 5."
+)
+assert abs(asked[before >= 5].double().mean().item() - 0.4) < 0.06, (
+    f"mask_tokens asks for {asked[before >= 5].double().mean().item():.2f} of the words at a rate of 0.4. Mend it in Assignment 5."
+)
+### BEGIN HIDDEN TESTS
+kinds = {
+    "hidden": (masked[asked] == 4, 0.8),
+    "swapped": ((masked[asked] != 4) & (masked[asked] != before[asked]), 0.1),
+    "kept": (masked[asked] == before[asked], 0.1),
+}
+for kind, (found, share) in kinds.items():
+    assert abs(found.double().mean().item() - share) < 0.06, (
+        f"Of what mask_tokens asks for, {found.double().mean().item():.2f} is {kind}; it must be about {share}."
+    )
+assert torch.equal(masked[~asked], before[~asked]), (
+    "mask_tokens changes what it does not ask for."
+)
+(hidden,) = normal(8, (2, 3, 4))
+logits, true = masked_logits(
+    lambda rows: rows * 2, hidden, tensor([[9, -100, 8], [-100, 7, -100]], torch.int64)
+)
+check_close(
+    logits,
+    2 * torch.stack([hidden[0, 0], hidden[0, 2], hidden[1, 1]]),
+    "masked_logits of three positions",
+    "Mend masked_logits in Assignment 5.",
+)
+check_same(true.tolist(), [9, 8, 7], "The labels of masked_logits", "Mend it in Assignment 5.")
+check_close(
+    masked_loss(tensor([[[0.0, 0.0, 3.0], [9.0, 9.0, 9.0]]]), tensor([[1, -100]], torch.int64)),
+    tensor(math.log(2 + math.exp(3.0))),
+    "masked_loss of one position",
+    "Mend masked_loss in Assignment 5.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Last, from Assignment 6, what makes one vector of a text, and compares vectors.
+
+# %% parts=["fine-tuning/cosine", "fine-tuning/pool"] nbgrader={"grade": false, "grade_id": "vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# {parts}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "together-vectors", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("cosines", "mean_pool")
+check_close(
+    mean_pool(
+        tensor([[[9.0], [1.0], [3.0], [9.0], [7.0]]]),
+        tensor([[2, 50, 60, 3, 0]], torch.int64),
+        tensor([[1, 1, 1, 1, 0]], torch.bool),
+        (2, 3),
+    ),
+    tensor([[2.0]]),
+    "mean_pool of the words 1 and 3 between [CLS] and [SEP], with filling behind",
+    "Mend mean_pool in Assignment 6.",
+    slips=(
+        (tensor([[5.5]]), "[CLS] and [SEP] are no words."),
+        (tensor([[5.8]]), "Leave out the filling, [CLS] and [SEP]."),
+    ),
+)
+check_close(
+    cosines(tensor([[3.0, 0.0], [2.0, 2.0]])),
+    tensor([[1.0, math.sqrt(0.5)], [math.sqrt(0.5), 1.0]]),
+    "cosines of [3, 0] and [2, 2]",
+    "Mend cosines in Assignment 6.",
+)
+### BEGIN HIDDEN TESTS
+(hidden,) = normal(9, (2, 4, 3))
+check_close(
+    mean_pool(
+        hidden,
+        tensor([[2, 9, 8, 3], [2, 7, 3, 0]], torch.int64),
+        tensor([[1, 1, 1, 1], [1, 1, 1, 0]], torch.bool),
+        (0, 2, 3),
+    ),
+    torch.stack([hidden[0, 1:3].mean(dim=0), hidden[1, 1]]),
+    "mean_pool of two texts",
+    "Mend mean_pool in Assignment 6.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 2 · Published weights ({points:published} points)
+#
+# **Question: what makes a program of yours a BERT?**
+#
+# The numbers. The next cell reads `published.safetensors`: the tensors under their published names, the sizes, the
+# vocabulary in the order of the ids, and what a right program gives for a few texts. It is *tiny*, with two layers of 128
+# features; nothing in your program knows that.
+
+# %% nbgrader={"grade": false, "grade_id": "checkpoint", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import hashlib
+import json
+import pathlib
+
+from safetensors import safe_open
+
+CHECKPOINT = "published.safetensors"
+CHECKSUM = "{sha256:published.safetensors}"
+
+
+def read_published():
+    """The tensors of the file, float32, and what it says about itself."""
+    path = pathlib.Path(CHECKPOINT)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{CHECKPOINT} is not in the folder of this notebook ({pathlib.Path.cwd()}). It lies beside the notebook where you "
+            "got that: download it, too, and put it here. On Colab, open the Files panel on the left and upload it."
+        )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUM:
+        raise ValueError(
+            f"{CHECKPOINT} is not the file that belongs to this notebook: it was changed, cut off on its way, or comes "
+            "from another release. Get it anew from where you got the notebook."
+        )
+    with safe_open(path, "pt") as file:
+        facts = json.loads(file.metadata()["course"])
+        stored = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118 (a safe_open is no dict)
+    return stored, facts
+
+
+PUBLISHED, FACTS = read_published()
+RECORDED = FACTS["recorded"]
+VOCAB = FACTS["vocab"]
+PLACE = {piece: number for number, piece in enumerate(VOCAB)}
+PAD, UNK, CLS, SEP, MASK = range(5)
+SPECIAL = (PAD, UNK, CLS, SEP, MASK)
+print(f"{sum(t.numel() for t in PUBLISHED.values()):,} numbers, {len(VOCAB):,} pieces")
+
+# %% [markdown]
+# Write `load_bert`, which makes a `BertModel` of these sizes with these numbers, ready to be used: on `device`, and
+# switched to evaluation.
+
+
+# %% nbgrader={"grade": false, "grade_id": "load-model", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def load_bert(sizes, tensors):
+    """A BertModel with published numbers.
+
+    sizes:   dict with the fields of BertConfig, without dropout
+    tensors: dict, published name -> tensor
+    returns a BertModel on device, in evaluation
+    """
+    ### BEGIN SOLUTION
+    model = BertModel(BertConfig(**sizes))
+    load_published(model, tensors)
+    return model.to(device).eval()
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Then write `to_batch`: texts in, one batch for the model out. A text is cut by your `encode`; a piece becomes its
+# place in the vocabulary; `pair_input` adds [CLS] and [SEP], with *this* vocabulary's ids (`CLS`, `SEP`), not the defaults
+# of Assignment 4. Where a text says `[MASK]`, the id is `MASK`: `encode` alone would cut it into `[`, `mask` and `]`, so cut
+# the text there first.
+
+
+# %% nbgrader={"grade": false, "grade_id": "to-batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def to_batch(texts, max_length=128):
+    """Texts to a batch for BertModel.
+
+    texts: list of strings; "[MASK]" in them is one piece
+    returns dict of tensors [B, T] on device: "input_ids", "token_type_ids", "attention_mask"
+
+    Example: ["The [MASK] is"] -> input_ids [[CLS, PLACE["the"], MASK, PLACE["is"], SEP]]
+    """
+    ### BEGIN SOLUTION
+    pieces = set(VOCAB)
+    inputs = []
+    for text in texts:
+        ids = []
+        for number, part in enumerate(text.split("[MASK]")):
+            ids += [MASK] * (number > 0)
+            ids += [PLACE[piece] for piece, _, _ in encode(part, pieces)]
+        inputs.append(pair_input(ids, None, CLS, SEP, max_length))
+    return {name: value.to(device) for name, value in make_batch(inputs, PAD).items()}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "published-ids", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("load_bert", "to_batch")
+for text, expected in zip(RECORDED["texts"], RECORDED["ids"]):
+    check_same(
+        to_batch([text])["input_ids"].tolist(),
+        [expected],
+        f"The ids of {text!r}",
+        "Cut with encode, look up in PLACE, [CLS] in front and [SEP] behind.",
+        slips=(
+            ([expected[1:-1]], "[CLS] and [SEP] are missing: use pair_input."),
+            (
+                [[101, *expected[1:-1], 102]],
+                "Pass CLS and SEP to pair_input: here they are 2 and 3.",
+            ),
+        ),
+    )
+check_same(
+    to_batch(["The [MASK] is"])["input_ids"].tolist(),
+    [[CLS, PLACE["the"], MASK, PLACE["is"], SEP]],
+    "The ids of 'The [MASK] is'",
+    "Cut the text at [MASK], encode what is on both sides, and put MASK between.",
+    slips=(
+        (
+            [[CLS, *(PLACE[piece] for piece in ("the", "[", "mask", "]", "is")), SEP]],
+            "[MASK] is one piece; yours is cut into [, mask and ]. Cut the text there first.",
+        ),
+        ([[CLS, PLACE["the"], PLACE["is"], SEP]], "MASK is missing in the place of [MASK]."),
+    ),
+)
+### BEGIN HIDDEN TESTS
+check_same(
+    to_batch(["[MASK] [MASK]", "a"])["input_ids"].tolist(),
+    [[CLS, MASK, MASK, SEP], [CLS, PLACE["a"], SEP, PAD]],
+    "The ids of '[MASK] [MASK]' and 'a'",
+    "A text may begin or end with [MASK]; shorter texts are filled with PAD.",
+)
+check_same(
+    to_batch(["the list " * 9], max_length=7)["input_ids"].shape,
+    torch.Size([1, 7]),
+    "The shape of a text of 18 words with max_length 7",
+    "Pass max_length to pair_input.",
+)
+check_same(
+    to_batch(["\N{SNOWMAN} is"])["input_ids"].tolist(),
+    [[CLS, UNK, PLACE["is"], SEP]],
+    "The ids of a text with a character that the vocabulary lacks",
+    "encode gives [UNK]; look it up like any piece.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "published-states", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+bert = load_bert(FACTS["sizes"], PUBLISHED)
+assert not bert.training, (
+    "load_bert must give a model in evaluation: call eval(), or its dropout stays on."
+)
+batch = to_batch(RECORDED["texts"])
+with torch.no_grad():
+    states, _ = bert(**batch)
+for number, expected in enumerate(RECORDED["hidden"]):
+    check_close(
+        states[number, : len(expected), :3],
+        torch.tensor(expected, device=device),
+        f"The first three numbers of each state of text {number}",
+        "The program that wrote the file gives others. Do all tensors arrive, and is the filling masked?",
+        tolerance=1e-3,
+    )
+### BEGIN HIDDEN TESTS
+other = {**FACTS["sizes"], "vocab_size": 17, "hidden_size": 6, "num_hidden_layers": 3}
+other |= {"num_attention_heads": 3, "intermediate_size": 10, "max_position_embeddings": 9}
+made_up = made_up_tensors(other, seed=2)
+loaded = load_bert(other, made_up)
+assert len(loaded.layers) == 3, "load_bert must take the sizes that it is given."
+assert not loaded.training, "load_bert must give a model in evaluation."
+for name, parameter in loaded.named_parameters():
+    check_close(
+        parameter.detach(),
+        made_up["bert." + published_name(name)].to(device),
+        f"After loading, {name}",
+        "Call load_published with the tensors that are passed in.",
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 3 · The head ({points:head} points)
+#
+# **Question: how does a state become a word?**
+#
+# Pre-training had a head that the encoder of Assignment 4 left over. With $h$ the state of a position:
+#
+# $$ g = \operatorname{LayerNorm}(\operatorname{GELU}(h W^\top + b)), \qquad \text{logits} = g E^\top + c $$
+#
+# $W$ and $b$ are `cls.predictions.transform.dense.weight` and `.bias`, the norm's gain and offset
+# `cls.predictions.transform.LayerNorm.weight` and `.bias`. $E$ is the table of word embeddings itself,
+# `bert.embeddings.word_embeddings.weight`: a word is likely if its embedding is like what is expected. $c$ is
+# `cls.predictions.bias`. The norm is your `LayerNorm`, with the `layer_norm_eps` of the sizes.
+
+
+# %% nbgrader={"grade": false, "grade_id": "make-head", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def make_head(sizes, tensors):
+    """The head that guesses words.
+
+    sizes, tensors: as in load_bert
+    returns a function: float [..., D] on device -> logits [..., V]
+    """
+    ### BEGIN SOLUTION
+    names = ("transform.dense.weight", "transform.dense.bias", "bias")
+    W, b, c = (tensors[f"cls.predictions.{name}"].to(device) for name in names)
+    E = tensors["bert.embeddings.word_embeddings.weight"].to(device)  # [V, D]
+    norm = LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"]).to(device)
+    with torch.no_grad():
+        norm.gain.copy_(tensors["cls.predictions.transform.LayerNorm.weight"])
+        norm.offset.copy_(tensors["cls.predictions.transform.LayerNorm.bias"])
+
+    def head(hidden):
+        return norm(gelu(hidden @ W.T + b)) @ E.T + c
+
+    return head
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "head-logits", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_withheld("make_head")
+bert, head = load_bert(FACTS["sizes"], PUBLISHED), make_head(FACTS["sizes"], PUBLISHED)
+with torch.no_grad():
+    states, _ = bert(**to_batch(RECORDED["texts"][:1]))
+    logits = check_shape(head(states), [1, states.shape[1], len(VOCAB)], "What the head gives")
+    highest, best = logits[0].max(dim=-1)
+check_same(
+    [VOCAB[index] for index in best.tolist()],
+    [VOCAB[index] for index, _ in RECORDED["logits"]],
+    f"The likeliest piece at each position of {RECORDED['texts'][0]!r}",
+    "First the dense layer, then GELU, then the norm; then the product with the embeddings of all words, and the bias.",
+)
+check_close(
+    highest,
+    torch.tensor([logit for _, logit in RECORDED["logits"]], device=device),
+    "The highest logit of each position",
+    "Is the bias added, and is the norm's eps the one of the sizes?",
+    tolerance=1e-3,
+)
+### BEGIN HIDDEN TESTS
+sizes = {**FACTS["sizes"], "vocab_size": 9, "hidden_size": 6, "layer_norm_eps": 0.3}
+sizes |= {"num_hidden_layers": 0, "intermediate_size": 4, "max_position_embeddings": 5}
+made_up = {name: value.to(device) for name, value in made_up_tensors(sizes, seed=3).items()}
+(hidden,) = normal(11, (4, 3, 6), dtype=torch.float32)
+functional, stem = torch.nn.functional, "cls.predictions"
+expected = functional.gelu(
+    functional.linear(
+        hidden,
+        made_up[f"{stem}.transform.dense.weight"],
+        made_up[f"{stem}.transform.dense.bias"],
+    )
+)
+expected = functional.layer_norm(
+    expected,
+    (6,),
+    made_up[f"{stem}.transform.LayerNorm.weight"],
+    made_up[f"{stem}.transform.LayerNorm.bias"],
+    0.3,
+)
+expected = functional.linear(
+    expected, made_up["bert.embeddings.word_embeddings.weight"], made_up[f"{stem}.bias"]
+)
+with torch.no_grad():
+    check_close(
+        make_head(sizes, made_up)(hidden),
+        expected,
+        "The logits of a made-up head with layer_norm_eps 0.3",
+        "Take sizes and tensors from the arguments.",
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 4 · Fill the hole ({points:fill} points)
+#
+# **Question: does it know Python's documentation?**
+#
+# Write `fill_mask`. It reads a text with one [MASK] and returns the `most` likeliest pieces for the hole with their
+# probabilities. Special tokens are no words: they may not be proposed, and the probabilities of all others add up to 1. Your
+# `masked_softmax` does that.
+
+
+# %% nbgrader={"grade": false, "grade_id": "fill-the-hole", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fill_mask(bert, head, text, most=4):
+    """Guess the hidden word.
+
+    bert, head: from load_bert and make_head
+    text:       string with one [MASK]
+    returns list of `most` pairs (piece, probability), the likeliest first; strings and Python floats
+    raises  ValueError if the text has no [MASK], or several
+    """
+    ### BEGIN SOLUTION
+    if text.count("[MASK]") != 1:
+        raise ValueError(f"{text!r} has {text.count('[MASK]')} [MASK]; it needs one")
+    batch = to_batch([text])
+    with torch.no_grad():
+        states, _ = bert(**batch)
+        logits = head(states[batch["input_ids"] == MASK])[0]  # [V]
+    allowed = torch.ones(len(VOCAB), dtype=torch.bool, device=device)
+    allowed[list(SPECIAL)] = False
+    chances, places = masked_softmax(logits, allowed).topk(most)
+    return [(VOCAB[place], chance) for place, chance in zip(places.tolist(), chances.tolist())]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "fill-guesses", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check_withheld("fill_mask")
+bert, head = load_bert(FACTS["sizes"], PUBLISHED), make_head(FACTS["sizes"], PUBLISHED)
+for text, expected in RECORDED["holes"].items():
+    guesses = fill_mask(bert, head, text)
+    check_same(
+        [piece for piece, _ in guesses],
+        [piece for piece, _ in expected],
+        f"The four likeliest pieces for {text!r}",
+        "Take the state at the hole, the head, masked_softmax without SPECIAL, then the highest four.",
+    )
+    for (piece, chance), (_, share) in zip(guesses, expected):
+        assert isinstance(chance, float), (
+            f"Probabilities are Python floats; {piece} has {chance!r}."
+        )
+        assert abs(chance - share) < 1e-3, (
+            f"For {text!r}, {piece} has probability {share:.4f}; yours is {chance:.4f}. The softmax is over all "
+            "pieces but the special ones."
+        )
+for wrong in ("No hole.", "[MASK] and [MASK]"):
+    try:
+        fill_mask(bert, head, wrong)
+    except ValueError:
+        continue
+    raise AssertionError(
+        f"fill_mask must raise ValueError for {wrong!r}: it has {wrong.count('[MASK]')} holes."
+    )
+### BEGIN HIDDEN TESTS
+
+
+def only(piece):
+    """A head that wants one piece, and after it the specials."""
+
+    def made_up_head(hidden):
+        logits = torch.zeros(*hidden.shape[:-1], len(VOCAB), device=hidden.device)
+        logits[..., list(SPECIAL)] = 20.0
+        logits[..., PLACE[piece]] = 10.0
+        return logits
+
+    return made_up_head
+
+
+((piece, chance), (_, other)) = fill_mask(bert, only("list"), "The [MASK] is", most=2)
+share = math.exp(10.0) / (math.exp(10.0) + len(VOCAB) - len(SPECIAL) - 1)
+assert piece == "list", (
+    f"Where special tokens have the highest logits, the guess must be a word; yours is {piece}."
+)
+assert abs(chance - share) < 1e-4, (
+    f"Where special tokens have the highest logits, the next word has {share:.4f}; yours is {chance:.4f}. "
+    "Leave them out before the softmax, not after it."
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 5 · The score ({points:score} points)
+#
+# **Question: how often is it right about text that nobody trained on?**
+#
+# The next cell reads documentation of modules that were kept apart when this model was trained, and cuts it into
+# paragraphs.
+
+# %% nbgrader={"grade": false, "grade_id": "held-out", "locked": true, "schema_version": 3, "solution": false, "task": false}
+import importlib
+import inspect
+import re
+from collections import Counter
+
+HELD_OUT = "xmlrpc.server multiprocessing.shared_memory multiprocessing.spawn queue email.policy netrc xml.dom torch.mps torch.amp.autocast_mode torch.nn.attention.bias"
+
+
+def documentation(names):
+    """What the modules say about themselves, their functions and their classes."""
+    for name in names:
+        module = importlib.import_module(name)
+        yield inspect.getdoc(module) or ""
+        for thing in vars(module).values():
+            if getattr(thing, "__module__", None) == module.__name__:
+                methods = vars(thing).values() if inspect.isclass(thing) else ()
+                for described in (thing, *filter(inspect.isfunction, methods)):
+                    yield inspect.getdoc(described) or ""
+
+
+def paragraphs(names):
+    """Paragraphs of prose, each once, in their order."""
+    found = {}
+    for text in documentation(names):
+        for part in re.split(r"\n\s*\n", text):
+            line = " ".join(part.split())
+            if (
+                len(line.split()) >= 6
+                and line[0].isupper()
+                and not re.search(r">>>|::|[{}=|]", line)
+            ):
+                found[line] = None
+    return list(found)
+
+
+TEST = paragraphs(HELD_OUT.split())
+print(f"{len(TEST)} paragraphs, for example: {TEST[0]}")
+
+# %% [markdown]
+# Write `masked_accuracy`: hide 15% of the pieces with your `mask_tokens`, let the model guess at the positions that are
+# asked for, and return the share of right guesses over all texts together. All texts are asked under the same seed, so that
+# two runs agree.
+
+
+# %% nbgrader={"grade": false, "grade_id": "accuracy", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def masked_accuracy(bert, head, texts, seed=0, batch_size=16):
+    """Share of hidden pieces that are guessed.
+
+    bert, head: from load_bert and make_head
+    texts:      list of strings
+    seed:       of one torch.Generator for all batches
+    returns Python float, right guesses / pieces that were asked for, over all batches
+    """
+    ### BEGIN SOLUTION
+    generator = torch.Generator().manual_seed(seed)
+    right, asked = 0, 0
+    for begin in range(0, len(texts), batch_size):
+        batch = to_batch(texts[begin : begin + batch_size])
+        masked, labels = mask_tokens(
+            batch["input_ids"].cpu(), SPECIAL, MASK, len(VOCAB), generator
+        )
+        with torch.no_grad():
+            states, _ = bert(
+                masked.to(device), batch["attention_mask"], batch["token_type_ids"]
+            )
+            logits, true = masked_logits(head, states, labels.to(device))
+        right += (logits.argmax(dim=-1) == true).sum().item()
+        asked += len(true)
+    return right / asked
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "score-held-out", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check_withheld("masked_accuracy")
+bert, head = load_bert(FACTS["sizes"], PUBLISHED), make_head(FACTS["sizes"], PUBLISHED)
+accuracy = masked_accuracy(bert, head, TEST)
+assert isinstance(accuracy, float), (
+    f"masked_accuracy must return a Python float; yours is {accuracy!r}."
+)
+assert accuracy < 0.6, (
+    f"{100 * accuracy:.1f}% is too good to be true: count only the positions that are asked for, and let the model "
+    "see the masked ids, not the true ones."
+)
+assert accuracy > 0.22, (
+    f"Your program guesses {100 * accuracy:.1f}% of the hidden pieces; with these weights it must be more than 22%. "
+    "If Parts 1 to 4 pass, look at what the model is given, and at what the guesses are compared with."
+)
+### BEGIN HIDDEN TESTS
+
+
+class Knows(torch.nn.Module):
+    """Stands in for a model: the state of a position is the id that stands there."""
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        hidden = torch.zeros(*input_ids.shape, len(VOCAB), device=input_ids.device)
+        return hidden.scatter(-1, input_ids.unsqueeze(-1), 1.0), None
+
+
+def says(hidden):
+    """Guesses the piece that stands there."""
+    return hidden
+
+
+def always_says(piece):
+    """Guesses one piece, whatever stands there."""
+    return lambda hidden: torch.nn.functional.one_hot(
+        torch.full(hidden.shape[:-1], PLACE[piece], device=hidden.device), len(VOCAB)
+    ).float()
+
+
+several = [text for text in TEST if len(text) < 400][:40]
+kept = masked_accuracy(Knows().eval(), says, several, seed=1)
+assert 0.03 < kept < 0.2, (
+    f"A model that repeats what it reads is right about the tenth that is asked for and left as it is; yours counts {kept:.3f}. "
+    "Give the model the masked ids, and count the positions that are asked for."
+)
+uneven = ["the " * 100, *["queue"] * 30]
+share = masked_accuracy(Knows().eval(), always_says("the"), uneven, seed=3, batch_size=1)
+assert share > 0.5, (
+    f"Of a long text and thirty short ones, a model that says the long one's word is right about three quarters; yours counts {share:.3f}. "
+    "Add up right and asked-for over all batches, and divide once."
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# And now look at your program. Change nothing in the next cell; read what it prints, you will need it for the report.
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "look", "locked": true, "schema_version": 3, "solution": false, "task": false}
+torch.manual_seed(0)
+untrained = BertModel(BertConfig(**FACTS["sizes"])).to(device).eval()
+counts = Counter(
+    itertools.chain.from_iterable(to_batch([text])["input_ids"][0].tolist() for text in TEST)
+)
+most_common = max((piece for piece in counts if piece not in SPECIAL), key=counts.get)
+
+
+def always(piece):
+    """A head that says one piece, whatever it sees."""
+
+    def made_up_head(hidden):
+        logits = torch.zeros(*hidden.shape[:-1], len(VOCAB), device=hidden.device)
+        logits[..., piece] = 1.0
+        return logits
+
+    return made_up_head
+
+
+print(f"share of hidden pieces that are guessed, {len(TEST)} paragraphs, five seeds")
+for name, model, its_head in (
+    ("your BERT", bert, head),
+    ("untrained encoder, same head", untrained, head),
+    (f"always {VOCAB[most_common]!r}", bert, always(most_common)),
+):
+    found = [100 * masked_accuracy(model, its_head, TEST, seed) for seed in range(5)]
+    print(f"{name:30}{sum(found) / 5:6.1f}%   ({min(found):.1f} to {max(found):.1f})")
+for text in (
+    "Raise a ValueError [MASK] the file does not exist.",
+    "The queue is [MASK] .",
+    "Return True if the two [MASK] are equal.",
+    "Paris is the [MASK] of France.",
+):
+    print(
+        text, " ".join(f"{piece} {chance:.2f}" for piece, chance in fill_mask(bert, head, text))
+    )
+
+# %% [markdown]
+# ## Part 6 · One vector for a text ({points:sentences} points)
+#
+# **Question: are texts alike that mean something alike?**
+#
+# Write `embed_texts`: the states of the last layer, one vector for each text by your `mean_pool`, without special tokens.
+
+
+# %% nbgrader={"grade": false, "grade_id": "embed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def embed_texts(bert, texts):
+    """One vector for each text.
+
+    bert:  from load_bert
+    texts: list of strings
+    returns float [N, D] on device
+    """
+    ### BEGIN SOLUTION
+    batch = to_batch(texts)
+    with torch.no_grad():
+        states, _ = bert(**batch)
+    return mean_pool(states, batch["input_ids"], batch["attention_mask"], SPECIAL)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "sentences-vectors", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check_withheld("embed_texts")
+bert = load_bert(FACTS["sizes"], PUBLISHED)
+vectors = check_shape(
+    embed_texts(bert, RECORDED["texts"]),
+    [len(RECORDED["texts"]), 128],
+    "What embed_texts gives",
+)
+check_close(
+    cosines(vectors),
+    torch.tensor(RECORDED["cosines"], device=device),
+    "The cosines of the recorded texts",
+    "The mean is over words: no filling, no [CLS], no [SEP].",
+    tolerance=1e-3,
+)
+### BEGIN HIDDEN TESTS
+several = TEST[3:9]
+check_close(
+    embed_texts(bert, several)[2:3],
+    embed_texts(bert, several[2:3]),
+    "The vector of a text among others",
+    "It must be the one of the text alone: pass the attention mask to the model and to mean_pool.",
+    tolerance=1e-3,
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Part 7 · Your report ({points:report} points)
+#
+# Write at most 500 words for somebody who has read chapters 1 to 6 and has not seen your program.
+#
+# 1. **What it is.** Follow one text through your program, from characters to a guess, and name for each step the part of
+#    yours that does it, and the shape of what it gives.
+# 2. **What it can do.** Cite the three lines that the cell of Part 5 printed. Which of the two controls is the harder one to
+#    beat, and what does each tell? Is the difference more than the seeds make?
+# 3. **Where it fails.** Take two of the holes that were printed, one where the guesses are good and one where they are not, and
+#    find one more of your own of each kind. Say what the model would have to have read, or to be, to mend the failures.
+# 4. **What you would do next** with one hour of a GPU, what you expect of it, and which number would tell you that you were
+#    wrong.
+#
+# **How it is marked.** Two of the {points:report} points for each:
+#
+# * Every step is there, in order, with its part and a right shape (1); ids, states, logits and probabilities are kept apart (1).
+# * The three shares are cited with their ranges (1); it says what each control rules out, and compares the difference with the
+#   spread (1).
+# * Two good and two bad guesses are shown, at least one of each from the student (1); the reason given fits what this model
+#   was trained on (1).
+# * The proposal is one that the course has shown, or argued from it (1); a measurement is named that could prove it wrong (1).
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# (Go by what the student's own cell printed; the documentation, and with it the numbers, differ a little between versions.)
+#
+# A text is cut into words and pieces (encode), the pieces become ids with [CLS] and [SEP] and are filled up to a batch, [B, T]
+# (pair_input, make_batch). BertEmbeddings adds three tables, [B, T, D] with D = 128; two BertLayers mix positions
+# (SelfAttention) and change each (feed-forward); the head makes logits [B, T, V] with V = 8,192, of which masked_logits takes
+# those of the holes, [N, V]; masked_softmax makes probabilities of them, special tokens left out.
+#
+# The program guesses about a third of the hidden pieces. The same head on an untrained encoder guesses next to none, so what
+# is known is in the weights, not in the program. Always saying the commonest piece is the harder control: it needs
+# no context, and gets some percent. The ranges over five seeds are a point or two wide and far apart.
+#
+# Where the neighbours decide ("Raise a ValueError [MASK] the file") it is nearly sure, and right. Of capitals it knows
+# nothing: it has read documentation of Python packages only. It is also tiny: two layers, a vector of 128 numbers for a word.
+#
+# With an hour I would train mini's four layers longer on the same text: chapter 6 shows that it was still improving. I expect
+# some points more on held-out modules. If the loss on the training text falls and the one on held-out modules does not, I was
+# wrong: then text is what is short, not size.
+# ### END SOLUTION

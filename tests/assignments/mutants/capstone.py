@@ -1,0 +1,532 @@
+"""Wrong answers to the capstone that people give, and right answers that people write differently.
+
+A change is either a pair (text in the reference, text to put there) or the whole cell. "visible" means that the tests
+that the student has refuse it already; "hidden" that only the grader's do. What is wrong in a part of an earlier
+assignment is that assignment's business; here a few of each show that Part 1 finds it before it does harm. Longer than
+400 lines because it is a catalogue: look an entry up, do not read it through.
+"""
+
+from course_lib.grading.mutants import Mutant, RightAnswer
+
+
+def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
+    """Mutants of one solution cell that one test cell must refuse.
+
+    A row is (name, mistake, change, words, caught), and the cells that fail with it, if any.
+    """
+    return [
+        Mutant(name, mistake, cell, words, caught, {solution: change}, tuple(also))
+        for name, mistake, change, words, caught, *also in rows
+    ]
+
+
+STATES, LOGITS, FILL, SCORE, VECTORS = (
+    "published-states",
+    "head-logits",
+    "fill-guesses",
+    "score-held-out",
+    "sentences-vectors",
+)
+
+BLOCKS = mutants_of(
+    "blocks",
+    "together-blocks",
+    (
+        "mask_after_the_softmax",
+        "sets masked weights to 0 after the softmax, so that the others do not add up to 1",
+        (
+            """    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)""",
+            """    return torch.softmax(scores, dim=-1) * mask""",
+        ),
+        "Mask before the softmax",
+        "visible",
+        FILL,
+    ),
+    (
+        "variance_divided_by_one_less",
+        "takes the unbiased variance in the layer norm",
+        ("correction=0", "correction=1"),
+        "Mend LayerNorm in Assignment 2",
+        "visible",
+        LOGITS,
+        FILL,
+    ),
+    (
+        "gain_forgotten",
+        "leaves the gain of the layer norm out, which is 1 until weights are loaded",
+        ("return self.gain * (hidden", "return (hidden"),
+        "LayerNorm of hidden states [3, 5, 6]",
+        "hidden",
+        LOGITS,
+        FILL,
+    ),
+)
+
+TOKENS = mutants_of(
+    "tokens",
+    "together-tokens",
+    (
+        "shortest_piece_first",
+        "takes the shortest piece that fits",
+        ("range(len(word), start, -1)", "range(start + 1, len(word) + 1)"),
+        "Take the longest piece first",
+        "visible",
+        "published-ids",
+        STATES,
+        LOGITS,
+        FILL,
+        SCORE,
+        VECTORS,
+    ),
+    (
+        "places_in_pieces",
+        "counts the places in the text from the start of the word",
+        ("(piece, spans[place][0], spans[place + length - 1][1])", "(piece, place, place + length)"),
+        "with their places",
+        "hidden",
+    ),
+)
+
+MODEL = mutants_of(
+    "model",
+    "together-model",
+    (
+        "mask_not_passed_to_the_layers",
+        "calls the layers without the attention mask",
+        ("hidden = layer(hidden, attention_mask)", "hidden = layer(hidden)"),
+        "is the mask used in every layer",
+        "visible",
+        STATES,
+        VECTORS,
+    ),
+    (
+        "last_layer_left_out",
+        "stops one layer early",
+        ("for layer in self.layers:", "for layer in self.layers[:-1]:"),
+        "The states of a made-up model",
+        "hidden",
+        STATES,
+        LOGITS,
+        FILL,
+        SCORE,
+        VECTORS,
+    ),
+    (
+        "gelu_by_tanh",
+        "approximates GELU by tanh, as GPT-2 does",
+        (
+            "return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+            "return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))",
+        ),
+        "The states of a made-up model",
+        "hidden",
+        LOGITS,
+    ),
+    (
+        "pooled_from_the_last_position",
+        "pools the last position in place of [CLS]",
+        ("return torch.tanh(self.dense(hidden[:, 0]))", "return torch.tanh(self.dense(hidden[:, -1]))"),
+        "The pooled state of a made-up model",
+        "hidden",
+    ),
+)
+
+HOLES = mutants_of(
+    "holes",
+    "together-holes",
+    (
+        "special_tokens_hidden_too",
+        "asks for special tokens like any others",
+        (
+            "(torch.rand(input_ids.shape, generator=generator) < rate) & ~special",
+            "torch.rand(input_ids.shape, generator=generator) < rate",
+        ),
+        "never hidden",
+        "visible",
+        SCORE,
+    ),
+    (
+        "labels_after_masking",
+        "makes the labels of the masked ids",
+        ("    return masked_ids, labels", "    return masked_ids, masked_ids.masked_fill(~chosen, IGNORE)"),
+        "must be the ids as they were",
+        "visible",
+        SCORE,
+    ),
+    (
+        "always_masked",
+        "masks all that is asked for",
+        ("chosen & (lot < 0.8)", "chosen"),
+        "it must be about 0.8",
+        "hidden",
+        SCORE,
+    ),
+    (
+        "logits_of_all_positions",
+        "gives the logits of all positions",
+        (
+            "return head(hidden[chosen]), labels[chosen]",
+            "return head(hidden).flatten(0, -2), labels.flatten()",
+        ),
+        "masked_logits of three positions",
+        "hidden",
+        SCORE,
+    ),
+)
+
+POOLING = mutants_of(
+    "vectors",
+    "together-vectors",
+    (
+        "filling_pooled",
+        "takes the mean over filling as well",
+        ("words = (attention_mask & ~special)", "words = (~special)"),
+        "Mend mean_pool in Assignment 6",
+        "visible",
+    ),
+    (
+        "divided_by_all_positions",
+        "divides the sum of the words by the number of positions",
+        ("words.sum(dim=1).clamp(min=1)", "words.shape[1]"),
+        "Mend mean_pool in Assignment 6",
+        "visible",
+        VECTORS,
+    ),
+)
+
+LOADING = mutants_of(
+    "load-model",
+    STATES,
+    (
+        "left_in_training",
+        "leaves the model in training, where dropout changes its states",
+        ("return model.to(device).eval()", "return model.to(device)"),
+        "call eval()",
+        "visible",
+        LOGITS,
+        FILL,
+        VECTORS,
+    ),
+    (
+        "weights_never_loaded",
+        "makes the model and forgets the numbers",
+        ("    load_published(model, tensors)\n", ""),
+        "The program that wrote the file gives others",
+        "visible",
+        LOGITS,
+        FILL,
+        SCORE,
+        VECTORS,
+    ),
+    (
+        "loads_the_global_file",
+        "reads the file of the notebook in place of the tensors that it is given",
+        ("load_published(model, tensors)", "load_published(model, PUBLISHED)"),
+        "ValueError",
+        "hidden",
+    ),
+)
+
+BATCHING = mutants_of(
+    "to-batch",
+    "published-ids",
+    (
+        "ids_of_another_vocabulary",
+        "leaves pair_input its defaults, 101 and 102",
+        ("pair_input(ids, None, CLS, SEP, max_length)", "pair_input(ids, None, max_length=max_length)"),
+        "here they are 2 and 3",
+        "visible",
+        STATES,
+        LOGITS,
+        FILL,
+        VECTORS,
+    ),
+    (
+        "mask_cut_into_pieces",
+        "lets encode cut [MASK] into [, mask and ]",
+        ('enumerate(text.split("[MASK]"))', "enumerate([text])"),
+        "[MASK] is one piece",
+        "visible",
+        FILL,
+    ),
+    (
+        "mask_dropped",
+        "cuts the text at [MASK] and puts nothing there",
+        ("ids += [MASK] * (number > 0)", "ids += []"),
+        "MASK is missing",
+        "visible",
+        FILL,
+    ),
+    (
+        "mask_behind_each_part",
+        "puts MASK in front of the first part, too, if there is another behind it",
+        ("ids += [MASK] * (number > 0)", 'ids += [MASK] * (number > 0 or part == "")'),
+        "A text may begin or end with [MASK]",
+        "hidden",
+    ),
+    (
+        "never_cut",
+        "does not pass on max_length",
+        ("pair_input(ids, None, CLS, SEP, max_length)", "pair_input(ids, None, CLS, SEP)"),
+        "with max_length 7",
+        "hidden",
+    ),
+)
+
+HEAD = mutants_of(
+    "make-head",
+    LOGITS,
+    (
+        "norm_before_gelu",
+        "normalises before the activation",
+        ("norm(gelu(hidden @ W.T + b))", "gelu(norm(hidden @ W.T + b))"),
+        "First the dense layer, then GELU, then the norm",
+        "visible",
+        FILL,
+    ),
+    (
+        "dense_not_transposed",
+        "multiplies by W instead of its transpose",
+        ("hidden @ W.T + b", "hidden @ W + b"),
+        "First the dense layer",
+        "visible",
+        FILL,
+        SCORE,
+    ),
+    (
+        "bias_of_the_words_forgotten",
+        "leaves the last bias out",
+        ("@ E.T + c", "@ E.T"),
+        "The likeliest piece at each position",
+        "visible",
+        FILL,
+    ),
+    (
+        "another_eps",
+        "takes the layer norm's usual eps in place of the one of the sizes",
+        ('LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"])', 'LayerNorm(sizes["hidden_size"])'),
+        "layer_norm_eps 0.3",
+        "hidden",
+    ),
+)
+
+GUESSING = mutants_of(
+    "fill-the-hole",
+    FILL,
+    (
+        "specials_left_out_after_the_softmax",
+        "takes the softmax over everything, and skips special tokens in the list",
+        (
+            "chances, places = masked_softmax(logits, allowed).topk(most)",
+            "chances, places = (torch.softmax(logits, -1) * allowed).topk(most)",
+        ),
+        "Leave them out before the softmax",
+        "hidden",
+    ),
+    (
+        "state_of_cls",
+        "reads the guess off [CLS]",
+        ('head(states[batch["input_ids"] == MASK])[0]', "head(states[:, 0])[0]"),
+        "Take the state at the hole",
+        "visible",
+    ),
+    (
+        "several_holes_accepted",
+        "fills the first of several holes without a word",
+        ('if text.count("[MASK]") != 1:', 'if "[MASK]" not in text:'),
+        "it has 2 holes",
+        "visible",
+    ),
+    (
+        "tensors_returned",
+        "returns probabilities as tensors",
+        ("zip(places.tolist(), chances.tolist())", "zip(places.tolist(), chances)"),
+        "Probabilities are Python floats",
+        "visible",
+    ),
+)
+
+SCORING = mutants_of(
+    "accuracy",
+    SCORE,
+    (
+        "sees_the_true_ids",
+        "gives the model the ids as they were",
+        ("masked.to(device), batch", 'batch["input_ids"], batch'),
+        "too good to be true",
+        "visible",
+    ),
+    (
+        "counts_all_positions",
+        "compares at every position, which is mostly what the model could read",
+        (
+            """            logits, true = masked_logits(head, states, labels.to(device))""",
+            """            logits, true = head(states).flatten(0, 1), batch["input_ids"].flatten()""",
+        ),
+        "count the positions that are asked for",
+        "hidden",
+    ),
+    (
+        "mean_of_the_batches",
+        "takes the mean over batches of each batch's share",
+        (
+            """        right += (logits.argmax(dim=-1) == true).sum().item()
+        asked += len(true)""",
+            """        right += (logits.argmax(dim=-1) == true).sum().item() / max(len(true), 1)
+        asked += 1""",
+        ),
+        "divide once",
+        "hidden",
+    ),
+    (
+        "compared_with_the_masked_ids",
+        "compares guesses with what the model was shown",
+        (
+            "(logits.argmax(dim=-1) == true)",
+            "(logits.argmax(dim=-1) == masked[labels != IGNORE].to(device))",
+        ),
+        "what the guesses are compared with",
+        "visible",
+    ),
+)
+
+EMBEDDING = mutants_of(
+    "embed",
+    VECTORS,
+    (
+        "cls_and_sep_pooled",
+        "lets special tokens into the mean",
+        ('batch["attention_mask"], SPECIAL)', 'batch["attention_mask"], (PAD,))'),
+        "The mean is over words",
+        "visible",
+    ),
+    (
+        "filling_attended",
+        "calls the model without the attention mask",
+        ("states, _ = bert(**batch)", 'states, _ = bert(batch["input_ids"])'),
+        "The mean is over words",
+        "visible",
+    ),
+)
+
+MUTANTS = [
+    *BLOCKS,
+    *TOKENS,
+    *MODEL,
+    *HOLES,
+    *POOLING,
+    *LOADING,
+    *BATCHING,
+    *HEAD,
+    *GUESSING,
+    *SCORING,
+    *EMBEDDING,
+]
+
+RIGHT_ANSWERS = [
+    RightAnswer(
+        "model_by_load_state_dict",
+        "renames the published tensors and lets PyTorch load them",
+        {
+            "load-model": (
+                "    load_published(model, tensors)\n",
+                "    model.load_state_dict(\n"
+                '        {name: tensors["bert." + published_name(name)] for name in model.state_dict()}\n'
+                "    )\n",
+            )
+        },
+    ),
+    RightAnswer(
+        "batch_by_a_regular_expression",
+        "cuts the text with re, keeping [MASK]",
+        {
+            "to-batch": """import re as regular
+
+
+def to_batch(texts, max_length=128):
+    known = set(VOCAB)
+    inputs = []
+    for text in texts:
+        ids = []
+        for part in regular.split(r"(\\[MASK\\])", text):
+            if part == "[MASK]":
+                ids.append(MASK)
+            else:
+                ids.extend(PLACE[piece] for piece, *_ in encode(part, known))
+        inputs.append(pair_input(ids, cls_id=CLS, sep_id=SEP, max_length=max_length))
+    batch = make_batch(inputs, pad_id=PAD)
+    return {name: batch[name].to(device) for name in batch}"""
+        },
+    ),
+    RightAnswer(
+        "head_as_a_module",
+        "writes the head as a class with torch's linear layers",
+        {
+            "make-head": """class TokenHead(torch.nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        D, V = sizes["hidden_size"], sizes["vocab_size"]
+        self.dense = torch.nn.Linear(D, D)
+        self.norm = LayerNorm(D, sizes["layer_norm_eps"])
+        self.words = torch.nn.Linear(D, V)
+
+    def forward(self, hidden):
+        return self.words(self.norm(gelu(self.dense(hidden))))
+
+
+def make_head(sizes, tensors):
+    head = TokenHead(sizes)
+    stem = "cls.predictions."
+    head.load_state_dict(
+        {
+            "dense.weight": tensors[stem + "transform.dense.weight"],
+            "dense.bias": tensors[stem + "transform.dense.bias"],
+            "norm.gain": tensors[stem + "transform.LayerNorm.weight"],
+            "norm.offset": tensors[stem + "transform.LayerNorm.bias"],
+            "words.weight": tensors["bert.embeddings.word_embeddings.weight"],
+            "words.bias": tensors[stem + "bias"],
+        }
+    )
+    return head.to(device)"""
+        },
+    ),
+    RightAnswer(
+        "guesses_by_sorting",
+        "leaves special tokens out by minus infinity, and sorts",
+        {
+            "fill-the-hole": """def fill_mask(bert, head, text, most=4):
+    pieces = text.split("[MASK]")
+    if len(pieces) != 2:
+        raise ValueError("one [MASK], please")
+    batch = to_batch([text])
+    place = batch["input_ids"][0].tolist().index(MASK)
+    with torch.no_grad():
+        logits = head(bert(**batch)[0])[0, place]
+    logits[: len(SPECIAL)] = -math.inf
+    chances = logits.softmax(0)
+    order = chances.argsort(descending=True)[:most].tolist()
+    return [(VOCAB[index], float(chances[index])) for index in order]"""
+        },
+    ),
+    RightAnswer(
+        "all_texts_masked_first",
+        "makes all holes first, and counts afterwards",
+        {
+            "accuracy": """def masked_accuracy(bert, head, texts, seed=0, batch_size=16):
+    generator = torch.Generator().manual_seed(seed)
+    parts = [texts[n : n + batch_size] for n in range(0, len(texts), batch_size)]
+    batches = [to_batch(part) for part in parts]
+    holes = [
+        mask_tokens(b["input_ids"].cpu(), SPECIAL, MASK, len(VOCAB), generator, 0.15) for b in batches
+    ]
+    hits = []
+    for batch, (masked, labels) in zip(batches, holes):
+        labels = labels.to(device)
+        with torch.inference_mode():
+            states = bert(masked.to(device), attention_mask=batch["attention_mask"])[0]
+            logits, true = masked_logits(head, states, labels)
+        hits += (logits.argmax(-1) == true).tolist()
+    return sum(hits) / len(hits)"""
+        },
+    ),
+]

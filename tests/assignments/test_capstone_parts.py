@@ -1,0 +1,44 @@
+"""The capstone is made of the other assignments: what a student assembles is what the instructor's capstone holds."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course_lib.grading.assemble import ASSEMBLED, assemble
+from course_lib.grading.release import assignments
+from course_lib.grading.source import AssignmentError, joined_parts, others, parts_of, read_source, write_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTIONS = ROOT / "solutions"
+CAPSTONE = read_source(SOLUTIONS / "capstone" / "capstone.py")
+
+
+def test_every_other_assignment_has_a_part_in_it():
+    assert others(CAPSTONE) == sorted(set(assignments(ROOT)) - {"capstone"})
+
+
+def test_the_reference_answers_of_all_assignments_assemble_to_the_reference_capstone(tmp_path):
+    for name in others(CAPSTONE):
+        (tmp_path / name).mkdir()
+        write_notebook(read_source(SOLUTIONS / name / f"{name}.py"), tmp_path / name / f"{name}.ipynb")
+    (tmp_path / "capstone").mkdir()
+    path = Path(shutil.copy(ROOT / "exercises" / "capstone" / "capstone.ipynb", tmp_path / "capstone"))
+    assert [part for part in assemble(path) if part.problem] == []
+
+    filled = [cell for cell in nbformat.read(path, as_version=4).cells if parts_of(cell)]
+    assert len(filled) == 6  # five of the student's, and one that Assignment 3 gives
+    for cell in filled:
+        lines = cell.source.removeprefix(ASSEMBLED).splitlines()
+        without_marks = "\n".join(line for line in lines if "### BEGIN" not in line and "### END" not in line)
+        assert without_marks.strip() == joined_parts(cell, SOLUTIONS)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"), [("bert/heads", "bert has no cell heads"), ("gpt/embed", "gpt.py does not exist")]
+)
+def test_a_part_that_no_assignment_has_is_refused_at_release(part, words):
+    cell = nbformat.v4.new_code_cell("# {parts}", metadata={"parts": [part], "nbgrader": {"grade_id": "model"}})
+    with pytest.raises(AssignmentError, match=words):
+        joined_parts(cell, SOLUTIONS)
