@@ -329,36 +329,37 @@ def check_mean(
     expected = row_by_row(hidden, mask, lambda kept: kept.double().mean(0).to(hidden.dtype))
     T, count = hidden.shape[1], mask.sum(1, keepdim=True)
     kept = hidden.masked_fill(~mask[:, :, None], 0)
+    slips = (
+        (hidden.mean(1), "Padding is in it. Set its states to 0, and do not count them."),
+        (
+            kept.mean(1),
+            f"You divide by T, {T}: divide by the number of real tokens of each row.",
+        ),
+        (kept.sum(1), "Divide by the number of real tokens of each row."),
+        (
+            kept.sum(1) / mask.sum(),
+            "Divide each row by its own number of tokens; yours divides by that of the batch.",
+        ),
+        (
+            hidden.sum(1) / count,
+            "The states of padding are in the sum: set them to 0 first.",
+        ),
+        (
+            row_by_row(hidden, mask, lambda k: k[1:-1].mean(0)),
+            "[CLS] and [SEP] belong to the mean here.",
+        ),
+    )
     check_close(
         mean_pool(hidden, mask),
         expected,
         f"{what}, the mean",
         hint,
         tolerance,
-        slips=(
-            (hidden.mean(1), "Padding is in it. Set its states to 0, and do not count them."),
-            (
-                kept.mean(1),
-                f"You divide by T, {T}: divide by the number of real tokens of each row.",
-            ),
-            (kept.sum(1), "Divide by the number of real tokens of each row."),
-            (
-                kept.sum(1) / mask.sum(),
-                "Divide each row by its own number of tokens; yours divides by that of the batch.",
-            ),
-            (
-                hidden.sum(1) / count,
-                "The states of padding are in the sum: set them to 0 first.",
-            ),
-            (
-                row_by_row(hidden, mask, lambda k: k[1:-1].mean(0)),
-                "[CLS] and [SEP] belong to the mean here.",
-            ),
-        ),
+        slips=() if hidden.dtype == torch.float16 else slips,  # all of them are inf there
     )
 
 
-check_mean(*padded_states(1, [5, 2, 4], T=5, D=3), "For lengths 5, 2 and 4")
+check_mean(*padded_states(1, [5, 3, 4], T=5, D=3), "For lengths 5, 3 and 4")
 check_mean(*padded_states(2, [3, 6], T=7, D=4, front=True), "With padding in front")
 ### BEGIN HIDDEN TESTS
 check_mean(
@@ -557,7 +558,6 @@ def check_classes(seed, B, D, L, what, dtype=torch.float32, tolerance=1e-4, scal
         tolerance,
         slips=(
             (each.sum(), "Take the mean over pairs, not the sum."),
-            (each, "Take the mean over pairs."),
             (
                 torch.nn.functional.cross_entropy(logits.softmax(1), labels),
                 "cross_entropy takes the softmax itself: give it logits, not probabilities.",
@@ -709,7 +709,7 @@ def check_triplets(seed, B, D, margin, what, dtype=torch.float32):
     )
 
 
-check_triplets(30, 6, 3, 1.0, "For 6 triplets and margin 1")
+check_triplets(30, 6, 3, 0.4, "For 6 triplets and margin 0.4")
 ### BEGIN HIDDEN TESTS
 check_triplets(31, 8, 2, 0.0, "For margin 0, in float64", torch.float64)
 check_triplets(32, 1, 7, 5.0, "For one triplet and margin 5")
@@ -1363,22 +1363,8 @@ def check_mrr(scores, relevant, what):
     mean = lambda places, more=0: tensor(
         sum(1 / (p + more) for p in places if p) / Q, torch.float64
     )
+    # Several may fit: the last that does speaks.
     slips = [
-        (mean(first, 1), "Ranks begin at 1: the document at the top has rank 1, worth 1."),
-        (tensor(sum(has) / Q, torch.float64), "That is the mean rank: take 1 / rank first."),
-        (
-            tensor(Q / sum(has) if has else 0.0, torch.float64),
-            "Take 1 / rank for each query first, then the mean.",
-        ),
-        (
-            tensor(sum(1 / p for p in has) / max(len(has), 1), torch.float64),
-            "A query without a right document is worth 0; yours leaves it out of the mean.",
-        ),
-        (mean(later), "The first right document counts; yours takes the last."),
-        (
-            mean(won),
-            "A wrong document with the same score counts as standing before the right one; yours lets the right one win.",
-        ),
         (
             tensor(sum(sum(r) for r in rows) / max(sum(map(len, rows)), 1), torch.float64),
             "Only the first right document of a query counts.",
@@ -1386,6 +1372,24 @@ def check_mrr(scores, relevant, what):
         (
             tensor(sum(p == 1 for p in first) / Q, torch.float64),
             "That is the share of queries whose first hit is right.",
+        ),
+        (mean(later), "The first right document counts; yours takes the last."),
+        (tensor(sum(has) / Q, torch.float64), "That is the mean rank: take 1 / rank first."),
+        (
+            tensor(Q / sum(has) if has else 0.0, torch.float64),
+            "Take 1 / rank for each query first, then the mean.",
+        ),
+        (
+            mean(first, 1),
+            "Ranks begin at 1: the document at the top has rank 1, worth 1.",
+        ),
+        (
+            mean(won),
+            "A wrong document with the same score counts as standing before the right one; yours lets the right one win.",
+        ),
+        (
+            tensor(sum(1 / p for p in has) / max(len(has), 1), torch.float64),
+            "A query without a right document is worth 0; yours leaves it out of the mean.",
         ),
     ]
     check_close(

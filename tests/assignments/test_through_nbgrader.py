@@ -29,6 +29,7 @@ SAMPLE = {
     "bert": ["dropout_after_gelu", "loaded_by_load_state_dict"],
     "fine-tuning": ["test_set_seen_in_fitting", "tuned_in_other_words"],
     "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
+    "sentence-bert": ["nan_times_zero", "losses_by_hand"],
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
     "wordpiece": ["offsets_in_code_units", "all_different"],
 }

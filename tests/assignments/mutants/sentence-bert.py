@@ -56,9 +56,7 @@ MEAN = mutants_of(
         "leaves the first and the last token out",
         (
             "total = hidden",
-            "edges = mask & mask.roll(1, 1) & mask.roll(-1, 1)\n"
-            "    mask = torch.where((edges.sum(1) > 0)[:, None] & (mask.sum(1) > 2)[:, None], mask & (mask.cumsum(1) > 1)"
-            " & (mask.cumsum(1) < mask.sum(1, keepdim=True)), mask)\n    total = hidden",
+            "place = mask.cumsum(1)\n    mask = mask & (place > 1) & (place < mask.sum(1, keepdim=True))\n    total = hidden",
         ),
         "[CLS] and [SEP] belong to the mean here",
         "visible",
@@ -484,7 +482,7 @@ SEARCH = mutants_of(
             "for begin in range(0, len(collection), block):",
             "for begin in range(0, len(collection), block):\n        scores, indices = scores[:, :0], indices[:, :0]",
         ),
-        "the scores must have shape",
+        "Those are the hits of one block alone",
         "visible",
     ),
     (
