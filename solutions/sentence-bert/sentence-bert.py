@@ -709,7 +709,7 @@ def check_triplets(seed, B, D, margin, what, dtype=torch.float32):
     )
 
 
-check_triplets(30, 6, 3, 0.4, "For 6 triplets and margin 0.4")
+check_triplets(105, 6, 3, 0.8, "For 6 triplets and margin 0.8")
 ### BEGIN HIDDEN TESTS
 check_triplets(31, 8, 2, 0.0, "For margin 0, in float64", torch.float64)
 check_triplets(32, 1, 7, 5.0, "For one triplet and margin 5")

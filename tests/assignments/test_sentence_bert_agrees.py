@@ -1,4 +1,4 @@
-"""The reference answers of `sentence-bert` are the library's and SciPy's: the same numbers. And its hidden words are hidden."""
+"""The reference answers of `sentence-bert` are the library's and SciPy's. And its hidden words are hidden."""
 
 import contextlib
 import importlib.util
