@@ -689,12 +689,12 @@ def check_triplets(seed, B, D, margin, what, dtype=torch.float32):
             (loss(near - far), "The margin is missing."),
             (loss(near - far - margin), "The margin is added: near alone is not near enough."),
             (
-                (near - far + margin).mean(),
-                "A triplet that is as it should be costs 0, not less.",
-            ),
-            (
                 (near - far + margin).mean().clamp(min=0),
                 "Take the maximum for each triplet, before the mean.",
+            ),
+            (
+                (near - far + margin).mean(),
+                "A triplet that is as it should be costs 0, not less.",
             ),
             (loss(near**2 - far**2 + margin), "Those are squared distances: take the root."),
             (
