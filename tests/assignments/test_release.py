@@ -53,7 +53,9 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
 
 
 def test_there_is_an_assignment() -> None:
-    assert {"attention", "bert", "fine-tuning", "pretraining", "transformer", "wordpiece"} <= set(ASSIGNMENTS)
+    assert {"attention", "bert", "fine-tuning", "pretraining", "sentence-bert", "transformer", "wordpiece"} <= set(
+        ASSIGNMENTS
+    )
 
 
 def test_the_committed_release_is_the_one_that_the_source_gives(name: str, course: Path) -> None:

@@ -30,6 +30,7 @@ SAMPLE = {
     "capstone": ["specials_left_out_after_the_softmax", "guesses_by_sorting"],
     "fine-tuning": ["test_set_seen_in_fitting", "tuned_in_other_words"],
     "pretraining": ["draws_for_random_and_kept", "step_in_other_words"],
+    "sentence-bert": ["nan_times_zero", "losses_by_hand"],
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
     "wordpiece": ["offsets_in_code_units", "all_different"],
 }
