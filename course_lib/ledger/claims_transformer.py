@@ -84,7 +84,7 @@ CLAIMS = (
     Claim(
         "consistent-distances",
         12,
-        "With sinusoids, neighbours are equally far apart wherever they stand; with indices divided by the length they are not.",
+        "With sinusoids neighbours are equally far apart wherever they stand; with divided indices they are not.",
         "the same rotation takes each position to the next",
         "vaswani2017",
         Figure(0.0, 1e-4, "single precision"),

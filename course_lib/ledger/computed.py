@@ -1,6 +1,6 @@
 """Figures that are cheap enough to be computed whenever the ledger is written: worked examples, counts, identities."""
 
-import math
+from typing import cast
 
 import torch
 from torch import nn
@@ -115,8 +115,7 @@ def block_difference() -> float:
     block = EncoderBlock(dim=64, num_heads=4, hidden_dim=256, norm="post").double().eval()
     hidden = torch.randn(2, 7, 64, dtype=torch.float64)
     with torch.no_grad():
-        first = block.around_attention.norm
-        second = block.around_feed_forward.norm
+        first, second = (cast(nn.LayerNorm, part.norm) for part in (block.around_attention, block.around_feed_forward))
         middle = layer_norm(hidden + block.attention(hidden), first.weight, first.bias)
         output = layer_norm(block.feed_forward(middle) + middle, second.weight, second.bias)
         return (block(hidden) - output).abs().max().item()
@@ -159,20 +158,6 @@ def masked_example() -> float:
     expected = [(50001, 21), (11987, IGNORE), (50001, 5438)]
     found = zip(masked[0].tolist(), labels[0].tolist(), strict=True)
     return float(sum(ours == theirs for ours, theirs in zip(found, expected, strict=True)))
-
-
-def loss_of_nothing(vocab_size: int = 997, pairs: int = 64) -> float:
-    """Return how far the first loss of a fresh tiny BERT is from ln |V| + ln 2, on random pieces."""
-    from course_lib.pretraining import pretraining_loss
-
-    torch.manual_seed(0)
-    model = BertForPreTraining(BertConfig.tiny(vocab_size=vocab_size)).eval()
-    ids = torch.randint(0, vocab_size, (pairs, 12))
-    places = torch.arange(0, ids.numel(), 6)
-    with torch.no_grad():
-        output = model(ids, masked_positions=places)
-        loss = pretraining_loss(*output, ids.flatten()[places], torch.arange(pairs) % 2)
-    return abs(loss.item() - math.log(vocab_size) - math.log(2))
 
 
 def tagged_example() -> float:

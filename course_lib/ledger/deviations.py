@@ -1,8 +1,9 @@
-"""What we do otherwise than the original BERT: theirs as published, ours as the plans and logs say, why, and what it did.
+"""What we do otherwise than the original BERT: theirs as published, ours from plans and logs, why, and what it did.
 
 Ours is read, not typed: from the configurations and logs of the shipped checkpoints, and from chapter 6's live recipe.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -132,8 +133,6 @@ def _precision() -> str:
 
 
 def _config(name: str) -> dict[str, Any]:
-    import json
-
     return dict(json.loads((CHECKPOINTS / name / "config.json").read_text(encoding="utf-8")))
 
 
@@ -142,12 +141,10 @@ def _masking(plan: Any) -> str:
 
 
 def _finetuning() -> str:
-    plan = FINETUNING["pydocs-topic"].variants["fine-tuned, 200"]
-    config = plan.config
-    return (
-        f"for 200 labels, e.g. topics: {config.steps} steps of {config.batch_size}, {config.steps * config.batch_size / 200:.0f} passes, "
-        f"rate {number(config.learning_rate, -2)}"
-    )
+    config = FINETUNING["pydocs-topic"].variants["fine-tuned, 200"].config
+    steps, rate = config.steps or 0, number(config.learning_rate, -2)
+    passes = steps * config.batch_size / 200
+    return f"for 200 labels, e.g. topics: {steps} steps of {config.batch_size}, {passes:.0f} passes, rate {rate}"
 
 
 DEVIATIONS = (
@@ -156,7 +153,7 @@ DEVIATIONS = (
         "BooksCorpus and English Wikipedia, 3,300 million words",
         "devlin2019",
         _text,
-        "A book that anybody can build needs text that is on the machine already. It has one kind of language, and no stories.",
+        "A book that anybody can build needs text that is on the machine already. It has one kind of language.",
     ),
     Deviation(
         "Vocabulary",
@@ -170,7 +167,7 @@ DEVIATIONS = (
         "12 layers, 768 features, 12 heads (base); 24, 1,024 and 16 (large)",
         "devlin2019",
         _sizes,
-        "What a CPU trains in minutes. The live model has more and smaller heads, so that some are left for what is far away.",
+        "What a CPU trains in minutes. The live model has more, smaller heads: some are left for what is far away.",
         "hidden words guessed live, tiny minus mini with equal operations",
         _lead("as live", "mini, equal compute"),
     ),
@@ -208,7 +205,8 @@ DEVIATIONS = (
         "Adam with weight decay",
         "devlin2019",
         lambda: everywhere(_optimizer),
-        "Muon {cite:p}`jordan2024` moves what is hardly learnt as far as what is (chapter 6). Live it loses, at a rate that was chosen for Adam.",
+        "Muon {cite:p}`jordan2024` moves what is hardly learnt as far as what is (chapter 6). Live it loses, at a rate "
+        "that was chosen for Adam.",
         "hidden words guessed live, AdamW minus Muon",
         _lead("as live", "Muon"),
     ),
@@ -217,7 +215,8 @@ DEVIATIONS = (
         "β₂ = 0.999",
         "devlin2019",
         _beta,
-        "With 0.999 the loss leaps where gradients suddenly grow after the plateau; RoBERTa made the same change {cite:p}`liu2019`.",
+        "With 0.999 the loss leaps where gradients suddenly grow after the plateau. RoBERTa made the same change "
+        "{cite:p}`liu2019`.",
     ),
     Deviation(
         "Learning rate",

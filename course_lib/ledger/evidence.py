@@ -54,18 +54,19 @@ class ExecutedPage:
         return float(self._glue[key]["data"]["text/plain"])
 
     @cached_property
+    def _outputs(self) -> list[Any]:
+        return [output for cell in self._notebook.cells for output in cell.get("outputs", [])]
+
+    @cached_property
     def printed(self) -> str:
         """All that the page's cells printed."""
-        outputs = [output for cell in self._notebook.cells for output in cell.get("outputs", [])]
-        return "".join(str(output.text) for output in outputs if output.output_type == "stream")
+        return "".join(str(output.text) for output in self._outputs if output.output_type == "stream")
 
     @cached_property
     def tables(self) -> list[list[list[str]]]:
         """The tables that cells wrote in Markdown: rows of cells, the head first."""
-        outputs = [output for cell in self._notebook.cells for output in cell.get("outputs", [])]
-        texts = [
-            str(output["data"]["text/markdown"]) for output in outputs if "text/markdown" in output.get("data", {})
-        ]
+        shown = [output.get("data", {}) for output in self._outputs]
+        texts = [str(data["text/markdown"]) for data in shown if "text/markdown" in data]
         return [table for text in texts for table in tables_of(text)]
 
     def cell(self, row: str, column: str, table: str = "") -> str:
@@ -179,5 +180,9 @@ def parse_figure(text: str) -> tuple[float, float | None, tuple[float, float] | 
     found = INTERVAL.fullmatch(text.replace("*", "").strip())
     if found is None:
         raise LedgerError(f"{text!r} is no figure: expected e.g. '1.2', '1.2 ± 0.3' or '1.2 (0.9 to 1.4)'")
-    value, half, low, high = (part and float(part.replace(",", "").replace("−", "-")) for part in found.groups())
-    return float(value or 0), half, (low, high) if low is not None and high is not None else None
+    value, half, low, high = (
+        None if part is None else float(part.replace(",", "").replace("−", "-")) for part in found.groups()
+    )
+    if value is None:
+        raise LedgerError(f"{text!r} holds no number")
+    return value, half, (low, high) if low is not None and high is not None else None

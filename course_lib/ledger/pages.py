@@ -17,7 +17,7 @@ from course_lib.ledger.verdicts import Verdict
 
 TITLE = re.compile(r"^(?:\(([\w-]+)\)=\n)# (.+)$", re.MULTILINE)
 MEANINGS = {
-    Verdict.REPRODUCED: "ours equals the published figure within interval and tolerance, or the statement holds in all of our interval",
+    Verdict.REPRODUCED: "the figure is ours, too, within interval and tolerance, or the statement holds",
     Verdict.DIRECTION_ONLY: "same direction; the figures are of other data, sizes or units",
     Verdict.NOT_AT_THIS_SCALE: "too small, too few seeds, or no measurement: nothing follows from ours",
     Verdict.CONTRADICTED: "our interval lies on the other side",
