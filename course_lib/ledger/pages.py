@@ -73,7 +73,7 @@ def _cited(text: str, keys: str) -> str:
 
 
 def _claim_lines(claim: Claim) -> list[str]:
-    where = [f"row {claim.row}", f"{{ref}}`{claim.label}`", *_places(claim)]
+    where = [f"topic {claim.row}", f"{{ref}}`{claim.label}`", *_places(claim)]
     rule = claim.rule.words()
     return [
         f"{{verdict}}`{claim.name}` {claim.words}",
@@ -111,8 +111,8 @@ def coverage_page(book: Path) -> str:
             label, title = titles[chapter]
             lines += ["", f"## {chapter}. {title}", "", f"In {{ref}}`chapter {chapter} <{label}>`:"]
         else:
-            lines += ["", f"## {chapter}. In preparation", "", "These rows have no chapter yet:"]
-        lines += ["", "| row | what | where |", "| --- | --- | --- |"]
+            lines += ["", f"## {chapter}. In preparation", "", "These topics have no chapter yet:"]
+        lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
         for row in ROWS:
             if row.chapter == chapter:
                 where = "; ".join(f"{{ref}}`{label}`" for label in labels.get(row.number, [])) or "not there yet"

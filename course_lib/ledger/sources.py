@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from course_lib.ledger.evidence import Evidence, LedgerError, parse_figure
 from course_lib.ledger.measured import Measured, apart, exact, one_run, over
@@ -25,6 +25,7 @@ class Origin:
     name: str = ""
 
 
+@runtime_checkable
 class Source(Protocol):
     """Something that yields a figure."""
 

@@ -14,7 +14,7 @@ Everything else is "not at this scale": the interval is too wide to tell, one ru
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from course_lib.ledger.measured import Measured, number
 
@@ -28,6 +28,7 @@ class Verdict(Enum):
     CONTRADICTED = "contradicted"
 
 
+@runtime_checkable
 class Rule(Protocol):
     """Something that gives a verdict on a figure, and says in words how."""
 
