@@ -5,8 +5,10 @@ from pathlib import Path
 from course_lib.ledger import (
     claims_bert,
     claims_embeddings,
+    claims_family,
     claims_finetuning,
     claims_pretraining,
+    claims_sentence_bert,
     claims_seq2seq,
     claims_transformer,
     claims_wordpiece,
@@ -23,6 +25,8 @@ MODULES = (
     claims_pretraining,
     claims_embeddings,
     claims_finetuning,
+    claims_sentence_bert,
+    claims_family,
 )
 
 CLAIMS: tuple[Claim, ...] = tuple(claim for module in MODULES for claim in module.CLAIMS)

@@ -15,7 +15,7 @@ from course_lib.experiments import records, shipped
 
 #: Jupyter Book leaves each page here as it was executed, and beside it what the page glued.
 EXECUTED = "jupyter_execute"
-SEEDS = re.compile(r"^SEEDS = (\[[^\]]*\])$", re.MULTILINE)
+SEEDS = re.compile(r"^SEEDS = [\[(]([\d, ]+)[\])]$", re.MULTILINE)
 INTERVAL = re.compile(r"([-+−]?[\d.,]+(?:e-?\d+)?)(?:%)?(?: ± ([\d.,]+))?(?: \(([-+−\d.,]+) to ([-+−\d.,]+)\))?")
 
 
@@ -51,7 +51,13 @@ class ExecutedPage:
         """Return a number that the page glued under a key."""
         if key not in self._glue:
             raise LedgerError(f"{self.name} glues no {key!r}; it glues: {', '.join(sorted(self._glue)) or 'nothing'}")
-        return float(self._glue[key]["data"]["text/plain"])
+        text = self._glue[key]["data"].get("text/plain", "")
+        try:
+            return float(text)
+        except ValueError as error:
+            raise LedgerError(
+                f"{self.name} glues {text!r} as {key!r}, which is no number; glue a plain float"
+            ) from error
 
     @cached_property
     def _outputs(self) -> list[Any]:
@@ -100,8 +106,8 @@ class ExecutedPage:
         """How many seeds the page's experiments have, as its cells say."""
         found = SEEDS.search("\n".join(cell.source for cell in self._notebook.cells))
         if found is None:
-            raise LedgerError(f"{self.name} has no line 'SEEDS = [...]'")
-        return len(json.loads(found[1]))
+            raise LedgerError(f"{self.name} has no line such as 'SEEDS = [0, 1, 2]'")
+        return len(found[1].split(","))
 
 
 class Evidence:

@@ -222,7 +222,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Lead:
-    """By how much some runs of a record are ahead of others, seed by seed: what chance both share is not in it."""
+    """By how much some runs of a record are ahead of others, over the seeds of both: shared chance is not in it."""
 
     ahead: Recorded
     behind: Recorded
@@ -230,9 +230,10 @@ class Lead:
     def read(self, evidence: Evidence) -> Measured:
         """Return the mean of the differences and its interval."""
         ahead, behind = self.ahead.values(evidence), self.behind.values(evidence)
-        if ahead.keys() != behind.keys():
-            raise LedgerError(f"the seeds differ: {sorted(ahead)} in {self.ahead.only}, {sorted(behind)} in the other")
-        return over([ahead[seed] - behind[seed] for seed in sorted(ahead)])
+        seeds = sorted(ahead.keys() & behind.keys())
+        if not seeds:
+            raise LedgerError(f"no seed in common: {sorted(ahead)} in {self.ahead.only}, {sorted(behind)} in the other")
+        return over([ahead[seed] - behind[seed] for seed in seeds])
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the records."""
