@@ -12,6 +12,7 @@ from course_lib.ledger.claim import Claim
 from course_lib.ledger.claims import chapter_of, claims_of
 from course_lib.ledger.deviations import DEVIATIONS, Deviation
 from course_lib.ledger.evidence import Evidence
+from course_lib.ledger.reading import READING
 from course_lib.ledger.rows import ROWS, TITLES, chapter_pages, row_labels
 from course_lib.ledger.verdicts import Verdict
 
@@ -36,6 +37,7 @@ def pages(book: Path) -> dict[str, str]:
         "claims.inc.md": claims_page(book),
         "coverage.inc.md": coverage_page(book),
         "deviations.inc.md": deviations_page(),
+        "reading.inc.md": reading_page(book),
     }
 
 
@@ -118,6 +120,20 @@ def coverage_page(book: Path) -> str:
                 where = "; ".join(f"{{ref}}`{label}`" for label in labels.get(row.number, [])) or "not there yet"
                 lines.append(f"| {row.number} | {row.title} | {where} |")
     return "\n".join(lines).strip() + "\n"
+
+
+def reading_page(book: Path) -> str:
+    """Write what to read next, chapter by chapter.
+
+    Parameters
+    ----------
+    book
+        The folder of the sources.
+    """
+    lines: list[str] = []
+    for chapter, (_, title) in _titles(book).items():
+        lines += [f"## {chapter}. {title}", "", *(f"- {entry}" for entry in READING[chapter]), ""]
+    return "\n".join(lines)
 
 
 def deviations_page() -> str:

@@ -14,7 +14,8 @@ from course_lib.ledger.claim import Claim, hold
 from course_lib.ledger.deviations import DEVIATIONS
 from course_lib.ledger.evidence import Evidence, ExecutedPage, LedgerError, parse_figure, tables_of
 from course_lib.ledger.measured import Measured, apart, exact, one_run, over
-from course_lib.ledger.pages import claims_page, coverage_page, deviations_page
+from course_lib.ledger.pages import claims_page, coverage_page, deviations_page, reading_page
+from course_lib.ledger.reading import READING
 from course_lib.ledger.rows import ROWS, chapter_pages, row_labels
 from course_lib.ledger.sources import Apart, Cell, Computed, Glued, GluedRange, Lead, Printed, Recorded
 from course_lib.ledger.verdicts import Even, Figure, Statement, Trend, Unmeasured, Verdict
@@ -336,11 +337,10 @@ def test_deviations_are_read_off_the_checkpoints():
     assert "Muon for the matrices of the layers" in page
 
 
-def test_the_reading_list_has_each_chapter():
-    text = (BOOK / "reading.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    titles = [
-        re.search(r"^# (.+)$", (BOOK / f"{stem}.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
-        for stem in chapter_pages(BOOK).values()
-    ]
-    assert headings == [f"{number}. {title}" for number, title in enumerate(titles, start=1)]
+def test_the_reading_list_has_each_chapter_and_cites_references():
+    page = reading_page(BOOK)
+    assert re.findall(r"^## (\d+)\.", page, re.MULTILINE) == [str(number) for number in chapter_pages(BOOK)]
+    assert set(READING) == set(range(1, 11))
+    cited = {key for keys in re.findall(r"\{cite:t\}`([^`]+)`", page) for key in keys.split(",")}
+    assert cited <= KEYS
+    assert all("{cite:t}" in entry and entry[-1] in ".?" for entries in READING.values() for entry in entries)
