@@ -1,4 +1,4 @@
-"""Pages of the book that are written from code before it is built: API reference, data cards, tables of mutants."""
+"""Pages of the book that are written from code before it is built: API reference, data, mutants, closing ledgers."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ def write_generated_pages(root: Path) -> None:
     write_api_pages(generated / "api")
     _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
+    _write_ledgers(generated / "ledger", root)
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -75,6 +76,13 @@ def _write_mutants_pages(folder: Path, root: Path) -> None:
     from course_lib.grading.release import assignments
 
     _replace(folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)})
+
+
+def _write_ledgers(folder: Path, root: Path) -> None:
+    """Write claims, coverage and deviations as the library states them; live figures are filled in by the build."""
+    from course_lib.ledger.pages import pages
+
+    _replace(folder, pages(root / "book"))
 
 
 def _write_data_cards(folder: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Pat
         ("See {ref}`no-such-label`.", "no-such-label"),
         ("See {assignment}`no-such-assignment`.", "no assignment 'no-such-assignment'"),
         ("The value is {glue:text}`never_glued`.", "never_glued"),
+        ("It is {verdict}`no-such-claim`.", "no claim has the name 'no-such-claim'"),
     ],
 )
 def test_a_faulty_page_fails_twice_and_says_why(
@@ -93,6 +94,36 @@ def test_a_faulty_page_fails_twice_and_says_why(
         with pytest.raises(SiteError):
             build(small_book)
         assert words in capfd.readouterr().err
+
+
+GAIN = """\
+```{code-cell} ipython3
+:tags: [remove-cell]
+from pathlib import Path
+from myst_nb import glue
+SEEDS = [0, 1]
+gain = float(Path("../course_lib/word.txt").read_text())
+for key, value in (("beam_bleu_gain", gain), ("beam_bleu_gain_half", 0.25), ("beam_log_prob_gain", 1.5)):
+    glue(key, value, display=False)
+```
+"""
+
+
+@pytest.mark.slow
+def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book: Path):
+    """Its own page does not change from build to build, and the chapter comes after it in the table of contents."""
+    book = small_book / "book"
+    (book / "01-trial.md").write_text(TRIAL.replace("(trial)", "(seq2seq-attention)") + GAIN)
+    (book / "index.md").write_text("# Claims\n\n{verdict}`beam-search` {ours}`beam-search`\n")
+    (book / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: 01-trial\n")
+    for gain, shown in (("0.75", ("direction only", "0.8 ± 0.2 BLEU")), ("0.125", ("not at this scale", "0.1 ± 0.2"))):
+        (small_book / "course_lib" / "word.txt").write_text(gain)
+        page = build(small_book).read_text()
+        assert all(words in page for words in (*shown, "95% interval over 2 seeds")), gain
+    (small_book / "course_lib" / "word.txt").write_text("0.5")
+    (book / "01-trial.md").write_text((book / "01-trial.md").read_text().replace('"beam_bleu_gain_half"', '"other"'))
+    with pytest.raises(SiteError):
+        build(small_book)
 
 
 def test_fingerprint_sees_content_names_and_nothing_else(tmp_path: Path):
