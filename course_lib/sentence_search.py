@@ -38,7 +38,7 @@ class Hits(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -57,7 +57,7 @@ class Pairs(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -78,7 +78,7 @@ class Clusters(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     labels: Tensor
@@ -127,7 +127,7 @@ def top_k(
     -----
     Beside its arguments it takes ``4 * (block * D + query_block * (block + D))`` bytes and the hits.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -199,7 +199,7 @@ def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS
     The task for which Reimers and Gurevych 2019, section 1, give 65 hours with a cross-encoder and 5 seconds with
     sentence vectors, at N = 10,000.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -262,7 +262,7 @@ def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restart
     -----
     The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the cosine: near means similar.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

@@ -136,3 +136,26 @@ def mean_cosine(vectors: Tensor) -> float:
     unit = F.normalize(vectors.double(), dim=1)
     present = int((unit.norm(dim=1) > 0).sum())  # a vector of zeros is like none, and counts so
     return (float(unit.sum(dim=0).square().sum()) - present) / (len(unit) * (len(unit) - 1))
+
+
+def remembered(encode: Encode) -> Encode:
+    """Return an encoder that reads no sentence twice: for texts that are in several collections.
+
+    Parameters
+    ----------
+    encode
+        Any, as long as a sentence's vector does not depend on the others.
+
+    Returns
+    -------
+    Callable
+        The same vectors.
+    """
+    known: dict[str, Tensor] = {}
+
+    def look(sentences: Sequence[str]) -> Tensor:
+        if new := [sentence for sentence in dict.fromkeys(sentences) if sentence not in known]:
+            known.update(zip(new, encode(new), strict=True))
+        return torch.stack([known[sentence] for sentence in sentences])
+
+    return look

@@ -321,8 +321,8 @@ def run_variant(
     Returns
     -------
     dict
-        ``after``, what `judge_similarity` found by stage ("start" if there are none); ``probes``, what `judge_by_probes`
-        found in the end; and the ``seconds`` of training.
+        ``after``, what `judge_similarity` found by stage ("start" if there are none); ``probes``, what
+        `judge_by_probes` found in the end; and the ``seconds`` of training.
     """
     model = make_encoder(variant, folder, study.max_length, seed)
 
