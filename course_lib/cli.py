@@ -147,7 +147,7 @@ def experiment(
         str,
         typer.Option(
             help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17; for sentences nli or search."
+            "pydocs-tag, senses or wnut17; for sentences nli."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,

@@ -2,30 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from course_lib.bert_files import checkpoint_folder
 from course_lib.experiments import records, sentence_runs
+from course_lib.experiments.sentence_runs import SentenceStudy
+
+PLANS: Mapping[str, SentenceStudy] = {"nli": sentence_runs.NLI}
 
 
-class Study(Protocol):
-    """What the studies of sentence vectors have in common: variants by name, and a run of each."""
-
-    @property
-    def variants(self) -> Mapping[str, Any]:
-        """What is compared."""
-
-    def shortened(self, steps: int) -> Any:
-        """Return the same comparison with so many steps in each training."""
-
-    def run(self, variant: str, folder: Path, seed: int, source: str | None) -> dict[str, Any]:
-        """Do one run and return what it found."""
-
-
-PLANS: Mapping[str, Study] = {"nli": sentence_runs.NLI}
-
-
-def study_from(configuration: Mapping[str, Any]) -> Study:
+def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
     """Load a study back from a record's configuration."""
     return sentence_runs.study_from(configuration)
 
@@ -33,7 +19,7 @@ def study_from(configuration: Mapping[str, Any]) -> Study:
 def record_sentences(
     label: str,
     command: Sequence[str],
-    study: Study,
+    study: SentenceStudy,
     checkpoint: str,
     variants: Sequence[str],
     seeds: Sequence[int],
