@@ -166,12 +166,14 @@ def assemble(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning or errors.")],
+    name: Annotated[
+        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors or sentences.")
+    ],
     data: Annotated[
         str,
         typer.Option(
             help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17."
+            "pydocs-tag, senses or wnut17; for sentences nli."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
@@ -185,7 +187,7 @@ def experiment(
     seed: Annotated[list[int] | None, typer.Option(help="One run for each; repeat for more.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, if not the recipe's own.")] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="For finetuning and errors: a folder, or a name on the hub.")
+        str | None, typer.Option(help="For finetuning, errors and sentences: a folder, or a name on the hub.")
     ] = None,
 ) -> None:
     """Train and score the models of an experiment, and record the result in book/results/.

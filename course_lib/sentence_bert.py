@@ -71,7 +71,7 @@ def pool(
     -----
     Reimers and Gurevych 2019, section 3: "MEAN", "CLS" and "MAX".
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -127,7 +127,7 @@ def token_ids(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -168,7 +168,7 @@ class SentenceBert(nn.Module):
     -----
     Reimers and Gurevych 2019, section 3.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

@@ -48,7 +48,7 @@ def sts_score(first: Float[Tensor, "N D"], second: Float[Tensor, "N D"], scores:
     -----
     Reimers and Gurevych 2019, section 4; for Spearman against Pearson: Reimers et al. 2016.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -82,7 +82,7 @@ def pair_features(u: Float[Tensor, "N D"], v: Float[Tensor, "N D"]) -> Float[Ten
     -----
     Conneau and Kiela 2018, section 3, who take them for MRPC, after Tai et al. 2015, equation 15.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Probe:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     accuracies: tuple[float, ...]
@@ -151,7 +151,7 @@ def probe(
     -----
     Conneau and Kiela 2018, section 3: for MR, CR, SUBJ and MPQA. Tasks with a test part of their own: `probe_split`.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -199,7 +199,7 @@ def probe_split(
     -----
     Conneau and Kiela 2018, section 3: for SST, TREC and MRPC.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

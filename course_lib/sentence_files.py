@@ -64,7 +64,7 @@ class SentenceLayout:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     pooling: Pooling = "mean"
@@ -98,7 +98,7 @@ def read_layout(folder: Path) -> SentenceLayout:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -136,7 +136,7 @@ def write_layout(folder: Path, layout: SentenceLayout, width: int) -> None:
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

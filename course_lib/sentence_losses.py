@@ -33,7 +33,7 @@ def softmax_features(u: Float[Tensor, "B D"], v: Float[Tensor, "B D"]) -> Float[
     -----
     Reimers and Gurevych 2019, section 3, and table 6 for what else was tried.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -62,7 +62,7 @@ def cosine_losses(u: Float[Tensor, "B D"], v: Float[Tensor, "B D"], scores: Floa
     -----
     Reimers and Gurevych 2019, section 3, "regression objective function".
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -96,7 +96,7 @@ def triplet_losses(
     -----
     Reimers and Gurevych 2019, section 3, "triplet objective function", with Euclidean distance and ε = 1.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -132,7 +132,7 @@ def in_batch_logits(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -180,7 +180,7 @@ def in_batch_losses(
     -----
     Henderson et al. 2017, section 4.4.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Objective(nn.Module):
     A kind of objective says `sentences`, how many an example may have; `labels`, the names of its classes; and
     `guesses_number`, if its label is a number.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -99,7 +99,7 @@ class SoftmaxObjective(Objective):
     -----
     Reimers and Gurevych 2019, section 3, "classification objective function". W serves training only and is not kept.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -134,7 +134,7 @@ class CosineObjective(Objective):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -161,7 +161,7 @@ class TripletObjective(Objective):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -201,7 +201,7 @@ class InBatchObjective(Objective):
     -----
     An example is a query, its document, and further sentences that answer neither it nor any other query of the batch.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

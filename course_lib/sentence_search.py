@@ -22,6 +22,7 @@ from torch import Tensor
 __all__ = ["Clusters", "Hits", "Pairs", "closest_pairs", "cluster", "top_k"]
 
 BLOCK = 16_384  # vectors of the collection in a block: 25 MB at 384 features
+PAIRS = 512  # rows and columns in a block of pairs: its scores take 1 MB, which stays in a processor's cache
 QUERIES = 1024  # queries in a block: their scores against a block of the collection take 67 MB
 
 
@@ -37,7 +38,7 @@ class Hits(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -56,7 +57,7 @@ class Pairs(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -77,7 +78,7 @@ class Clusters(NamedTuple):
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
     """
 
     labels: Tensor
@@ -126,7 +127,7 @@ def top_k(
     -----
     Beside its arguments it takes ``4 * (block * D + query_block * (block + D))`` bytes and the hits.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -171,7 +172,7 @@ def _best(queries: Tensor, collection: Tensor, k: int, cosine: bool, block: int)
     return best
 
 
-def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = 4096) -> Pairs:
+def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS) -> Pairs:
     """Find the k most similar pairs of a collection, of all N (N - 1) / 2.
 
     Parameters
@@ -198,7 +199,7 @@ def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = 4096)
     The task for which Reimers and Gurevych 2019, section 1, give 65 hours with a cross-encoder and 5 seconds with
     sentence vectors, at N = 10,000.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -219,9 +220,13 @@ def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = 4096)
                 of_block = rows @ _prepared(columns, cosine=True).T  # (block, D) @ (D, block) -> (block, block)
                 if ahead == 0:  # on the diagonal: no vector with itself, and no pair twice
                     of_block.masked_fill_(torch.ones_like(of_block, dtype=torch.bool).tril(), -torch.inf)
+                # Most blocks hold nothing new, and a maximum is found faster than the best k. A NaN is no maximum
+                # below another: it is let through, to be found at the end.
+                if len(scores) == k and of_block.amax() <= scores[-1]:
+                    continue
                 best, kept = of_block.flatten().topk(min(k, of_block.numel()))
                 pairs = torch.stack([start + kept // len(columns), start + ahead + kept % len(columns)], dim=1)
-                there = best != -torch.inf  # a NaN is there, too, to be found below
+                there = best != -torch.inf
                 scores, indices = torch.cat([scores, best[there]]), torch.cat([indices, pairs[there]])
                 scores, kept = scores.topk(min(k, len(scores)))
                 indices = indices[kept]
@@ -257,7 +262,7 @@ def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restart
     -----
     The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the cosine: near means similar.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

@@ -42,7 +42,7 @@ class SiameseBert(TaskModel):
     -----
     Reimers and Gurevych 2019, figures 1 and 2.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -139,7 +139,7 @@ def sentence_examples(
 
     Notes
     -----
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------
@@ -198,7 +198,7 @@ def train_sentences(
     -----
     The loss of an `InBatchObjective` depends on what shares a batch, so its validation figures do on the batch size.
 
-    Chapter: fine-tuning
+    Chapter: sentence-bert
 
     Examples
     --------

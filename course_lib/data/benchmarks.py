@@ -81,7 +81,30 @@ def _glue(config: str, features: Features, splits: Sequence[str]) -> Hub:
     return Hub("nyu-mll/glue", {name: name for name in features}, {split: split for split in splits}, config)
 
 
-def _get(name: str, hub: bool = True) -> str:
+def how_to_get(name: str, hub: bool = True) -> str:
+    """Say in words where a benchmark comes from, for its card and for errors.
+
+    Parameters
+    ----------
+    name
+        Of the data set.
+    hub
+        Whether the hub has a copy that can be read without running a script.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> how_to_get("mctest", hub=False)[:49]
+    'From a folder that holds `mctest/<split>.parquet`'
+    """
     folder = f"a folder that holds `{name}/<split>.parquet` with the columns below"
     return (
         f'From the hub with `load("{name}", source="hub")` (needs a network), or from {folder}.'
@@ -105,7 +128,7 @@ def _sst2() -> DataSet:
             "Training rows are phrases cut out of trees, many of two or three words; validation rows are sentences.",
             _NO_TEST_LABELS,
         ),
-        get_it=_get("sst2"),
+        get_it=how_to_get("sst2"),
         show_rows=False,
         hub=_glue("sst2", features, SPLITS[:2]),
     )
@@ -129,7 +152,7 @@ def _cola() -> DataSet:
             "Three sentences hold a backspace character, as released.",
             _NO_TEST_LABELS,
         ),
-        get_it=_get("cola"),
+        get_it=how_to_get("cola"),
         show_rows=False,
         hub=_glue("cola", features, SPLITS[:2]),
     )
@@ -151,7 +174,7 @@ def _mrpc() -> DataSet:
             "GLUE cuts the 4,076 training pairs into 3,668 and 408; other copies cut off 500 for validation.",
             "Five test pairs occur in training too, up to spaces and case.",
         ),
-        get_it=_get("mrpc"),
+        get_it=how_to_get("mrpc"),
         show_rows=False,
         hub=_glue("mrpc", features, SPLITS),
     )
@@ -173,7 +196,7 @@ def _rte() -> DataSet:
             "A few rows carry encoding damage, as released.",
             _NO_TEST_LABELS,
         ),
-        get_it=_get("rte"),
+        get_it=how_to_get("rte"),
         show_rows=False,
         hub=_glue("rte", features, SPLITS[:2]),
     )
@@ -198,7 +221,7 @@ def _stsb() -> DataSet:
             "The hub copy stores the score divided by 5; loading multiplies it, so that all sources give 0 to 5.",
             "Seven test pairs occur in training too.",
         ),
-        get_it=_get("stsb"),
+        get_it=how_to_get("stsb"),
         show_rows=False,
         hub=Hub(
             "sentence-transformers/stsb",
@@ -230,7 +253,7 @@ def _wnut17() -> DataSet:
             "Posts are as people wrote them, with profanity: rows are not shown here.",
             "Published systems reach an F1 between 0.4 and 0.65: rare names are what is asked for.",
         ),
-        get_it=_get("wnut17"),
+        get_it=how_to_get("wnut17"),
         show_rows=False,
         hub=Hub(
             "leondz/wnut_17",
@@ -261,7 +284,7 @@ def _squad() -> DataSet:
             "Validation questions have three answers or more; the best match counts.",
             "A folder may lack the training split; `split_by(rows, 'title')` cuts the other one by article.",
         ),
-        get_it=_get("squad"),
+        get_it=how_to_get("squad"),
         hub=Hub(
             "rajpurkar/squad", {name: name for name in as_squad()}, {split: split for split in SPLITS[:2]}, "plain_text"
         ),
@@ -290,7 +313,7 @@ def _mctest() -> DataSet:
             "Endings are statements that a program made of question and answer: some are ungrammatical.",
             "1,480 training rows are few: models of this size hardly pass chance (1 in 4) without help from elsewhere.",
         ),
-        get_it=_get("mctest", hub=False),
+        get_it=how_to_get("mctest", hub=False),
         show_rows=False,
     )
 
@@ -312,7 +335,7 @@ def _swag() -> DataSet:
             "The wrong endings were filtered against weaker models than BERT, which finds them easier than hoped.",
             "Its test labels are not published.",
         ),
-        get_it=_get("swag"),
+        get_it=how_to_get("swag"),
         hub=Hub(
             "allenai/swag",
             {name: name for name in of_endings("sent1", "sent2")},

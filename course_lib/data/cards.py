@@ -75,7 +75,7 @@ def write_cards(folder: Path) -> list[Path]:
     ...     pages = write_cards(Path(folder))
     translation: embedded, ...
     >>> [page.name for page in pages]
-    ['translation.md', 'pronouns.md', 'pydocs.md', ..., 'mctest.md', 'swag.md']
+    ['translation.md', 'pronouns.md', 'pydocs.md', ..., 'trec.md', 'subj.md']
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []

@@ -14,6 +14,7 @@ from course_lib.data.benchmarks import BENCHMARKS
 from course_lib.data.data_set import SPLITS, DataSet, Hub
 from course_lib.data.probes_catalogue import PROBE_ROWS
 from course_lib.data.pydocs_tasks_catalogue import TASK_ROWS
+from course_lib.data.sentence_benchmarks import SENTENCE_BENCHMARKS
 
 __all__ = ["DATASETS", "SPLITS", "DataSet", "Hub", "make_embedded"]
 
@@ -248,6 +249,7 @@ DATASETS: dict[str, DataSet] = {
         *TASK_ROWS,
         *PROBE_ROWS,
         *BENCHMARKS,
+        *SENTENCE_BENCHMARKS,
     )
 }
 

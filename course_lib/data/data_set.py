@@ -22,6 +22,7 @@ class Hub:
     config: str | None = None
     revision: str | None = None  # a branch, where the main one holds no parquet files
     values: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # our column -> what to make of theirs
+    kept: Callable[[Mapping[str, Any]], bool] | None = None  # which of their rows; all if not given
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
         chosen |= {"revision": hub.revision} if hub.revision else {}
         stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True, **chosen)
         table: dict[str, list[Any]] = {}
-        for row in stream:
+        for row in stream if hub.kept is None else filter(hub.kept, stream):
             for column, value in row.items():
                 table.setdefault(column, []).append(value)
     except OSError as error:  # no network, no such repository, a broken download: requests and datasets raise OSErrors

@@ -14,6 +14,7 @@ from course_lib.experiments import (
     layer_table,
     pretraining_plans,
     records,
+    sentence_plans,
     seq2seq,
     transformer,
 )
@@ -22,8 +23,8 @@ from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors")
-OF_CHECKPOINTS = ("finetuning", "errors")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences")
+OF_CHECKPOINTS = ("finetuning", "errors", "sentences")
 
 
 class ExperimentError(RuntimeError):
@@ -53,11 +54,12 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning" or "errors".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors" or
+        "sentences".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_runs.PLANS` or
-        `error_runs.STUDIES`.
+        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_runs.PLANS`,
+        `error_runs.STUDIES` or `sentence_plans.PLANS`.
     source
         As in `course_lib.data.load`.
     attentions
@@ -68,7 +70,7 @@ def record_experiment(
     steps
         Training steps, if not the recipe's own; the record then has the steps in its name.
     checkpoint
-        For "finetuning" and "errors": what is fine-tuned, a folder or a name on the hub.
+        For "finetuning", "errors" and "sentences": what is trained, a folder or a name on the hub.
 
     Returns
     -------
@@ -88,6 +90,8 @@ def record_experiment(
         )
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
+    if name == "sentences" and checkpoint is not None:
+        return _sentences(data, source, attentions, seeds, steps, checkpoint)
     if name == "errors" and checkpoint is not None:
         return _errors(data, source, attentions, seeds, steps, checkpoint)
     if checkpoint is not None:
@@ -153,6 +157,31 @@ def _finetuning(
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
         return finetuning_runs.record_finetuning(
+            label, command, study, checkpoint, variants or list(study.variants), seeds, source
+        )
+    except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _sentences(
+    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
+) -> Path:
+    """Train sentence encoders and judge their vectors."""
+    if data not in sentence_plans.PLANS:
+        raise ExperimentError(f"sentences has no plan {data!r}; it has: {', '.join(sentence_plans.PLANS)}")
+    study = sentence_plans.PLANS[data]
+    if unknown := sorted(set(variants) - set(study.variants)):
+        raise ExperimentError(
+            f"sentences of {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
+        )
+    command = ["course", "experiment", "sentences", "--data", data, "--checkpoint", Path(checkpoint).name]
+    label = f"sentences-{data}"
+    try:
+        if steps is not None:
+            study = study.shortened(steps)
+            command += ["--steps", str(steps)]
+            label += f"-{steps}-steps"
+        return sentence_plans.record_sentences(
             label, command, study, checkpoint, variants or list(study.variants), seeds, source
         )
     except (ValueError, OSError, CheckpointError, TrainingError) as error:

@@ -27,12 +27,13 @@ from course_lib.embeddings import Selection, select_layers
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning_files import looking
 from course_lib.metrics import Interval, mean_interval
+from course_lib.sentence_bert import pool
+from course_lib.sentence_files import Pooling
 from course_lib.training import set_seed
 from course_lib.wordpiece import WordPiece
 
 SENTENCE = "a visually stunning rumination on love"
 STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # C: the inverse of how much large weights cost
-POOLS = ("first", "mean")
 
 
 class Way(NamedTuple):
@@ -43,13 +44,14 @@ class Way(NamedTuple):
     layers
         As in `course_lib.embeddings.select_layers`.
     pool
-        As in `pool_states`.
+        "first" for the state at position 0, "mean" for the mean over tokens; padding is no token.
     """
 
     layers: Selection = "last"
     pool: str = "first"
 
 
+POOLINGS: Mapping[str, Pooling] = {"first": "cls", "mean": "mean"}  # as recorded runs name them -> of `pool`
 # The lecture's; the same over all tokens; and, over all tokens, what Devlin et al. 2019, table 7, found best.
 WAYS = (Way("last", "first"), Way("last", "mean"), Way("concat_last_4", "mean"))
 
@@ -153,36 +155,6 @@ def pad_ids(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Padded:
     return Padded(matrix, torch.arange(width) < torch.tensor([len(row) for row in rows])[:, None])
 
 
-def pool_states(states: Tensor, attention_mask: Tensor, pool: str = "first") -> Tensor:
-    """Make one row of a sentence's states.
-
-    Parameters
-    ----------
-    states
-        ``(N, T, D)``.
-    attention_mask
-        ``(N, T)``: True at tokens.
-    pool
-        "first" for position 0, "mean" for the mean over tokens; padding is no token.
-
-    Returns
-    -------
-    Tensor
-        ``(N, D)``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such way.
-    """
-    if pool not in POOLS:
-        raise ValueError(f"pool is {pool!r}; choose one of {', '.join(POOLS)}")
-    if pool == "first":
-        return states[:, 0]
-    kept = attention_mask[..., None].to(states.dtype)  # (N, T) -> (N, T, 1)
-    return (states * kept).sum(dim=1) / kept.sum(dim=1)
-
-
 def read_features(
     model: BertModel,
     tokenizer: WordPiece | FastWordPiece,
@@ -212,7 +184,14 @@ def read_features(
     -------
     np.ndarray
         ``(N, D)``, in the order of the sentences; 4 D for four layers side by side.
+
+    Raises
+    ------
+    ValueError
+        If there is no such way.
     """
+    if way.pool not in POOLINGS:
+        raise ValueError(f"pool is {way.pool!r}; choose one of {', '.join(POOLINGS)}")
     longest = max_length or model.config.max_position_embeddings
     rows = [x.ids for x in tokenizer.encode_batch(sentences, padding=None, max_length=longest)]
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
@@ -223,7 +202,7 @@ def read_features(
             padded = pad_ids([rows[index] for index in indices], model.config.pad_token_id or 0)
             input_ids, mask = padded.input_ids.to(where), padded.attention_mask.to(where)
             layers = model(input_ids, mask, return_hidden_states=True).hidden_states
-            pooled = pool_states(select_layers(layers, way.layers), mask, way.pool)
+            pooled = pool(select_layers(layers, way.layers), mask, POOLINGS[way.pool])
             features |= zip(indices, pooled.float().cpu().numpy(), strict=True)
     return np.stack([features[index] for index in range(len(rows))])
 
@@ -251,7 +230,7 @@ def follow(
     padded = pad_ids([x.ids for x in encodings], model.config.pad_token_id or 0)
     with looking(model) as where:
         states = model(padded.input_ids.to(where), padded.attention_mask.to(where)).last_hidden_state.cpu()
-    features = pool_states(states, padded.attention_mask)
+    features = pool(states, padded.attention_mask, "cls")
     row, mask = padded.input_ids[0].tolist(), padded.attention_mask[0].int().tolist()
     return Followed(encodings[0].tokens, encodings[0].ids, row, mask, states[0], features[0])
 

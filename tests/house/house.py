@@ -92,6 +92,7 @@ SERVICES = {
     "plotting_ladder",
     "plotting_masks",
     "plotting_positions",
+    "plotting_scores",
     "plotting_senses",
     "plotting_shares",
     "schedules",

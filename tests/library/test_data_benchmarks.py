@@ -5,6 +5,7 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 
 from course_lib.data import DATASETS, load
 from course_lib.data.benchmarks import BENCHMARKS, WNUT_TAGS
+from course_lib.data.sentence_benchmarks import SENTENCE_BENCHMARKS
 from course_lib.data.splitting import split_by
 
 
@@ -82,6 +83,22 @@ def test_a_configuration_of_glue_is_asked_for_by_its_name(monkeypatch):
     ]
 
 
+def test_pairs_of_snli_without_an_agreed_label_are_left_out(monkeypatch):
+    rows = [{"premise": f"p{i}", "hypothesis": f"h{i}", "label": label} for i, label in enumerate((2, -1, 0))]
+    hub_with(monkeypatch, rows)
+    found = load("snli", source="hub")["test"]
+    assert found[:] == {"premise": ["p0", "p2"], "hypothesis": ["h0", "h2"], "label": [2, 0]}
+
+
+def test_mnli_is_validated_on_the_genres_it_is_trained_on(monkeypatch):
+    asked = hub_with(monkeypatch, [{"premise": "p", "hypothesis": "h", "label": 1}])
+    load("mnli", source="hub")
+    assert [(options["name"], options["split"]) for _, options in asked] == [
+        ("mnli", "train"),
+        ("mnli", "validation_matched"),
+    ]
+
+
 ANSWERS = {"text": ["Ada"], "answer_start": [4]}
 SQUAD = {"id": ["q"], "title": ["T"], "context": ["Was Ada"], "question": ["Who?"], "answers": [ANSWERS]}
 
@@ -156,18 +173,39 @@ SIZES = {
     "squad": {"validation": 10_570},  # Rajpurkar et al. (2016), section 5.1
     "mctest": {"train": 1_480, "validation": 320, "test": 840},  # Richardson et al. (2013): 370, 80, 210 stories by 4
 }
+SENTENCE_SIZES = {
+    "snli": {"train": 20_000, "validation": 9_842, "test": 9_824},  # Bowman et al. (2015); train is a part of 549,367
+    "mnli": {"train": 9_888, "validation": 6_238},  # parts of 392,702 and 9,815
+    "trec": {"train": 5_452, "test": 500},  # Li and Roth (2002)
+    "subj": {"all": 10_000},  # Pang and Lee (2004)
+}
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [*SIZES, *SENTENCE_SIZES])
 def test_a_real_copy_has_its_published_size_and_the_columns_of_the_card(real_data, name):
     data = load(name, real_data)
-    assert {split: len(rows) for split, rows in data.items()} == SIZES[name]
+    assert {split: len(rows) for split, rows in data.items()} == {**SIZES, **SENTENCE_SIZES}[name]
     for rows in data.values():
         assert rows.features == DATASETS[name].features
         labels = rows.features.get("label")
         if isinstance(labels, ClassLabel):
             assert {*rows["label"]} == {*range(len(labels.names))}
+
+
+@pytest.mark.real_data
+def test_the_first_of_the_named_labels_is_the_one_that_its_rows_have(real_data):
+    """Read off rows that leave no doubt: a copy whose numbers mean other names would score like chance."""
+    label = DATASETS["snli"].features["label"]
+    rows = load("snli", real_data)["validation"]
+    named = dict(zip(rows["hypothesis"], map(label.int2str, rows["label"]), strict=True))
+    assert named["Two woman are holding packages ."] == "entailment"
+    kinds = load("trec", real_data)["train"]
+    who = [kinds.features["coarse_label"].int2str(x["coarse_label"]) for x in kinds if x["text"].startswith("Who ")]
+    assert who.count("HUM") > 0.9 * len(who)
+    opinion = load("subj", real_data)["all"][0]
+    assert "small gem" in opinion["text"]
+    assert DATASETS["subj"].features["label"].int2str(opinion["label"]) == "subjective"
 
 
 @pytest.mark.real_data
@@ -193,3 +231,4 @@ def test_swag_s_ten_rows_have_the_columns_of_the_card(real_data, tmp_path):
 
 def test_every_benchmark_has_a_row_of_its_own():
     assert [row.name for row in BENCHMARKS] == [*SIZES, "swag"]
+    assert [row.name for row in SENTENCE_BENCHMARKS] == [*SENTENCE_SIZES]

@@ -17,7 +17,6 @@ from course_lib.experiments.features import (
     follow,
     majority,
     pad_ids,
-    pool_states,
     read_features,
     whole_sentences,
 )
@@ -57,13 +56,6 @@ def test_the_mask_tells_padding_from_a_token_with_the_same_id():
     assert padded.input_ids.tolist() == [[2, 0, 7], [2, 0, 0]]
     assert padded.attention_mask.tolist() == [[True, True, True], [True, False, False]]
     assert pad_ids([[1, 2], [3]], pad_id=9).input_ids.tolist() == [[1, 2], [3, 9]]
-
-
-def test_the_mean_is_over_tokens_and_not_over_padding():
-    states = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]])
-    mask = torch.tensor([[True, True, False]])
-    assert pool_states(states, mask, "mean").tolist() == [[2.0, 4.0]]
-    assert pool_states(states, mask, "first").tolist() == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize("way", [Way("last", "first"), Way("second_to_last", "mean"), Way("sum", "first")])
@@ -169,11 +161,11 @@ def test_whole_sentences_are_told_from_phrases():
     assert whole_sentences(["a film", "it is a good film .", "is it ?", "love it or leave it !", "good ."]) == [1, 3]
 
 
-def test_what_cannot_be_pooled_or_padded_is_refused():
+def test_what_cannot_be_pooled_or_padded_is_refused(model):
     with pytest.raises(ValueError, match="there is no sentence to pad"):
         pad_ids([])
     with pytest.raises(ValueError, match="pool is 'max'; choose one of first, mean"):
-        pool_states(torch.zeros(1, 1, 1), torch.ones(1, 1, dtype=torch.bool), "max")
+        read_features(model, TOKENIZER, SENTENCES, Way("last", "max"))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from course_lib.experiments import (
     layer_table,
     pretraining_plans,
     records,
+    sentence_plans,
     seq2seq,
     transformer,
 )
@@ -26,6 +27,7 @@ EXPERIMENTS = {
     "layers": (layer_table.study_from, layer_table.STUDIES),
     "finetuning": (finetuning_runs.study_from, finetuning_runs.PLANS),
     "errors": (error_runs.study_from, error_runs.STUDIES),
+    "sentences": (sentence_plans.study_from, sentence_plans.PLANS),
 }
 KINDS = {path.stem: path.stem.partition("-")[0] for path in sorted(records.RESULTS.glob("*.json"))}
 recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS])
@@ -73,7 +75,8 @@ def test_each_model_ran_with_three_seeds_or_more_and_with_none_twice(name):
     """Or once at least, where a run is dear, or where it is the mistakes of one model that are looked at."""
     record = records.load(name)
     kind, _, data = name.partition("-")
-    least = 1 if kind == "errors" or (kind == "finetuning" and data in finetuning_runs.DEAR) else 3
+    dear = kind in ("errors", "sentences") or (kind == "finetuning" and data in finetuning_runs.DEAR)
+    least = 1 if dear else 3
     of_models: dict[str, list[int]] = {}
     for run in record.results:
         of_models.setdefault(run.get("variant", run.get("attention")), []).append(run["seed"])
@@ -122,3 +125,15 @@ def test_frozen_features_of_2000_reviews_are_right_in_four_of_five_and_fine_tuni
     assert min(features) >= 0.80
     assert min(scores["all-MiniLM-L6-v2, fine-tuned, 2000"]) > max(features) + 0.02
     assert min(scores["all-MiniLM-L6-v2, fine-tuned, all"]) > min(scores["all-MiniLM-L6-v2, fine-tuned, 2000"]) + 0.03
+
+
+def test_siamese_training_lifts_raw_states_on_stsb_with_every_seed_and_raw_states_lose_to_static_vectors():
+    """Reimers and Gurevych 2019, table 1, in direction; and the published 82.03 of a checkpoint, through our code."""
+    runs = records.load("sentences-nli").results
+    of = {(run["variant"], run["seed"]): {name: x["stsb"] for name, x in run["after"].items()} for run in runs}
+    raw = of["mini, raw mean", 0]["start"]
+    assert raw < of["mini, static", 0]["start"] - 0.03
+    lifts = [found["scores"] - raw for (variant, _), found in of.items() if variant == "mini, pairs"]
+    assert len(lifts) >= 3
+    assert min(lifts) > 0.15
+    assert of["all-MiniLM-L6-v2, published", 0]["start"] == pytest.approx(0.820, abs=0.005)

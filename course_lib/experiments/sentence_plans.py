@@ -1,0 +1,57 @@
+"""The studies of ``course experiment sentences``, and how their runs are recorded one by one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from course_lib.bert_files import checkpoint_folder
+from course_lib.experiments import records, sentence_runs
+from course_lib.experiments.sentence_runs import SentenceStudy
+
+PLANS: Mapping[str, SentenceStudy] = {"nli": sentence_runs.NLI}
+
+
+def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
+    """Load a study back from a record's configuration."""
+    return sentence_runs.study_from(configuration)
+
+
+def record_sentences(
+    label: str,
+    command: Sequence[str],
+    study: SentenceStudy,
+    checkpoint: str,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each.
+
+    Parameters
+    ----------
+    label, command, study, checkpoint, variants, seeds, source, say
+        As in `course_lib.experiments.finetuning_runs.record_finetuning`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study, or a variant does not fit the checkpoint.
+    """
+    records.held(label, study, study_from)  # another configuration is an error before any work is done
+    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+    for seed in seeds:
+        for variant in variants:
+            key = {"variant": f"{name}, {variant}", "seed": seed}
+            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
+                continue
+            found = study.run(variant, folder, seed, source)
+            results = [*records.held(label, study, study_from), {**key, **found}]
+            records.save(records.make(label, command, study, results), records.RESULTS)
+            say(f"{key['variant']}, seed {seed}: {found}")
+    return records.RESULTS / f"{label}.json"

@@ -1,0 +1,42 @@
+"""The benchmark of sentence vectors runs, and its table has all rows. No test here asserts a time."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+TEXTS = ["Sort a list.", "Close the file, and what was opened with it.", "Return the mean of an array.", "Nothing."]
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """A program of benchmarks/, imported from its own folder; the number of threads is given back."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    before = torch.get_num_threads()
+    yield importlib.import_module
+    torch.set_num_threads(before)
+    for module in ("side_by_side", "sentence_bert"):
+        sys.modules.pop(module, None)
+
+
+@pytest.mark.slow
+def test_the_table_has_encoding_search_and_the_cost_of_pairs(benchmark, monkeypatch, capsys):
+    program = benchmark("sentence_bert")
+    paragraphs = type("Paragraphs", (), {"texts": TEXTS})
+    monkeypatch.setattr(program, "draw_paragraphs", lambda number: paragraphs)
+    monkeypatch.setattr("course_lib.experiments.sentence_cost.NUMBER", 40)
+    sizes = ["--sentences", "4", "--collection", "50", "--queries", "3", "--features", "7", "--pairs", "2"]
+    program.main(["--checkpoints", "tiny", *sizes, "--rounds", "2"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "│" in line]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
+    assert [row[:3] for row in rows if row[2] != "faiss"] == [
+        ["encode", "tiny", "sentence-transformers"],
+        ["search", "50", "full matrix"],
+        ["search", "50", "scikit-learn"],
+        ["pairs", "tiny", "cross-encoder"],
+    ]
+    assert all(re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[-1]) for row in rows)
