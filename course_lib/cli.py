@@ -140,12 +140,14 @@ def check(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning or errors.")],
+    name: Annotated[
+        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors or family.")
+    ],
     data: Annotated[
         str,
         typer.Option(
             help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17."
+            "pydocs-tag, senses or wnut17; for family stories, pydocs-pair or prompts."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
