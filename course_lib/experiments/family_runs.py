@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from course_lib.experiments import family_stories, records
+from course_lib.experiments import family_pairs, family_prompts, family_stories, records
 
 
 class Runner(Protocol):
@@ -14,10 +14,22 @@ class Runner(Protocol):
         """Train and measure one variant."""
 
 
-Study = family_stories.StoryStudy
-STUDIES: dict[str, Study] = {"stories": family_stories.STUDY}
-RUNNERS: Mapping[str, Callable[[Any, str | None], Runner]] = {"stories": family_stories.StoryRunner}
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {"stories": family_stories.story_study_from}
+Study = family_stories.StoryStudy | family_pairs.PairStudy | family_prompts.PromptStudy
+STUDIES: dict[str, Study] = {
+    "stories": family_stories.STUDY,
+    "pydocs-pair": family_pairs.STUDY,
+    "prompts": family_prompts.STUDY,
+}
+RUNNERS: Mapping[str, Callable[[Any, str | None], Runner]] = {
+    "stories": family_stories.StoryRunner,
+    "pydocs-pair": family_pairs.PairRunner,
+    "prompts": family_prompts.PromptRunner,
+}
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
+    "stories": family_stories.story_study_from,
+    "pydocs-pair": family_pairs.pair_study_from,
+    "prompts": family_prompts.prompt_study_from,
+}
 
 
 def study_from(configuration: Mapping[str, Any]) -> Study:
