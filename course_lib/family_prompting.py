@@ -91,8 +91,8 @@ def score_continuations(
     >>> score_continuations(model, [[2, 7], [2, 7, 8, 9]], options=[[30], [31], [32, 33]]).shape
     torch.Size([2, 3])
     """
-    if not all(prompts) or not all(options):
-        raise ValueError("a prompt or an option has no token; give each at least one")
+    if not prompts or not options or not all(prompts) or not all(options):
+        raise ValueError("a prompt or an option has no token, or there is none; give each at least one")
     where = next(model.parameters()).device
     scores = torch.empty(len(prompts), len(options))
     for column, option in enumerate(options):
@@ -111,14 +111,18 @@ def score_continuations(
 
 
 def choose_continuation(
-    model: nn.Module, prompts: Sequence[Sequence[int]], options: Sequence[Sequence[int]]
+    model: nn.Module, prompts: Sequence[Sequence[int]], options: Sequence[Sequence[int]], calibrated: bool = False
 ) -> list[int]:
-    """Return for each prompt the index of its likeliest option; arguments as in `score_continuations`.
+    """Return for each prompt the index of its likeliest option.
 
     Parameters
     ----------
     model, prompts, options
         As in `score_continuations`.
+    calibrated
+        Whether an option is measured by how much likelier it is than over all prompts: a model that writes one word
+        more often than another would else choose it whatever is asked. It wants prompts of which each answer is right
+        equally often.
 
     Returns
     -------
@@ -127,6 +131,8 @@ def choose_continuation(
 
     Notes
     -----
+    Zhao et al. 2021, section 4, take away what the model says to an empty task; here, the mean over the tasks.
+
     Chapter: family
 
     Examples
@@ -137,4 +143,7 @@ def choose_continuation(
     >>> choose_continuation(model, [[2, 7]], [[30], [30]])
     [0]
     """
-    return score_continuations(model, prompts, options).argmax(dim=1).tolist()
+    scores = score_continuations(model, prompts, options)
+    if calibrated:
+        scores = scores - scores.mean(dim=0)
+    return scores.argmax(dim=1).tolist()

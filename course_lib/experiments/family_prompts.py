@@ -1,8 +1,7 @@
 """Zero-, one- and few-shot prompting beside fine-tuning, with a causal model that read the `stories`.
 
-The task: which place belongs to what somebody carries? The stories know eight worlds, by the sea or on a farm, and each
-thing is at home in one. Half of the things are for examples and for fine-tuning, the other half is asked for, so that
-the answer has to come from what the model read before.
+The task: *she* or *he*, for a name? Half of the names are for examples and for fine-tuning, the other half is asked
+for, so that the answer has to come from what the model read before.
 
 The same task is put in two ways: in a sentence as the stories have them, and as a bare list, which they never have.
 """
@@ -23,11 +22,9 @@ from course_lib.experiments.pretraining_stories import RECIPE, read_stories
 from course_lib.family_prompting import choose_continuation, prompt
 from course_lib.training import TrainingConfig, train
 
-FORMS: Mapping[str, str] = {
-    "a sentence": "she took the {first} and the {second} and walked to the",
-    "a list": "{first} , {second} ,",
-}
-ENDS: Mapping[str, str] = {"a sentence": ".", "a list": "."}
+FORMS: Mapping[str, str] = {"a sentence": "{name} was {state} .", "a list": "{name} , {state} ,"}
+STATES = ("tired", "hungry", "calm", "cold")
+ANSWERS = ("she", "he")
 
 
 class Example(NamedTuple):
@@ -37,16 +34,16 @@ class Example(NamedTuple):
     ----------
     form
         Which of `FORMS`.
-    first, second
-        Two things of one world.
-    world
-        Its number.
+    name, state
+        What is put into it.
+    answer
+        The number of the right one of `ANSWERS`.
     """
 
     form: str
-    first: str
-    second: str
-    world: int
+    name: str
+    state: str
+    answer: int
 
 
 RECIPE_OF_GPT = ContextRecipe(
@@ -69,10 +66,6 @@ class PromptStudy:
         How the causal model was trained.
     tuning
         How it is fine-tuned.
-    tasks
-        Asked for in each form, of each world.
-    labels
-        Examples to fine-tune with, of each world and form.
     task
         Tells this study from those of other tasks.
     """
@@ -80,8 +73,6 @@ class PromptStudy:
     variants: tuple[str, ...] = ("prompted", "fine-tuned", "from scratch")
     recipe: ContextRecipe = RECIPE_OF_GPT
     tuning: TrainingConfig = TUNING
-    tasks: int = 20
-    labels: int = 25
     task: str = "prompts"
 
     def shortened(self, steps: int) -> "PromptStudy":
@@ -90,7 +81,7 @@ class PromptStudy:
         return replace(self, recipe=replace(self.recipe, training=training))
 
 
-SHOTS = (0, 1, 3)
+SHOTS = (0, 1, 4)
 STUDY = PromptStudy()
 
 
@@ -103,35 +94,19 @@ def prompt_study_from(configuration: Mapping[str, Any]) -> PromptStudy:
     return PromptStudy(**{**configuration, "recipe": read, "tuning": tuning, "variants": tuple(variants)})
 
 
-def things(vocab: Mapping[str, int]) -> list[list[str]]:
-    """Return for each world the things that are in no other world, as single tokens."""
-    worlds = [world.things for world in lex.WORLDS]
-    return [[x for x in own if x in vocab and sum(x in others for others in worlds) == 1] for own in worlds]
-
-
-def places(vocab: Mapping[str, int]) -> list[str]:
-    """Return one place for each world: the first, which is told of most."""
-    found = [next(place for place in world.places if place in vocab) for world in lex.WORLDS]
-    if len(set(found)) != len(found):
-        raise ValueError(f"two worlds have one place: {found}")
-    return found
-
-
-def draw(vocab: Mapping[str, int], form: str, each: int, seen: bool, seed: int) -> list[Example]:
-    """Draw tasks of one form, equally many of each world, with the half of the things that is seen or the other."""
-    random = np.random.default_rng([seed, int(seen), list(FORMS).index(form)])
-    made = []
-    for number, own in enumerate(things(vocab)):
-        half = own[0 if seen else 1 :: 2]
-        for _ in range(each):
-            first, second = random.choice(len(half), 2, replace=False)
-            made.append(Example(form, half[first], half[second], number))
-    return [made[index] for index in random.permutation(len(made))]
+def tasks_of(form: str, seen: bool) -> list[Example]:
+    """Return all tasks of one form, with the half of the names that is seen or the other."""
+    return [
+        Example(form, name.lower(), state, number)
+        for number, names in enumerate((lex.WOMEN, lex.MEN))
+        for name in names[0 if seen else 1 :: 2]
+        for state in STATES
+    ]
 
 
 def ids_of(example: Example, vocab: Mapping[str, int]) -> list[int]:
     """Write a task as ids, up to where the answer begins."""
-    return [vocab[word] for word in FORMS[example.form].format(first=example.first, second=example.second).split()]
+    return [vocab[word] for word in FORMS[example.form].format(name=example.name, state=example.state).split()]
 
 
 def prompts_of(
@@ -155,46 +130,44 @@ def prompts_of(
     seed
         Of the draw.
     wrong
-        Whether the examples' answers are those of other worlds, drawn at random: the control.
+        Whether the examples' answers are the other ones: the control.
 
     Returns
     -------
     list of list of int
         For `course_lib.family_prompting`.
     """
-    random, names = np.random.default_rng([seed, shots]), places(vocab)
+    random = np.random.default_rng([seed, shots])
     found = []
     for task in tasks:
         chosen = [pool[i] for i in random.choice(len(pool), shots, replace=False)]
-        turn = random.integers(1, len(names), size=shots) if wrong else [0] * shots
-        solved = [
-            (ids_of(x, vocab), [vocab[names[(x.world + int(t)) % len(names)]], vocab[ENDS[x.form]]])
-            for x, t in zip(chosen, turn, strict=True)
-        ]
+        solved = [(ids_of(x, vocab), [vocab[ANSWERS[x.answer ^ wrong]], vocab["."]]) for x in chosen]
         found.append(prompt(ids_of(task, vocab), solved, [vocab["[CLS]"]]))
     return found
 
 
-def accuracy(
+def accuracies(
     model: nn.Module, tasks: Sequence[Example], prompts: Sequence[Sequence[int]], vocab: Mapping[str, int]
-) -> float:
-    """Return the share of the tasks whose place is the likeliest continuation among the eight."""
-    choices = choose_continuation(model, prompts, [[vocab[place]] for place in places(vocab)])
-    return float(np.mean([choice == task.world for choice, task in zip(choices, tasks, strict=True)]))
+) -> tuple[float, float]:
+    """Return the share of right answers: of the likeliest, and of those that are likelier than over all prompts."""
+    golds, options = [task.answer for task in tasks], [[vocab[answer]] for answer in ANSWERS]
+    shares = []
+    for calibrated in (False, True):
+        choices = choose_continuation(model, prompts, options, calibrated)
+        shares.append(float(np.mean([choice == gold for choice, gold in zip(choices, golds, strict=True)])))
+    return shares[0], shares[1]
 
 
-def prompted(model: nn.Module, vocab: Mapping[str, int], study: PromptStudy, seed: int) -> dict[str, float]:
-    """Ask a model with 0, 1 and 3 examples, in both forms; and with 3 whose answers are wrong."""
-    scores = {}
+def prompted(model: nn.Module, vocab: Mapping[str, int], seed: int) -> dict[str, float]:
+    """Ask a model with 0, 1 and 4 examples, in both forms; and with 4 whose answers are wrong."""
+    scores: dict[str, float] = {}
     for form in FORMS:
-        tasks = draw(vocab, form, study.tasks, False, seed)
-        pool = draw(vocab, form, study.labels, True, seed)
-        for shots in SHOTS:
-            scores[f"{form}, {shots} shots"] = accuracy(
-                model, tasks, prompts_of(tasks, pool, shots, vocab, seed), vocab
-            )
-        wrong = prompts_of(tasks, pool, max(SHOTS), vocab, seed, wrong=True)
-        scores[f"{form}, {max(SHOTS)} wrong shots"] = accuracy(model, tasks, wrong, vocab)
+        tasks, pool = tasks_of(form, seen=False), tasks_of(form, seen=True)
+        asked = {f"{shots} shots": prompts_of(tasks, pool, shots, vocab, seed) for shots in SHOTS}
+        asked[f"{max(SHOTS)} wrong shots"] = prompts_of(tasks, pool, max(SHOTS), vocab, seed, wrong=True)
+        for name, prompts in asked.items():
+            plain, calibrated = accuracies(model, tasks, prompts, vocab)
+            scores |= {f"{form}, {name}": plain, f"{form}, {name}, calibrated": calibrated}
     return scores
 
 
@@ -211,8 +184,7 @@ def tuning_batches(
 ) -> Callable[[int], list[tuple[Tensor, Tensor, Tensor]]]:
     """Epoch -> batches of zero-shot prompts of one form and their answers."""
     rows = torch.tensor([[vocab["[CLS]"], *ids_of(example, vocab)] for example in examples])
-    names = places(vocab)
-    labels = torch.tensor([vocab[names[example.world]] for example in examples])
+    labels = torch.tensor([vocab[ANSWERS[example.answer]] for example in examples])
     last = torch.full_like(labels, rows.shape[1] - 1)
 
     def epoch_of(epoch: int) -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -226,14 +198,13 @@ def fine_tuned(
     model: Callable[[], nn.Module], vocab: Mapping[str, int], study: PromptStudy, seed: int
 ) -> dict[str, float]:
     """Fine-tune a copy of a model for each form, and ask it with no example."""
-    scores = {}
+    scores: dict[str, float] = {}
     for form in FORMS:
-        tuned = model()
-        pool = draw(vocab, form, study.labels, True, seed)
+        tasks, pool, tuned = tasks_of(form, seen=False), tasks_of(form, seen=True), model()
         train(tuned, tuning_batches(pool, vocab, seed), answer_loss_sum, replace(study.tuning, seed=seed))
         tuned.to("cpu").eval()
-        tasks = draw(vocab, form, study.tasks, False, seed)
-        scores[f"{form}, fine-tuned"] = accuracy(tuned, tasks, prompts_of(tasks, pool, 0, vocab, seed), vocab)
+        plain, calibrated = accuracies(tuned, tasks, prompts_of(tasks, pool, 0, vocab, seed), vocab)
+        scores |= {f"{form}, 0 shots": plain, f"{form}, 0 shots, calibrated": calibrated}
     return scores
 
 
@@ -252,7 +223,7 @@ class PromptRunner:
             return {"scores": scores, "steps": 0, "seconds": 0.0}
         model, seconds = self._model(seed)
         if name == "prompted":
-            scores = prompted(model, vocab, self.study, seed)
+            scores = prompted(model, vocab, seed)
         else:
             scores = fine_tuned(lambda: _copy(model, recipe, len(vocab)), vocab, self.study, seed)
         return {"scores": scores, "steps": recipe.training.steps, "seconds": seconds}

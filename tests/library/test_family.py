@@ -183,6 +183,6 @@ def test_shots_stand_before_the_query_with_their_answers():
 
 
 def test_an_empty_prompt_or_option_is_refused(writer):
-    for prompts, options in (([[]], [[3]]), ([[2]], [[3], []])):
+    for prompts, options in (([[]], [[3]]), ([[2]], [[3], []]), ([], [[3]])):
         with pytest.raises(ValueError, match="a prompt or an option has no token"):
             score_continuations(writer, prompts, options)
