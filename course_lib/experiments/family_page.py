@@ -18,7 +18,7 @@ from torch import Tensor
 
 from course_lib.bert import BertModel
 from course_lib.causal_lm import CausalLanguageModel
-from course_lib.experiments.pretraining_page import lead_over, runs_of
+from course_lib.experiments.pretraining_page import runs_of
 from course_lib.family import corrupt_spans, entity_ids, permutation_masks
 from course_lib.family_retrieval import maxsim
 from course_lib.masked_language_model import MaskingConfig, VocabIds, corrupt, mask_tokens
@@ -178,12 +178,6 @@ def score_table(
     return "\n".join(
         [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |", *(f"| {row} |" for row in rows)]
     )
-
-
-def lead_text(results: Sequence[Mapping[str, Any]], variant: str, other: str, score: str) -> str:
-    """Write by how much a variant leads another, in points, with the 95% interval over seeds."""
-    lead = lead_over(results, variant, other, score)
-    return f"{100 * lead.mean:+.1f} ± {100 * lead.half_width:.1f}"
 
 
 def mean_score(results: Sequence[Mapping[str, Any]], variant: str, name: str, table: str = "scores") -> float:
