@@ -6,22 +6,22 @@ import pytest
 import torch
 
 from course_lib.experiments import family_pipelines
+from course_lib.experiments.finetuning_runs import Variant, build_model
 from course_lib.experiments.finetuning_tasks import read_task
 from course_lib.experiments.shipped import CHECKPOINTS
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, finetune
-from course_lib.finetuning_heads import SequenceClassifier, SpanClassifier, TokenClassifier
 
 pytestmark = pytest.mark.slow
 TINY = CHECKPOINTS / "tiny"
 
 
 @cache
-def trained(name, kind):
+def trained(name):
     """A head on the shipped tiny checkpoint after a few steps: enough that it does not say the same of all."""
     task, tokenizer = read_task(name, "embedded"), FastWordPiece.load(TINY)
     examples = task.examples(task.train.sample(64, 0), tokenizer, 128)
-    model = kind.from_pretrained(TINY, **task.model_options, dtype=torch.float32)
+    model = build_model(task, Variant("fine-tuned"), TINY, seed=0)
     finetune(model, examples, config=FineTuningConfig(epochs=2, learning_rate=1e-3, batch_size=16))
     return task, model, tokenizer
 
@@ -34,7 +34,7 @@ def test_a_gap_is_filled_with_the_same_pieces_and_probabilities():
 
 
 def test_a_text_gets_the_same_class_and_probability(tmp_path):
-    task, model, tokenizer = trained("pydocs-topic", SequenceClassifier)
+    task, model, tokenizer = trained("pydocs-topic")
     found = family_pipelines.classify(model, tokenizer, tmp_path, task.test.inputs[:12])
     assert len({label for _, (label, _) in found}) > 1
     for theirs, ours in found:
@@ -43,7 +43,7 @@ def test_a_text_gets_the_same_class_and_probability(tmp_path):
 
 
 def test_each_word_gets_the_same_tag(tmp_path):
-    task, model, tokenizer = trained("pydocs-tag", TokenClassifier)
+    task, model, tokenizer = trained("pydocs-tag")
     texts = [" ".join(words) for words in task.test.inputs[:6]]
     for theirs, ours in family_pipelines.tag(model, tokenizer, tmp_path, texts):
         assert theirs.keys() == ours.keys()
@@ -53,7 +53,7 @@ def test_each_word_gets_the_same_tag(tmp_path):
 
 
 def test_a_question_gets_the_same_answer(tmp_path):
-    task, model, tokenizer = trained("pydocs-span", SpanClassifier)
+    task, model, tokenizer = trained("pydocs-span")
     found = family_pipelines.answer(model, tokenizer, tmp_path, task.test.inputs[:8])
     assert [theirs for theirs, _ in found] == [ours for _, ours in found]
     assert all(ours for _, ours in found)
