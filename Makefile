@@ -53,9 +53,10 @@ serve: book ## Build the site and serve it on this machine
 setup: $(READY) ## Make .venv with the pinned set (book and test do this themselves)
 
 # Repeated only when a pin or a requirement changes. An environment left half-made by an interrupted run is made anew.
+# What packages build with comes first: seqeval has no wheel, and without setuptools-scm it takes itself for 0.0.0.
 $(READY): pyproject.toml constraints.txt
 	@$(find_python)
-	$(PIP) install --constraint constraints.txt pip setuptools
+	$(PIP) install --constraint constraints.txt pip setuptools setuptools-scm
 	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	$(PIP) check
 	@touch $@

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from course_lib.bert_config import BertConfig
 from course_lib.bert_weights import PublishedWeights, published_names, some, to_published
 from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.whole_file import write_whole
 from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
 
 __all__ = ["PretrainedModel", "checkpoint_folder", "from_pretrained", "save_pretrained", "write_json"]
@@ -290,7 +291,7 @@ def save_pretrained(
     published = {name: tensor.contiguous() for name, tensor in to_published(weights).items()}
     kind = str(next(iter(published.values())).dtype).removeprefix("torch.")
     settings = {"architectures": [type(model).__name__], "model_type": "bert", "dtype": kind}
-    _replace(folder / WEIGHTS, lambda path: save_file(published, path, metadata={"format": "pt"}))
+    write_whole(folder / WEIGHTS, lambda path: save_file(published, path, metadata={"format": "pt"}))
     write_json(folder / CONFIG, settings | dataclasses.asdict(config))
     if tokenizer is not None:
         tokenizer.save(folder)
@@ -332,17 +333,7 @@ def write_json(path: Path, content: dict[str, Any] | list[Any]) -> None:
     >>> json.loads(path.read_text(encoding="utf-8"))
     {'a': None, 'b': 1}
     """
-    text = json.dumps(content, indent=2, sort_keys=True) + "\n"
-    _replace(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        write(unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
 class PretrainedModel(nn.Module):

@@ -6,7 +6,7 @@ The layout is that of ``transformers``' task models: the encoder's names begin w
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
-from course_lib.bert_files import CONFIG, WEIGHTS, PretrainedModel, checkpoint_folder, save_pretrained
+from course_lib.bert_files import CONFIG, WEIGHTS, PretrainedModel, checkpoint_folder, save_pretrained, write_json
 from course_lib.bert_weights import PublishedWeights, published_names, some
 from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.whole_file import write_whole
 from course_lib.wordpiece import WordPiece
 
 __all__ = ["TaskModel", "label_names", "looking"]
@@ -166,9 +167,8 @@ class TaskModel(PretrainedModel):
         if self.fixed_labels is None:
             settings["id2label"] = {str(index): name for index, name in enumerate(self.labels)}
             settings["label2id"] = {name: index for index, name in enumerate(self.labels)}
-        text = json.dumps(settings, indent=2, sort_keys=True) + "\n"
-        _replace(folder / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
-        _replace(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+        write_whole(folder / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+        write_json(folder / CONFIG, settings)
 
 
 @contextmanager
@@ -325,12 +325,3 @@ def _tell(kind: type[TaskModel], path: Path, bert: BertModel, head_is_new: bool)
     if new:
         verb = "is" if len(new) == 1 else "are"
         warnings.warn(f"{' and '.join(new)} of this {kind.__name__} {verb} new, to be trained", stacklevel=3)
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        write(unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

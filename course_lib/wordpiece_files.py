@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.text_normalization import check_text
+from course_lib.whole_file import write_whole
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
 __all__ = ["Settings", "check_vocab", "load", "save"]
@@ -116,9 +117,7 @@ def save(folder: Path, pieces: Sequence[str], settings: Settings) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(_as_json(check_vocab(pieces), settings), ensure_ascii=False, indent=2)
     for name, text in (("vocab.txt", "".join(f"{piece}\n" for piece in pieces)), ("tokenizer.json", content + "\n")):
-        unfinished = folder / f"{name}.unfinished"
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(folder / name)
+        write_whole(folder / name, text)
 
 
 def load(path: Path) -> tuple[list[str], Settings]:

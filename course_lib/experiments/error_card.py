@@ -1,12 +1,12 @@
 """The model card of a fine-tuned model: a page that is made from the record of its mistakes alone."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from course_lib.data.corpus import markdown_table
 from course_lib.experiments.records import Record
+from course_lib.whole_file import write_whole
 
 CARD = "README.md"
 
@@ -26,9 +26,7 @@ def write_card(folder: Path, record: Record, result: Mapping[str, Any]) -> Path:
     Path
         The card.
     """
-    unfinished = folder / f".{CARD}.unfinished"
-    unfinished.write_text(card(record, result), encoding="utf-8")
-    os.replace(unfinished, folder / CARD)
+    write_whole(folder / CARD, card(record, result))
     return folder / CARD
 
 

@@ -1,13 +1,13 @@
 """The model card of a pre-training: a page that is made from its log alone, so that no number in it is typed."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from course_lib.data.corpus import markdown_table
 from course_lib.experiments.pretrain_results import LOG
+from course_lib.whole_file import write_whole
 
 CARD = "README.md"
 TITLES = {"model": "this model", "untrained": "the same model, untrained"}
@@ -34,9 +34,7 @@ def write_card(folder: Path) -> Path:
     log = json.loads((folder / LOG).read_text(encoding="utf-8"))
     if log["results"] is None:
         raise ValueError(f"the run in {folder} has not ended; resume it first")
-    unfinished = folder / f".{CARD}.unfinished"
-    unfinished.write_text(card(log), encoding="utf-8")
-    os.replace(unfinished, folder / CARD)
+    write_whole(folder / CARD, card(log))
     return folder / CARD
 
 

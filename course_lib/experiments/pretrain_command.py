@@ -11,7 +11,6 @@ trained does not depend on the clock afterwards, so that a killed run is resumed
 import dataclasses
 import json
 import math
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from course_lib.masked_language_model import MaskingConfig
 from course_lib.parallel import copy_from_first, join
 from course_lib.token_store import TokenStoreError
 from course_lib.training import History, TrainingConfig, TrainingError, device
+from course_lib.whole_file import write_whole
 
 PLAN, CHECKPOINT = "plan.json", "training.safetensors"
 # The peak by size. Tiny and mini: from trials on `stories` and `pydocs`, where three times as much kept the model on
@@ -296,9 +296,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 def _write(folder: Path, content: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{PLAN}.unfinished"
-    unfinished.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(unfinished, folder / PLAN)
+    write_whole(folder / PLAN, json.dumps(content, indent=1) + "\n")
 
 
 def _reporter(

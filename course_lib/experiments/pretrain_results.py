@@ -6,7 +6,6 @@
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from course_lib.experiments.pretrain_cost import Work, matrix_rate, training_flo
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import Scores, evaluation, hidden_tokens, score, share_with_interval
 from course_lib.training import History, device
+from course_lib.whole_file import write_whole
 
 LOG = "log.json"
 POINTS = 500  # of a curve: each the mean of as many steps
@@ -49,9 +49,7 @@ def write_log(
         What was written.
     """
     log = {**content, "curve": curve(history), "evaluations": _evaluations(history), "results": found}
-    unfinished = folder / f".{LOG}.unfinished"
-    unfinished.write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
-    os.replace(unfinished, folder / LOG)
+    write_whole(folder / LOG, json.dumps(log, indent=1) + "\n")
     return log
 
 

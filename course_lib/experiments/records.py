@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from course_lib.training import device
+from course_lib.whole_file import write_whole
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
 
@@ -99,9 +100,7 @@ def save(record: Record, folder: Path = RESULTS) -> Path:
     """Write a record as ``<folder>/<name>.json`` and return the path; a reader never sees half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{record.name}.json"
-    temporary = path.with_suffix(".json.part")
-    temporary.write_text(json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n")
     return path
 
 
@@ -167,6 +166,38 @@ def load(name: str, folder: Path = RESULTS) -> Record:
         return Record(**json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, TypeError) as error:
         raise ValueError(f"{path.name} is not a recorded result: {error}; restore it from version control") from error
+
+
+def recorded_note(record: Record, what: str) -> str:
+    """Write what stands before recorded figures on a page, so that nobody takes them for live ones.
+
+    Parameters
+    ----------
+    record
+        Where the figures come from.
+    what
+        Begins the sentence that ends in "recorded by": "The next figure was", "The next two tables were".
+
+    Returns
+    -------
+    str
+        A quotation in Markdown: command, date, machine, versions and file.
+
+    Examples
+    --------
+    >>> made_on = {"name": "a laptop", "threads": 1, "torch": "2.13.0"}
+    >>> record = Record("x", "course experiment x", {}, [0], [], "0123456789abcdef", made_on, "2026-01-02T03:04:05")
+    >>> print(recorded_note(record, "The next figure was"))
+    > **Recorded, not live.** The next figure was recorded by `course experiment x` on 2026-01-02 (a laptop, 1 thread,
+    torch 2.13.0, commit 0123456789); all figures, seeds and settings are in `book/results/x.json`.
+    """
+    made_on = record.machine
+    threads = f"{made_on['threads']} thread{'' if made_on['threads'] == 1 else 's'}"
+    return (
+        f"> **Recorded, not live.** {what} recorded by `{record.command}` on {record.date[:10]} ({made_on['name']}, "
+        f"{threads}, torch {made_on['torch']}, commit {record.commit[:10]}); all figures, seeds and settings are in "
+        f"`book/results/{record.name}.json`."
+    )
 
 
 def machine() -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 import torch  # noqa: F401
 from mini_assignment import source_notebook
 
-from course_lib.grading import mutants
+from course_lib.grading import mutants_run
 from course_lib.grading.source import AssignmentError
 
 pytestmark = [
@@ -17,9 +17,9 @@ pytestmark = [
 
 
 def run(monkeypatch, body):
-    monkeypatch.setattr(mutants, "SECONDS_PER_CASE", 2)
+    monkeypatch.setattr(mutants_run, "SECONDS_PER_CASE", 2)
     margin = f"def margin(high, low):\n    {body}"
-    return mutants._in_processes(source_notebook(), {"wrong": {"margin": margin}, "reference": {}})
+    return mutants_run.in_processes(source_notebook(), {"wrong": {"margin": margin}})
 
 
 def test_a_case_that_computes_for_ever_is_stopped_by_its_processor_time(monkeypatch):
@@ -28,7 +28,7 @@ def test_a_case_that_computes_for_ever_is_stopped_by_its_processor_time(monkeypa
 
 
 def test_a_case_that_waits_for_ever_is_stopped_by_the_clock(monkeypatch):
-    monkeypatch.setattr(mutants, "PATIENCE", 3)
+    monkeypatch.setattr(mutants_run, "PATIENCE", 3)
     with pytest.raises(AssignmentError, match="wrong did not end within 6 s"):
         run(monkeypatch, "import threading; threading.Event().wait()")
 
@@ -39,9 +39,9 @@ def test_a_case_that_ends_its_process_is_named(monkeypatch):
 
 
 def test_a_wrong_answer_loses_the_marks_of_its_cell_alone(monkeypatch):
-    monkeypatch.setattr(mutants, "SECONDS_PER_CASE", 60)
+    monkeypatch.setattr(mutants_run, "SECONDS_PER_CASE", 60)
     margin = "def margin(high, low):\n    return abs(high - low)"
-    outcome = mutants._in_processes(source_notebook(), {"wrong": {"margin": margin}})["wrong"]
+    outcome = mutants_run.in_processes(source_notebook(), {"wrong": {"margin": margin}})["wrong"]
     assert outcome["student"]["margin-tests"]["points"] == 3  # the hidden test alone sees it
     assert outcome["grader"]["margin-tests"]["points"] == 0
     assert outcome["grader"]["squares-tests"]["points"] == 4

@@ -28,6 +28,7 @@ CONCEPTS = (
     "text_normalization",
     "wordpiece_training",
     "wordpiece_encoding",
+    "whole_file",
     "wordpiece_files",
     "wordpiece",
     "fast_wordpiece",

@@ -12,7 +12,7 @@ from packaging.version import Version
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PIN = re.compile(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*")
 # Not requirements of the package, but of the set-up that installs it.
-INSTALLERS = {"pip", "setuptools"}
+INSTALLERS = {"pip", "setuptools", "setuptools-scm"}
 
 
 def pin_lines():
