@@ -167,13 +167,14 @@ def assemble(
 @app.command()
 def experiment(
     name: Annotated[
-        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors or sentences.")
+        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors, sentences or family.")
     ],
     data: Annotated[
         str,
         typer.Option(
             help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17; for sentences nli."
+            "pydocs-tag, senses or wnut17; for sentences nli; for family stories, "
+            "pydocs-pair or prompts."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,

@@ -57,6 +57,11 @@ COURSE_ORDER = (
     "sentence_training",
     "sentence_search",
     "sentence_evaluation",
+    "family",
+    "family_albert",
+    "family_distillation",
+    "family_retrieval",
+    "family_prompting",
     "model_errors",
 )
 

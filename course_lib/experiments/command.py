@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from course_lib.checkpoint import CheckpointError
 from course_lib.experiments import (
     error_runs,
+    family_runs,
     finetuning_runs,
     layer_table,
     pretraining_plans,
@@ -23,7 +24,7 @@ from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences")
+EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences", "family")
 OF_CHECKPOINTS = ("finetuning", "errors", "sentences")
 
 
@@ -54,12 +55,12 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors" or
-        "sentences".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences" or
+        "family".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
         `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_runs.PLANS`,
-        `error_runs.STUDIES` or `sentence_plans.PLANS`.
+        `error_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
     source
         As in `course_lib.data.load`.
     attentions
@@ -94,6 +95,8 @@ def record_experiment(
         return _sentences(data, source, attentions, seeds, steps, checkpoint)
     if name == "errors" and checkpoint is not None:
         return _errors(data, source, attentions, seeds, steps, checkpoint)
+    if name == "family":
+        return _family(data, source, attentions, seeds, steps)
     if checkpoint is not None:
         return _finetuning(data, source, attentions, seeds, steps, checkpoint)
     asked: seq2seq.Recipe | Plan | pretraining_plans.Study
@@ -185,6 +188,26 @@ def _sentences(
             label, command, study, checkpoint, variants or list(study.variants), seeds, source
         )
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _family(data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None) -> Path:
+    """Compare members of the family with BERT."""
+    if data not in family_runs.STUDIES:
+        raise ExperimentError(f"family has no study of {data!r}; it has: {', '.join(family_runs.STUDIES)}")
+    study = family_runs.STUDIES[data]
+    if unknown := sorted(set(variants) - set(study.variants)):
+        raise ExperimentError(
+            f"family on {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
+        )
+    command, label = ["course", "experiment", "family", "--data", data], f"family-{data}"
+    try:
+        if steps is not None:
+            study = study.shortened(steps)
+            command += ["--steps", str(steps)]
+            label += f"-{steps}-steps"
+        return family_runs.record_family(label, command, study, variants or list(study.variants), seeds, source)
+    except (ValueError, OSError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
 

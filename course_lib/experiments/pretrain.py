@@ -18,6 +18,8 @@ from course_lib.bert import BertConfig, BertForPreTraining
 from course_lib.bert_layers import initialise
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import evaluation
+from course_lib.family_albert import AlbertForPreTraining
+from course_lib.family_distillation import DistilBertForMaskedLM
 from course_lib.masked_language_model import MaskingConfig, VocabIds
 from course_lib.muon import muon
 from course_lib.parallel import copy_from_first
@@ -266,7 +268,7 @@ def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
     return model
 
 
-def scaled_start(model: BertForPreTraining) -> None:
+def scaled_start(model: BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM) -> None:
     """Draw the weights anew with size 1 / sqrt(D), and let the positions start as sinusoids of that size.
 
     The published 0.02 is small for narrow models: their attention is uniform at first, and they stay for long on the
@@ -276,7 +278,7 @@ def scaled_start(model: BertForPreTraining) -> None:
     Parameters
     ----------
     model
-        From `BertForPreTraining`; its weights are drawn from torch's default generator.
+        A `BertForPreTraining` or a member of its family; its weights are drawn from torch's default generator.
     """
     size = model.config.hidden_size**-0.5
     model.apply(partial(initialise, std=size))

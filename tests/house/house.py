@@ -62,6 +62,10 @@ CONCEPTS = (
     "sentence_training",
     "sentence_search",
     "sentence_evaluation",
+    "family_albert",
+    "family_distillation",
+    "family_retrieval",
+    "family_prompting",
     "family",
 )
 # Concepts that are a way of training: they stand on the one loop.

@@ -9,6 +9,7 @@ import typer.testing
 from course_lib.cli import app
 from course_lib.experiments import (
     error_runs,
+    family_runs,
     finetuning_runs,
     layer_table,
     pretraining_plans,
@@ -28,6 +29,7 @@ EXPERIMENTS = {
     "finetuning": (finetuning_runs.study_from, finetuning_runs.PLANS),
     "errors": (error_runs.study_from, error_runs.STUDIES),
     "sentences": (sentence_plans.study_from, sentence_plans.PLANS),
+    "family": (family_runs.study_from, family_runs.STUDIES),
 }
 KINDS = {path.stem: path.stem.partition("-")[0] for path in sorted(records.RESULTS.glob("*.json"))}
 recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS])
