@@ -3,7 +3,7 @@
 Several such commands may run side by side, each with its own seeds: a run is added to what the record holds by then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,14 @@ from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "additive", "none")
-EXPERIMENTS = ("seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences", "family")
+#: Experiments that compare variants of one thing: their plans, and what does and records the runs of a plan.
+COMPARISONS: Mapping[str, tuple[Mapping[str, Any], Callable[..., Path]]] = {
+    "pretraining": (pretraining_plans.PLANS, pretraining_plans.record_study),
+    "finetuning": (finetuning_runs.PLANS, finetuning_runs.record_finetuning),
+    "sentences": (sentence_plans.PLANS, sentence_plans.record_sentences),
+    "family": (family_runs.STUDIES, family_runs.record_family),
+}
+EXPERIMENTS = ("seq2seq", "transformer", "layers", "errors", *COMPARISONS)
 OF_CHECKPOINTS = ("finetuning", "errors", "sentences")
 
 
@@ -86,25 +93,19 @@ def record_experiment(
     if name not in EXPERIMENTS:
         raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
     if (name in OF_CHECKPOINTS) != (checkpoint is not None):
-        raise ExperimentError(
-            f"{' and '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the hub; no other"
-        )
+        raise ExperimentError(f"{', '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the hub; no other")
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
-    if name == "sentences" and checkpoint is not None:
-        return _sentences(data, source, attentions, seeds, steps, checkpoint)
     if name == "errors" and checkpoint is not None:
         return _errors(data, source, attentions, seeds, steps, checkpoint)
-    if name == "family":
-        return _family(data, source, attentions, seeds, steps)
-    if checkpoint is not None:
-        return _finetuning(data, source, attentions, seeds, steps, checkpoint)
-    asked: seq2seq.Recipe | Plan | pretraining_plans.Study
+    if name in COMPARISONS:
+        return _compare(name, data, source, attentions, seeds, steps, checkpoint)
+    asked: seq2seq.Recipe | Plan
     if name == "seq2seq":
         asked, names = _recipe(data), list(attentions) or ["dot", "none"]
         known: Sequence[str] = ATTENTIONS
     else:
-        asked = _plan(data) if name == "transformer" else _study(data)
+        asked = _plan(data)
         known = list(asked.variants)
         names = list(attentions) or list(known)
     unknown = sorted(set(names) - set(known))
@@ -116,8 +117,6 @@ def record_experiment(
             asked = asked.shortened(steps)
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
-        if isinstance(asked, pretraining_plans.Study):
-            return pretraining_plans.record_study(label, command, asked, names, seeds, source)
         runs = [_run(asked, variant, seed) for seed in seeds for variant in names]
         return _record(label, command, asked, runs, source)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
@@ -140,74 +139,33 @@ def _layers(data: str, source: str | None, models: Sequence[str], seeds: Sequenc
         raise ExperimentError(str(error)) from error
 
 
-def _finetuning(
-    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
+def _compare(
+    name: str,
+    data: str,
+    source: str | None,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None,
+    checkpoint: str | None,
 ) -> Path:
-    """Fine-tune a checkpoint on a task in several ways."""
-    if data not in finetuning_runs.PLANS:
-        raise ExperimentError(f"finetuning has no plan {data!r}; it has: {', '.join(finetuning_runs.PLANS)}")
-    study = finetuning_runs.PLANS[data]
-    if unknown := sorted(set(variants) - set(study.variants)):
-        raise ExperimentError(
-            f"finetuning on {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
-        )
-    # The folder's name alone: where it lies is a matter of this machine.
-    command = ["course", "experiment", "finetuning", "--data", data, "--checkpoint", Path(checkpoint).name]
-    label = f"finetuning-{data}"
+    """Do the runs of a plan, of a checkpoint if the experiment is about one."""
+    plans, record = COMPARISONS[name]
+    if data not in plans:
+        raise ExperimentError(f"{name} has no plan {data!r}; it has: {', '.join(plans)}")
+    plan = plans[data]
+    if unknown := sorted(set(variants) - set(plan.variants)):
+        raise ExperimentError(f"{name} has no variant {unknown[0]!r}; choose among {'; '.join(plan.variants)}")
+    command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
+    if checkpoint is not None:
+        command += ["--checkpoint", Path(checkpoint).name]  # the name alone: where it lies is a matter of this machine
     try:
         if steps is not None:
-            study = study.shortened(steps)
+            plan = plan.shortened(steps)
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
-        return finetuning_runs.record_finetuning(
-            label, command, study, checkpoint, variants or list(study.variants), seeds, source
-        )
+        of = [] if checkpoint is None else [checkpoint]
+        return record(label, command, plan, *of, list(variants) or list(plan.variants), seeds, source)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
-        raise ExperimentError(str(error)) from error
-
-
-def _sentences(
-    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
-) -> Path:
-    """Train sentence encoders and judge their vectors."""
-    if data not in sentence_plans.PLANS:
-        raise ExperimentError(f"sentences has no plan {data!r}; it has: {', '.join(sentence_plans.PLANS)}")
-    study = sentence_plans.PLANS[data]
-    if unknown := sorted(set(variants) - set(study.variants)):
-        raise ExperimentError(
-            f"sentences of {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
-        )
-    command = ["course", "experiment", "sentences", "--data", data, "--checkpoint", Path(checkpoint).name]
-    label = f"sentences-{data}"
-    try:
-        if steps is not None:
-            study = study.shortened(steps)
-            command += ["--steps", str(steps)]
-            label += f"-{steps}-steps"
-        return sentence_plans.record_sentences(
-            label, command, study, checkpoint, variants or list(study.variants), seeds, source
-        )
-    except (ValueError, OSError, CheckpointError, TrainingError) as error:
-        raise ExperimentError(str(error)) from error
-
-
-def _family(data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None) -> Path:
-    """Compare members of the family with BERT."""
-    if data not in family_runs.STUDIES:
-        raise ExperimentError(f"family has no study of {data!r}; it has: {', '.join(family_runs.STUDIES)}")
-    study = family_runs.STUDIES[data]
-    if unknown := sorted(set(variants) - set(study.variants)):
-        raise ExperimentError(
-            f"family on {data} has no variant {unknown[0]!r}; choose among {'; '.join(study.variants)}"
-        )
-    command, label = ["course", "experiment", "family", "--data", data], f"family-{data}"
-    try:
-        if steps is not None:
-            study = study.shortened(steps)
-            command += ["--steps", str(steps)]
-            label += f"-{steps}-steps"
-        return family_runs.record_family(label, command, study, variants or list(study.variants), seeds, source)
-    except (ValueError, OSError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
 
@@ -236,12 +194,6 @@ def _plan(data: str) -> Plan:
     if data not in transformer.PLANS:
         raise ExperimentError(f"transformer has no plan {data!r}; it has: {', '.join(transformer.PLANS)}")
     return transformer.PLANS[data]
-
-
-def _study(data: str) -> pretraining_plans.Study:
-    if data not in pretraining_plans.PLANS:
-        raise ExperimentError(f"pretraining has no plan {data!r}; it has: {', '.join(pretraining_plans.PLANS)}")
-    return pretraining_plans.PLANS[data]
 
 
 def _run(asked: seq2seq.Recipe | Plan, name: str, seed: int) -> _Run:

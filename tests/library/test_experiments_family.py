@@ -75,9 +75,9 @@ def test_a_study_loads_back_from_json(name):
 
 
 def test_unknown_studies_and_variants_are_refused_in_words():
-    with pytest.raises(ExperimentError, match="family has no study of 'poems'"):
+    with pytest.raises(ExperimentError, match="family has no plan 'poems'"):
         record_experiment("family", "poems", None, [], [0])
-    with pytest.raises(ExperimentError, match="family on stories has no variant 'GPT-9'"):
+    with pytest.raises(ExperimentError, match="family has no variant 'GPT-9'"):
         record_experiment("family", "stories", None, ["GPT-9"], [0])
 
 

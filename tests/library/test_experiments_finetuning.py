@@ -227,8 +227,8 @@ def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path,
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("finetuning", "sst2", None, [], [0]), "finetuning and errors need --checkpoint"),
-        (("layers", "wnut17", None, [], [0], None, "x"), "finetuning and errors need --checkpoint"),
+        (("finetuning", "sst2", None, [], [0]), "need --checkpoint"),
+        (("layers", "wnut17", None, [], [0], None, "x"), "need --checkpoint"),
         (("finetuning", "imdb", None, [], [0], None, "x"), "finetuning has no plan 'imdb'; it has: sst2"),
         (("finetuning", "rte", None, ["half"], [0], None, "x"), "has no variant 'half'; choose among fine-tuned, 1000"),
         (("finetuning", "rte", None, [], [0], None, "./nowhere"), "there is no folder ./nowhere"),
