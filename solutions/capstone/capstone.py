@@ -10,7 +10,7 @@
 #     name: python3
 #   # Longer than 400 lines because an assignment is one notebook: six parts, each with its prose, skeleton and tests.
 #   course:
-#     chapter: fine-tuning
+#     chapter: sentence-bert
 #     seconds: 60
 #     ships:
 #       - published.safetensors
@@ -32,8 +32,8 @@
 # %% [markdown]
 # # Capstone · Your own BERT
 #
-# You have written a softmax that leaves words out, a layer norm, a tokenizer, an encoder, a loss for hidden words and a
-# pooling, each in its own notebook, each tested alone. None of them has read a text. Here they become one program: it
+# You have written a softmax that leaves words out, a layer norm, a tokenizer, an encoder, a loss for hidden words, a
+# pooling and a search, each in its own notebook, each tested alone. None of them has read a text. Here they become one program: it
 # loads a model that somebody has pre-trained and published, reads sentences, guesses words that are hidden from it, and is
 # measured on documentation that was never trained on. Then you write a report on what it can do.
 #
@@ -400,15 +400,15 @@ check_close(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Last, from Assignment 6, what makes one vector of a text, and compares vectors.
+# Last, what makes one vector of a text and compares vectors, from Assignment 6, and the search of Assignment 7.
 
-# %% parts=["fine-tuning/cosine", "fine-tuning/pool"] nbgrader={"grade": false, "grade_id": "vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% parts=["fine-tuning/cosine", "fine-tuning/pool", "sentence-bert/find"] nbgrader={"grade": false, "grade_id": "vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
 # {parts}
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "together-vectors", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check_withheld("cosines", "mean_pool")
+check_withheld("cosines", "mean_pool", "search")
 check_close(
     mean_pool(
         tensor([[[9.0], [1.0], [3.0], [9.0], [7.0]]]),
@@ -430,6 +430,16 @@ check_close(
     "cosines of [3, 0] and [2, 2]",
     "Mend cosines in Assignment 6.",
 )
+scores, indices = check_pair(
+    search(tensor([[2.0, 0.0]]), tensor([[1.0, 0.0], [0.0, 9.0], [3.0, 4.0]]), 2, 2),
+    "search must return (scores, indices)",
+)
+check_same(
+    indices.tolist(),
+    [[0, 2]],
+    "The two nearest of [1, 0], [0, 9] and [3, 4] to [2, 0], in blocks of 2",
+    "Mend search in Assignment 7.",
+)
 ### BEGIN HIDDEN TESTS
 (hidden,) = normal(9, (2, 4, 3))
 check_close(
@@ -442,6 +452,19 @@ check_close(
     torch.stack([hidden[0, 1:3].mean(dim=0), hidden[1, 1]]),
     "mean_pool of two texts",
     "Mend mean_pool in Assignment 6.",
+)
+queries, collection = normal(10, (2, 5), (7, 5))
+scores, indices = search(queries, collection, 3, 2)
+expected = torch.nn.functional.cosine_similarity(queries[:, None], collection[None], dim=-1)
+expected, places = expected.topk(3, dim=1)
+check_close(
+    scores, expected, "The scores of search in blocks of 2", "Mend search in Assignment 7."
+)
+check_same(
+    indices.tolist(),
+    places.tolist(),
+    "The indices of search in blocks of 2",
+    "Mend it in Assignment 7.",
 )
 ### END HIDDEN TESTS
 
@@ -1020,6 +1043,50 @@ check_close(
     "The vector of a text among others",
     "It must be the one of the text alone: pass the attention mask to the model and to mean_pool.",
     tolerance=1e-3,
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# And now a search that knows no keyword: `find_alike` returns the texts whose vectors are nearest to the query's, by your
+# `search`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "find-alike", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def find_alike(bert, query, texts, most=3):
+    """The texts that are most alike to a query.
+
+    bert:  from load_bert
+    query: string
+    texts: list of strings
+    returns list of `most` pairs (text, cosine), the most alike first; strings and Python floats
+    """
+    ### BEGIN SOLUTION
+    scores, indices = search(embed_texts(bert, [query]), embed_texts(bert, texts), most, 1000)
+    return [(texts[n], score) for n, score in zip(indices[0].tolist(), scores[0].tolist())]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "sentences-alike", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check_withheld("find_alike")
+bert, known = load_bert(FACTS["sizes"], PUBLISHED), RECORDED["texts"]
+for number, row in enumerate(RECORDED["cosines"]):
+    order = sorted(range(len(known)), key=lambda n: -row[n])[:3]
+    found = find_alike(bert, known[number], known)
+    check_same(
+        [text for text, _ in found],
+        [known[n] for n in order],
+        f"The three texts most alike to {known[number]!r}, itself among them",
+        "Embed the query and the texts, search, and look the indices up in texts.",
+    )
+    for (text, cosine), n in zip(found, order):
+        assert isinstance(cosine, float), f"Cosines are Python floats; {text!r} has {cosine!r}."
+        assert abs(cosine - row[n]) < 1e-3, (
+            f"{text!r} has the cosine {row[n]:.4f}; yours is {cosine:.4f}."
+        )
+### BEGIN HIDDEN TESTS
+((text, _),) = find_alike(bert, TEST[5], TEST[:40], most=1)
+assert text == TEST[5], (
+    f"Of 40 paragraphs, the most alike to one of them is itself; yours is {text!r}."
 )
 ### END HIDDEN TESTS
 

@@ -1,11 +1,16 @@
 """The capstone is made of the other assignments: what a student assembles is what the instructor's capstone holds."""
 
+import json
 import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
 
+from course_lib.experiments.shipped import CHECKPOINTS, load_shipped
 from course_lib.grading.assemble import ASSEMBLED, assemble
 from course_lib.grading.release import assignments
 from course_lib.grading.source import AssignmentError, joined_parts, others, parts_of, read_source, write_notebook
@@ -42,3 +47,20 @@ def test_a_part_that_no_assignment_has_is_refused_at_release(part, words):
     cell = nbformat.v4.new_code_cell("# {parts}", metadata={"parts": [part], "nbgrader": {"grade_id": "model"}})
     with pytest.raises(AssignmentError, match=words):
         joined_parts(cell, SOLUTIONS)
+
+
+def test_the_capstone_ships_the_published_tiny_and_what_the_library_gives_for_it():
+    file = SOLUTIONS / "capstone" / "published.safetensors"
+    published, shipped = load_file(CHECKPOINTS / "tiny" / "model.safetensors"), load_file(file)
+    assert published.keys() == shipped.keys()
+    assert all(torch.equal(published[name], shipped[name]) for name in published)
+
+    with safe_open(file, "pt") as opened:
+        facts = json.loads(opened.metadata()["course"])
+    model, tokenizer = load_shipped("tiny")
+    assert facts["vocab"] == tokenizer.pieces
+    for text, ids, expected in zip(*(facts["recorded"][key] for key in ("texts", "ids", "hidden")), strict=True):
+        assert tokenizer.encode(text).ids == ids
+        with torch.no_grad():
+            states = model.eval().bert(torch.tensor([ids])).last_hidden_state
+        torch.testing.assert_close(states[0, :, :3], torch.tensor(expected), rtol=1e-5, atol=1e-5)

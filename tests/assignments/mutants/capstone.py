@@ -20,12 +20,13 @@ def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:
     ]
 
 
-STATES, LOGITS, FILL, SCORE, VECTORS = (
+STATES, LOGITS, FILL, SCORE, VECTORS, ALIKE = (
     "published-states",
     "head-logits",
     "fill-guesses",
     "score-held-out",
     "sentences-vectors",
+    "sentences-alike",
 )
 
 BLOCKS = mutants_of(
@@ -77,6 +78,7 @@ TOKENS = mutants_of(
         FILL,
         SCORE,
         VECTORS,
+        ALIKE,
     ),
     (
         "places_in_pieces",
@@ -98,6 +100,7 @@ MODEL = mutants_of(
         "visible",
         STATES,
         VECTORS,
+        ALIKE,
     ),
     (
         "last_layer_left_out",
@@ -110,6 +113,7 @@ MODEL = mutants_of(
         FILL,
         SCORE,
         VECTORS,
+        ALIKE,
     ),
     (
         "gelu_by_tanh",
@@ -192,6 +196,13 @@ POOLING = mutants_of(
         "visible",
         VECTORS,
     ),
+    (
+        "places_within_the_block",
+        "searches block by block and forgets where the block begins",
+        ("places = torch.arange(begin, begin + len(rows)", "places = torch.arange(len(rows)"),
+        "Mend search in Assignment 7",
+        "visible",
+    ),
 )
 
 LOADING = mutants_of(
@@ -206,6 +217,7 @@ LOADING = mutants_of(
         LOGITS,
         FILL,
         VECTORS,
+        ALIKE,
     ),
     (
         "weights_never_loaded",
@@ -217,6 +229,7 @@ LOADING = mutants_of(
         FILL,
         SCORE,
         VECTORS,
+        ALIKE,
     ),
     (
         "loads_the_global_file",
@@ -240,6 +253,7 @@ BATCHING = mutants_of(
         LOGITS,
         FILL,
         VECTORS,
+        ALIKE,
     ),
     (
         "mask_cut_into_pieces",
@@ -399,12 +413,36 @@ EMBEDDING = mutants_of(
         ('batch["attention_mask"], SPECIAL)', 'batch["attention_mask"], (PAD,))'),
         "The mean is over words",
         "visible",
+        ALIKE,
     ),
     (
         "filling_attended",
         "calls the model without the attention mask",
         ("states, _ = bert(**batch)", 'states, _ = bert(batch["input_ids"])'),
         "The mean is over words",
+        "visible",
+        ALIKE,
+    ),
+)
+
+FINDING = mutants_of(
+    "find-alike",
+    ALIKE,
+    (
+        "indices_returned",
+        "returns the places of the texts",
+        ("(texts[n], score)", "(n, score)"),
+        "look the indices up in texts",
+        "visible",
+    ),
+    (
+        "query_and_texts_swapped",
+        "looks for each text among the queries",
+        (
+            "search(embed_texts(bert, [query]), embed_texts(bert, texts), most, 1000)",
+            "search(embed_texts(bert, texts), embed_texts(bert, [query]), most, 1000)",
+        ),
+        "look the indices up in texts",
         "visible",
     ),
 )
@@ -421,6 +459,7 @@ MUTANTS = [
     *GUESSING,
     *SCORING,
     *EMBEDDING,
+    *FINDING,
 ]
 
 RIGHT_ANSWERS = [
