@@ -1413,7 +1413,7 @@ check_mrr(
 )
 check_mrr(
     TABLE,
-    [[False, True, True, False], [True, True, False, False], [True, False, False, True]],
+    [[True, False, False, True], [True, True, False, False], [True, False, False, True]],
     "With two right documents each",
 )
 check_mrr(

@@ -176,5 +176,5 @@ def test_the_experiment_passes_by_a_margin_and_no_raw_vectors_do(answers: dict[s
             for name in ("mean_pool", "cls_pool", "max_pool")
             for rows in asked
         ]
-    assert min(trained) > 0.91
+    assert min(trained) > 0.93
     assert max(raw) < 0.86
