@@ -1,7 +1,9 @@
 """What a claim is: our words for it, who published it, where our figure comes from, and the rule of the verdict."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from course_lib.experiments.records import RESULTS
 from course_lib.ledger.evidence import Evidence
 from course_lib.ledger.measured import Measured
 from course_lib.ledger.sources import Origin, Source
@@ -63,6 +65,26 @@ class Claim:
         """Say where the figures stand, each place once."""
         sources = ([self.ours] if self.ours else []) + [source for _, source, _, _ in self.beside]
         return tuple(dict.fromkeys(origin for source in sources for origin in source.origins()))
+
+
+def once_recorded(claim: Claim, folder: Path = RESULTS) -> Claim:
+    """Return a claim as it is if its records have been made, or else one that says which are missing.
+
+    For runs that take hours and enter the book after their chapter. A record that is there must hold what is asked.
+
+    Parameters
+    ----------
+    claim
+        With figures from records.
+    folder
+        Where records lie.
+    """
+    names = [origin.name for origin in claim.origins() if origin.kind == "recorded"]
+    missing = [name for name in names if not (folder / f"{name}.json").is_file()]
+    if not missing:
+        return claim
+    reason = f"Not recorded yet: {', '.join(missing)}."
+    return replace(claim, rule=Unmeasured(reason), what="", ours=None, beside=())
 
 
 @dataclass(frozen=True)

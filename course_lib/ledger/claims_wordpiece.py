@@ -87,7 +87,7 @@ CLAIMS = (
         "score after the same merges",
         Computed(computed.score_of_hug),
         digits=4,
-        note="It is 2/45.",
+        note="The score is 2/45.",
     ),
     Claim(
         "score-against-frequency",

@@ -10,7 +10,7 @@ import pytest
 from pybtex.database import parse_file
 
 from course_lib.ledger import claims as ledger
-from course_lib.ledger.claim import Claim, hold
+from course_lib.ledger.claim import Claim, hold, once_recorded
 from course_lib.ledger.deviations import DEVIATIONS
 from course_lib.ledger.evidence import Evidence, ExecutedPage, LedgerError, parse_figure, tables_of
 from course_lib.ledger.measured import Measured, apart, exact, one_run, over
@@ -210,6 +210,15 @@ def test_a_lead_is_taken_seed_by_seed(tmp_path: Path):
 def test_a_claim_without_a_figure_has_to_say_why(evidence):
     with pytest.raises(ValueError, match="give one, or say Unmeasured"):
         hold(Claim("x", 1, "", "", "", Statement()), evidence)
+
+
+def test_a_claim_whose_record_is_to_come_names_it_and_gets_no_figure(tmp_path: Path):
+    claim = Claim("x", 48, "", "", "", Statement(), "seconds", Recorded("family-x", ("seconds",)))
+    waiting = once_recorded(claim, tmp_path)
+    assert waiting.rule == Unmeasured("Not recorded yet: family-x.")
+    assert waiting.ours is None
+    (tmp_path / "family-x.json").write_text("{}")
+    assert once_recorded(claim, tmp_path) is claim
 
 
 def test_names_of_claims_are_unique_and_fit_an_address():
