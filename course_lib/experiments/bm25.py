@@ -49,7 +49,7 @@ class Bm25:
 
         Examples
         --------
-        >>> found = Bm25(["sort a list", "sort a very long list", "close the file"]).scores(["Sort the list!"])
+        >>> found = Bm25(["sort a list", "sort a very long list", "close the file"]).scores(["Sort, list!"])
         >>> found.argsort(descending=True).tolist()
         [[0, 1, 2]]
         """

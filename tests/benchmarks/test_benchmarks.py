@@ -18,7 +18,10 @@ MORE = {
     "attention": ["--memory-dim", "8", "--memory-heads", "2", "--memory-lengths", "16", "32"],
     "transformer": ["--hidden-dim", "24", "--vocab", "20", "--layers", "1"],
 }
-MODULES = ("side_by_side", "attention", "transformer", "tokenizer", "tokenizer_agreement", "bert_sides", "bert")
+MODULES = (
+    *("side_by_side", "attention", "transformer", "tokenizer", "tokenizer_agreement", "bert_sides", "bert"),
+    "sentence_bert",
+)
 BENCHMARKS = pytest.mark.parametrize("name", ["attention", "transformer"])
 
 

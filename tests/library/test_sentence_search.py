@@ -104,6 +104,29 @@ def test_the_closest_pairs_are_those_of_the_full_triangle(block, k):
     assert found.indices.tolist() == [[int(first[i]), int(second[i])] for i in expected.indices]
 
 
+class CallsOf(TorchDispatchMode):
+    """Counts how often an operation is called."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.calls = name, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += function.overloadpacket.__name__ == self.name
+        return function(*args, **(kwargs or {}))
+
+
+def test_blocks_that_hold_nothing_closer_are_not_sorted_but_looked_at_for_what_is_not_finite():
+    """The two nearest stand in the first of 5 + 4 + 3 + 2 + 1 blocks; sorting takes two calls, of block and of all."""
+    vectors = torch.cat([torch.tensor([[1.0, 0.0, 0.0], [1.0, 1e-3, 0.0]]), COLLECTION[:41, :3]])
+    with CallsOf("topk") as watched:
+        assert closest_pairs(vectors, k=1, block=10).indices.tolist() == [[0, 1]]
+    assert watched.calls == 2
+    vectors[-1, 0] = torch.nan
+    with pytest.raises(ValueError, match="a vector holds a number that is not finite"):
+        closest_pairs(vectors, k=1, block=10)
+
+
 def test_equal_vectors_are_a_pair_and_no_vector_is_one_with_itself():
     found = closest_pairs(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]), k=3)
     assert found.indices[0].tolist() == [0, 2]
