@@ -9,7 +9,7 @@ import torch
 from course_lib.bert import BertForPreTraining, BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.causal_lm import CausalLanguageModel
-from course_lib.experiments import family_page, family_pairs, family_prompts, family_runs, family_stories
+from course_lib.experiments import family_page, family_pairs, family_prompts, family_runs, family_stories, records
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.masked_language_model import IGNORE, VocabIds
 from course_lib.masking import causal_mask
@@ -165,3 +165,19 @@ def test_a_model_that_always_says_she_is_right_half_of_the_time_and_knows_more_t
             return type("Output", (), {"last_hidden_state": hidden})
 
     assert family_prompts.accuracies(Biased(), tasks, prompts, vocabulary) == (0.5, 1.0)
+
+
+def scores_by(name, figure):
+    """Variant -> seed -> a figure of a record."""
+    found = {}
+    for run in records.load(name).results:
+        found.setdefault(run["variant"], {})[run["seed"]] = run["scores"][figure]
+    return found
+
+
+def test_token_by_token_finds_more_than_one_vector_with_every_seed():
+    """What the page says; the direction is that of Khattab and Zaharia 2020."""
+    mrr = scores_by("family-pydocs-pair", "mrr")
+    for seed in (0, 1, 2):
+        assert mrr["late interaction"][seed] > mrr["single vector"][seed] + 0.03
+        assert mrr["late interaction, as it is"][seed] > mrr["single vector, as it is"][seed] + 0.03
