@@ -181,3 +181,13 @@ def test_token_by_token_finds_more_than_one_vector_with_every_seed():
     for seed in (0, 1, 2):
         assert mrr["late interaction"][seed] > mrr["single vector"][seed] + 0.03
         assert mrr["late interaction, as it is"][seed] > mrr["single vector, as it is"][seed] + 0.03
+
+
+def test_a_start_with_the_teachers_layers_is_worth_more_than_any_loss_with_every_seed():
+    """Sanh et al. 2019, table 4: of all parts, a random start costs most."""
+    accuracy = scores_by("family-stories", "mlm_accuracy")
+    for seed in (0, 1, 2):
+        scratch = accuracy["student, from scratch"][seed]
+        assert accuracy["DistilBERT"][seed] > scratch + 0.1
+        assert accuracy["student, layers copied"][seed] > scratch + 0.1
+        assert accuracy["BERT"][seed] > accuracy["ALBERT"][seed] + 0.05
