@@ -9,7 +9,7 @@ import torch
 from course_lib.bert import BertForPreTraining, BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.causal_lm import CausalLanguageModel
-from course_lib.experiments import family_page, family_pairs, family_prompts, family_runs, family_stories
+from course_lib.experiments import family_page, family_pairs, family_prompts, family_runs, family_stories, records
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.masked_language_model import IGNORE, VocabIds
 from course_lib.masking import causal_mask
@@ -165,3 +165,29 @@ def test_a_model_that_always_says_she_is_right_half_of_the_time_and_knows_more_t
             return type("Output", (), {"last_hidden_state": hidden})
 
     assert family_prompts.accuracies(Biased(), tasks, prompts, vocabulary) == (0.5, 1.0)
+
+
+def scores_by(name, figure):
+    """Variant -> seed -> a figure of a record."""
+    found = {}
+    for run in records.load(name).results:
+        found.setdefault(run["variant"], {})[run["seed"]] = run["scores"][figure]
+    return found
+
+
+def test_token_by_token_finds_more_than_one_vector_with_every_seed():
+    """What the page says; the direction is that of Khattab and Zaharia 2020."""
+    mrr = scores_by("family-pydocs-pair", "mrr")
+    for seed in (0, 1, 2):
+        assert mrr["late interaction"][seed] > mrr["single vector"][seed] + 0.03
+        assert mrr["late interaction, as it is"][seed] > mrr["single vector, as it is"][seed] + 0.03
+
+
+def test_a_start_with_the_teachers_layers_is_worth_more_than_any_loss_with_every_seed():
+    """Sanh et al. 2019, table 4: of all parts, a random start costs most."""
+    accuracy = scores_by("family-stories", "mlm_accuracy")
+    for seed in (0, 1, 2):
+        scratch = accuracy["student, from scratch"][seed]
+        assert accuracy["DistilBERT"][seed] > scratch + 0.1
+        assert accuracy["student, layers copied"][seed] > scratch + 0.1
+        assert accuracy["BERT"][seed] > accuracy["ALBERT"][seed] + 0.05
