@@ -1,6 +1,7 @@
 """Chapter 10's recorded experiments: each of `STUDIES` is run with ``course experiment family --data <name>``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,14 +68,11 @@ def record_family(
     ValueError
         If the record was made with another study.
     """
-    records.held(label, study, study_from)  # another configuration is an error before any work is done
-    runner = RUNNERS[study.task](study, source)
-    for seed in seeds:
-        for variant in variants:
-            key = {"variant": variant, "seed": seed}
-            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
-                continue
-            found = {**key, **runner.run(variant, seed)}
-            results = [*records.held(label, study, study_from), found]
-            records.save(records.make(label, command, study, results), records.RESULTS)
-    return records.RESULTS / f"{label}.json"
+
+    def runs() -> Iterator[records.Run]:
+        runner = RUNNERS[study.task](study, source)
+        for seed in seeds:
+            for variant in variants:
+                yield {"variant": variant, "seed": seed}, partial(runner.run, variant, seed)
+
+    return records.run_missing(label, command, study, study_from, runs())

@@ -7,8 +7,9 @@ with random weights; and for single sentences "features", a logistic regression 
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -304,22 +305,21 @@ def record_finetuning(
     ValueError
         If the record was made with another study.
     """
-    records.held(label, study, study_from)  # another configuration is an error before any work is done
-    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
-    task = read_task(study.data, source)
-    tested = task.test.sample(study.tested, seed=0)
-    for seed in seeds:
-        for variant in variants:
-            key = {"variant": f"{name}, {variant}", "seed": seed}
-            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
-                continue
-            asked = study.variants[variant].use == "fine-tuned" and seed == 0 and study in PLANS.values()
-            keep = kept_folder(study.data, name, variant) if asked else None
-            found = run_variant(task, study.variants[variant], folder, seed, study.max_length, tested, keep)
-            results = [*records.held(label, study, study_from), {**key, **found}]
-            records.save(records.make(label, command, study, results), records.RESULTS)
-            say(f"{key['variant']}, seed {seed}: {found['scores']}")
-    return records.RESULTS / f"{label}.json"
+
+    def runs() -> Iterator[records.Run]:
+        folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+        task = read_task(study.data, source)
+        tested = task.test.sample(study.tested, seed=0)
+        for seed in seeds:
+            for variant in variants:
+                asked = study.variants[variant].use == "fine-tuned" and seed == 0 and study in PLANS.values()
+                keep = kept_folder(study.data, name, variant) if asked else None
+                yield (
+                    {"variant": f"{name}, {variant}", "seed": seed},
+                    partial(run_variant, task, study.variants[variant], folder, seed, study.max_length, tested, keep),
+                )
+
+    return records.run_missing(label, command, study, study_from, runs(), say)
 
 
 def _rarest(golds: Sequence[int]) -> int:

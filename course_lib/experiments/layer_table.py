@@ -5,8 +5,9 @@ top is a two-layer BiLSTM of 768 features; ours is logistic regression, word by 
 vectors. Controls: the tagger on the embeddings ("first"), which know no context, and on the same model untrained.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -305,21 +306,18 @@ def record_layers(
     ValueError
         If the record was made with another study.
     """
-    records.held(label, study, study_from)  # another configuration is an error before any work is done
-    data = load(study.data, source)
-    for name in models:
-        folder = checkpoint_folder(name)
-        tokenizer, real = FastWordPiece.load(folder), BertModel.from_pretrained(folder)
-        for seed in seeds:
-            for variant in (name, f"{name}, untrained") if study.untrained else (name,):
-                key = {"variant": variant, "seed": seed}
-                if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
-                    continue
-                model = real if variant == name else untrained_like(real, seed)
-                found = {**key, **_measured(study, model, tokenizer, data, seed)}
-                results = [*records.held(label, study, study_from), found]
-                records.save(records.make(label, command, study, results), records.RESULTS)
-    return records.RESULTS / f"{label}.json"
+
+    def runs() -> Iterator[records.Run]:
+        data = load(study.data, source)
+        for name in models:
+            folder = checkpoint_folder(name)
+            tokenizer, real = FastWordPiece.load(folder), BertModel.from_pretrained(folder)
+            for seed in seeds:
+                for variant in (name, f"{name}, untrained") if study.untrained else (name,):
+                    model = real if variant == name else untrained_like(real, seed)
+                    yield {"variant": variant, "seed": seed}, partial(_measured, study, model, tokenizer, data, seed)
+
+    return records.run_missing(label, command, study, study_from, runs())
 
 
 def _measured(

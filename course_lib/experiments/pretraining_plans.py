@@ -4,8 +4,9 @@
 with ``course experiment pretraining --data stories``, one variant after the other; a run is recorded when it ends.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,22 +138,21 @@ def record_study(
     ValueError
         If the record was made with another study.
     """
-    records.held(label, study, study_from)  # another configuration is an error before any work is done
-    first = next(iter(study.variants.values()))
-    corpus = read_stories(first, source)
-    questions = ask(corpus.tokenizer, first.last.max_length, QUESTIONS, "test")
-    places = read_places(corpus.tokenizer, first.last.max_length, PLACES)
-    for seed in seeds:
-        for variant in variants:
-            key = {"variant": variant, "seed": seed}
-            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
-                continue
-            recipe = study.variants[variant].trained(seed=seed)
-            run = train_on_stories(recipe, corpus, {})
-            found = {**key, **summary(run, recipe, corpus, questions, places)}
-            results = [*records.held(label, study, study_from), found]
-            records.save(records.make(label, command, study, results), records.RESULTS)
-    return records.RESULTS / f"{label}.json"
+
+    def runs() -> Iterator[records.Run]:
+        first = next(iter(study.variants.values()))
+        corpus = read_stories(first, source)
+        questions = ask(corpus.tokenizer, first.last.max_length, QUESTIONS, "test")
+        places = read_places(corpus.tokenizer, first.last.max_length, PLACES)
+
+        def run(recipe: Recipe) -> dict[str, Any]:
+            return summary(train_on_stories(recipe, corpus, {}), recipe, corpus, questions, places)
+
+        for seed in seeds:
+            for variant in variants:
+                yield {"variant": variant, "seed": seed}, partial(run, study.variants[variant].trained(seed=seed))
+
+    return records.run_missing(label, command, study, study_from, runs())
 
 
 def summary(

@@ -10,12 +10,12 @@ import os
 import platform
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -23,6 +23,8 @@ from course_lib.training import device
 from course_lib.whole_file import write_whole
 
 RESULTS = Path(__file__).parents[2] / "book" / "results"
+Run: TypeAlias = tuple[Mapping[str, Any], Callable[[], Mapping[str, Any]]]
+"""What tells a run from the others of its record, and what does it."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,48 @@ def load(name: str, folder: Path = RESULTS) -> Record:
         return Record(**json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, TypeError) as error:
         raise ValueError(f"{path.name} is not a recorded result: {error}; restore it from version control") from error
+
+
+def run_missing(
+    name: str,
+    command: Sequence[str],
+    configuration: Any,
+    read: Callable[[dict[str, Any]], Any],
+    runs: Iterable[Run],
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each: whoever interrupts it loses one.
+
+    Parameters
+    ----------
+    name, configuration, read
+        As in `held`. A record of another configuration is an error before the first run is looked at.
+    command
+        What was typed.
+    runs
+        Of each run what tells it from the others, and what does it and returns what it found.
+    say
+        Told of each run that ended.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another configuration.
+    """
+    held(name, configuration, read)
+    for key, run in runs:
+        if any(result.items() >= key.items() for result in held(name, configuration, read)):
+            continue
+        found = run()
+        save(make(name, command, configuration, [*held(name, configuration, read), {**key, **found}]), RESULTS)
+        if say is not None:
+            say(f"{', '.join(f'{what} {value}' for what, value in key.items())}: {found}")
+    return RESULTS / f"{name}.json"
 
 
 def recorded_note(record: Record, what: str) -> str:

@@ -1,6 +1,7 @@
 """The studies of ``course experiment sentences``, and how their runs are recorded one by one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,11 @@ def record_sentences(
     ValueError
         If the record was made with another study, or a variant does not fit the checkpoint.
     """
-    records.held(label, study, study_from)  # another configuration is an error before any work is done
-    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
-    for seed in seeds:
-        for variant in variants:
-            key = {"variant": f"{name}, {variant}", "seed": seed}
-            if any(result.items() >= key.items() for result in records.held(label, study, study_from)):
-                continue
-            found = study.run(variant, folder, seed, source)
-            results = [*records.held(label, study, study_from), {**key, **found}]
-            records.save(records.make(label, command, study, results), records.RESULTS)
-            say(f"{key['variant']}, seed {seed}: {found}")
-    return records.RESULTS / f"{label}.json"
+
+    def runs() -> Iterator[records.Run]:
+        folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+        for seed in seeds:
+            for variant in variants:
+                yield {"variant": f"{name}, {variant}", "seed": seed}, partial(study.run, variant, folder, seed, source)
+
+    return records.run_missing(label, command, study, study_from, runs(), say)
