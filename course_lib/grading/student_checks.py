@@ -38,6 +38,14 @@ def check_withheld(*names: str) -> None:
         assert not uses, f"In the cell that defines {name}, {uses[0]}."
 
 
+def check_given(*names: str) -> None:
+    """Refuse a second definition of what the notebook gives."""
+    for name in names:
+        assert len(set(cells_that_define(name))) == 1, (
+            f"{name} is given by the notebook, and one of your cells defines it, too. Take that away."
+        )
+
+
 def check_pair(got: object, what: str) -> tuple:
     """Refuse what cannot be taken apart into two, and give back what can."""
     assert got is not None, f"{what}: yours returns nothing. Did you forget return?"

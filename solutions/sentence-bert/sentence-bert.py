@@ -102,12 +102,7 @@ WITHHELD = [
 # {source:course_lib.grading.student_checks.normal}
 
 
-def check_given(*names):
-    """Refuse a second definition of what the notebook gives."""
-    for name in names:
-        assert len(set(cells_that_define(name))) == 1, (
-            f"{name} is given by the notebook, and one of your cells defines it, too. Take that away."
-        )
+# {source:course_lib.grading.student_checks.check_given}
 
 
 def number(got, what):

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from course_lib.grading import student_checks
-from course_lib.grading.student_checks import check_close, check_pair, check_same, check_shape, check_withheld
+from course_lib.grading.student_checks import (
+    check_close,
+    check_given,
+    check_pair,
+    check_same,
+    check_shape,
+    check_withheld,
+)
 
 WANTED = torch.tensor([[1.0, 2.0, 3.0]])
 
@@ -38,6 +45,19 @@ def test_what_is_within_the_tolerance_passes_and_what_is_outside_does_not() -> N
     check_close(WANTED + 9e-3, WANTED, "The table", tolerance=1e-2)
     with pytest.raises(AssertionError):
         check_close(WANTED + 5e-2, WANTED, "The table", tolerance=1e-2)
+
+
+def test_a_second_definition_of_what_is_given_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = ["def attention(query):\n    return query", "class Model:\n    pass"]
+    monkeypatch.setattr(student_checks, "In", cells, raising=False)
+    check_given("attention", "Model")
+    cells.append(cells[0])  # the same cell, run twice
+    check_given("attention")
+    cells.append("def attention(query):\n    return 2 * query")
+    with pytest.raises(
+        AssertionError, match="attention is given by the notebook, and one of your cells defines it, too"
+    ):
+        check_given("Model", "attention")
 
 
 def test_a_message_without_a_hint_ends_with_its_sentence() -> None:

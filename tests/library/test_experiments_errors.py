@@ -121,8 +121,8 @@ def recorded(tmp_path, monkeypatch):
     torch.manual_seed(0)
     BertModel(CONFIG).save_pretrained(tmp_path / "mini", TOKENIZER)
     plan = FineTuningStudy("wnut17", {"fine-tuned, 3": Variant("fine-tuned", 3, FineTuningConfig(steps=3))}, 32)
-    monkeypatch.setattr(error_runs, "STUDIES", {"wnut17": ErrorStudy(plan, shown=1)})
-    monkeypatch.setattr(finetuning_runs, "PLANS", {"wnut17": plan})
+    monkeypatch.setitem(error_runs.STUDIES, "wnut17", ErrorStudy(plan, shown=1))
+    monkeypatch.setitem(finetuning_runs.PLANS, "wnut17", plan)
     monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(

@@ -191,7 +191,7 @@ def small_study():
 
 def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", small_study())
     monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     words = ("finetuning", "sst2", None, [])
     path = record_experiment(*words, [0, 1], None, str(checkpoint))
@@ -209,14 +209,14 @@ def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, 
     record_experiment(*words, [0, 1], None, str(checkpoint))
     assert path.read_text() == before
     changed = FineTuningStudy("sst2", small_study().variants, max_length=17)
-    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": changed})
+    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", changed)
     with pytest.raises(ExperimentError, match="was made with another configuration; move it away"):
         record_experiment(*words, [0], None, str(checkpoint))
 
 
 def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(finetuning_runs, "PLANS", {"sst2": small_study()})
+    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", small_study())
     monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     path = record_experiment("finetuning", "sst2", None, ["fine-tuned, 4"], [0], 1, str(checkpoint))
     assert not (tmp_path / "kept").exists(), "the plan's own model is kept, no other"

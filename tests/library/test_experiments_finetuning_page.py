@@ -84,7 +84,7 @@ def page(monkeypatch, tmp_path):
         "from scratch, 200": Variant("from scratch", 200, config),
     }
     task = Task("pydocs-topic", "classes", ("no", "yes"), rows, rows)
-    monkeypatch.setattr(finetuning_page, "PLANS", {"pydocs-topic": FineTuningStudy("pydocs-topic", variants, 16)})
+    monkeypatch.setitem(finetuning_page.PLANS, "pydocs-topic", FineTuningStudy("pydocs-topic", variants, 16))
     monkeypatch.setattr(finetuning_page, "read_task", lambda name, source: task)
     monkeypatch.setattr(finetuning_page, "CHECKPOINTS", tmp_path)
     return tmp_path / "tiny"

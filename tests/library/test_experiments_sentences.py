@@ -221,7 +221,7 @@ def source(tmp_path, monkeypatch):
         for split, rows in splits.items():
             Dataset.from_dict(rows).to_parquet(str(tmp_path / "data" / name / f"{split}.parquet"))
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(sentence_plans, "PLANS", {"nli": FLAT})
+    monkeypatch.setitem(sentence_plans.PLANS, "nli", FLAT)
     monkeypatch.setattr("course_lib.experiments.command.sentence_plans.PLANS", {"nli": FLAT})
     return str(tmp_path / "data")
 
