@@ -89,7 +89,7 @@ def _trec() -> DataSet:
         features=features,
         column_notes={"text": "a question, words and marks parted by spaces", "coarse_label": "one of six kinds"},
         splits=("train", "test"),
-        licence="None stated",
+        licence="None stated by those who collected the questions",
         citation="Li and Roth (2002), Learning question classifiers.",
         quirks=(
             "A probe of sentence vectors: the first words of a question give much of its kind away.",
@@ -114,7 +114,7 @@ def _subj() -> DataSet:
         features=Features({"text": _TEXT, "label": ClassLabel(names=["subjective", "objective"])}),
         column_notes={"text": "lower case, words and marks parted by spaces", "label": "0 or 1"},
         splits=("all",),
-        licence="None stated",
+        licence="None stated by those who collected the sentences",
         citation="Pang and Lee (2004), A sentimental education: sentiment analysis using subjectivity summarization.",
         quirks=(
             "No split is published: papers cross-validate, in ten parts.",
