@@ -4,10 +4,9 @@ Cells run in an IPython shell: a kernel for each case would take minutes. A case
 or a few, and up to the first of these in nothing. So the reference runs once, cell by cell, and in front of each cell a
 process is forked for every case whose first change is there: it goes on from the state that it finds.
 
-A case is marked twice, as the student's own tests see it and as the grader does. Where hidden tests are the end of a
-cell, the visible ones run first, and what is hidden runs after them if they pass; a cell that hides tests elsewhere
-runs in both versions. The reference alone runs twice from the start, with a notebook of the student's and with one of
-the grader's, so that no visible test can lean on what a hidden one defines.
+A case is marked twice, as the student's own tests see it and as the grader does. A test cell that hides tests runs in
+both versions, one after the other, in the same shell; the reference alone runs twice from the start, with a notebook of
+the student's and with one of the grader's, so that no visible test can lean on what a hidden one defines.
 
 Cells run in the solution's folder, where files that the assignment ships lie as they lie beside the student's notebook.
 Cells with the tag ``demonstration`` are left out: they are slow, carry no points, and no graded cell needs them.
@@ -56,17 +55,12 @@ class Sitting:
         self.outcome = Outcome()
 
     def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
-        """Run a cell as the student has it and, where the grader's has more, what it has more; mark both."""
+        """Run a cell as the student has it and, where the grader's has more, as the grader has it; mark both."""
         mark = self._mark(visible)
         if mark is not None:
             self.outcome.student[visible.metadata.nbgrader.grade_id] = mark
-        shown = visible.source.rstrip()
-        if whole.source.rstrip() != shown:
-            hidden = NotebookNode(whole)  # where it begins as the visible one does, a failure there is its failure
-            if whole.source.startswith(shown):
-                hidden.source = whole.source.removeprefix(shown)
-            if not whole.source.startswith(shown) or mark is None or mark.points == mark.max_points:
-                mark = self._mark(hidden)
+        if whole.source != visible.source:
+            mark = self._mark(whole)
         if mark is not None:
             self.outcome.grader[whole.metadata.nbgrader.grade_id] = mark
 
