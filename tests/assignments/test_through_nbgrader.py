@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 
 from course_lib.grading.mutants import change, load_cases, run_cases
 from course_lib.grading.release import assignments, release
-from course_lib.grading.source import read_source, ships
+from course_lib.grading.source import others, parse_source, read_source, ships
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60  # on two cores; the assignments promise it
@@ -76,9 +76,10 @@ def grade(name: str, course: Path) -> Graded:
     """Hand in the solution, the blank release and the sample, and let nbgrader mark them."""
     shutil.copy(ROOT / "nbgrader_config.py", course)
     source = read_source(ROOT / "solutions" / name / f"{name}.py")
-    (course / "solutions" / name).mkdir(parents=True)
-    for file in (f"{name}.py", *ships(source)):
-        shutil.copy(ROOT / "solutions" / name / file, course / "solutions" / name)
+    for needed in (name, *others(source)):  # the capstone is made of parts of the others
+        (course / "solutions" / needed).mkdir(parents=True)
+        for file in (f"{needed}.py", *ships(parse_source(ROOT / "solutions" / needed / f"{needed}.py"))):
+            shutil.copy(ROOT / "solutions" / needed / file, course / "solutions" / needed)
     released = release(name, course)
     changes = {case.name: case.changes for cases in load_cases(name, ROOT) for case in cases}
     submissions = {
