@@ -1104,14 +1104,16 @@ assert text == TEST[5], (
 # 4. **What you would do next** with one hour of a GPU, what you expect of it, and which number would tell you that you were
 #    wrong.
 #
-# **How it is marked.** Two of the {points:report} points for each:
+# **How it is marked.** Each line earns one of the {points:report} points:
 #
-# * Every step is there, in order, with its part and a right shape (1); ids, states, logits and probabilities are kept apart (1).
-# * The three shares are cited with their ranges (1); it says what each control rules out, and compares the difference with the
-#   spread (1).
-# * Two good and two bad guesses are shown, at least one of each from the student (1); the reason given fits what this model
-#   was trained on (1).
-# * The proposal is one that the course has shown, or argued from it (1); a measurement is named that could prove it wrong (1).
+# * Every step from characters to a guess is there, in order, with its part and a right shape.
+# * Ids, states, logits and probabilities are kept apart.
+# * The three shares are cited with their ranges, and the difference is compared with the spread.
+# * It says what each of the two controls rules out, and which is the harder one.
+# * Two good and two bad guesses are shown, at least one of each from the student.
+# * The reason given for the failures fits what this model was trained on, or its size.
+# * The proposal is one that the course has shown, or is argued from it.
+# * A measurement is named that could prove the expectation wrong.
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
