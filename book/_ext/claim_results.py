@@ -51,7 +51,8 @@ def _hold_all(app: Sphinx) -> dict[str, Any]:
         from course_lib.ledger.rows import chapter_pages
 
         book = Path(app.srcdir)
-        evidence = Evidence(chapter_pages(book), Path(app.outdir).parent / EXECUTED, book / "results")
+        cache = Path(app.config.nb_execution_cache_path) if app.config.nb_execution_cache_path else None
+        evidence = Evidence(chapter_pages(book), Path(app.outdir).parent / EXECUTED, book / "results", cache)
         held: dict[str, Any] = {}
         for claim in claims_of(book):
             try:

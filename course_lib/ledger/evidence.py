@@ -30,17 +30,29 @@ class ExecutedPage:
     ----------
     path
         Of the notebook, e.g. ``_build/jupyter_execute/05-bert.ipynb``.
+    cache
+        Of executed notebooks: a page that this build has not executed anew lies there without its outputs.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cache: Path | None = None) -> None:
         if not path.is_file():
             raise LedgerError(f"{path.name} has not been executed: build the book, or mend the page's own error first")
         self.name = path.stem
         self._path = path
+        self._cache = cache
 
     @cached_property
     def _notebook(self) -> Any:
-        return nbformat.read(self._path, as_version=4)
+        notebook = nbformat.read(self._path, as_version=4)
+        if self._cache is None or any(cell.get("outputs") for cell in notebook.cells):
+            return notebook
+        from jupyter_cache import get_cache
+
+        try:
+            _, executed = get_cache(str(self._cache)).merge_match_into_notebook(notebook)
+        except KeyError as error:
+            raise LedgerError(f"{self.name} has no outputs, and the cache does not know it; build it anew") from error
+        return executed
 
     @cached_property
     def _glue(self) -> dict[str, Any]:
@@ -121,9 +133,18 @@ class Evidence:
         The folder with the executed pages; none where only records are asked for.
     results
         The folder of the records.
+    cache
+        Of executed notebooks, for pages that were not executed anew.
     """
 
-    def __init__(self, pages: dict[int, str], executed: Path | None = None, results: Path = records.RESULTS) -> None:
+    def __init__(
+        self,
+        pages: dict[int, str],
+        executed: Path | None = None,
+        results: Path = records.RESULTS,
+        cache: Path | None = None,
+    ) -> None:
+        self._cache = cache
         self._pages = pages
         self._executed = executed
         self._results = results
@@ -137,7 +158,7 @@ class Evidence:
         if chapter not in self._pages:
             raise LedgerError(f"the book has no chapter {chapter}")
         if chapter not in self._read:
-            self._read[chapter] = ExecutedPage(self._executed / f"{self._pages[chapter]}.ipynb")
+            self._read[chapter] = ExecutedPage(self._executed / f"{self._pages[chapter]}.ipynb", self._cache)
         return self._read[chapter]
 
     def record(self, name: str) -> records.Record:

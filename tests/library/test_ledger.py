@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_cache import get_cache
 from pybtex.database import parse_file
 
 from course_lib.ledger import claims as ledger
@@ -182,6 +183,23 @@ def test_without_executed_pages_nothing_live_is_made_up():
         Glued(1, "mean").read(Evidence({1: "01-page"}))
     with pytest.raises(LedgerError, match="has not been executed"):
         ExecutedPage(Path("nowhere.ipynb"))
+
+
+def test_a_page_that_was_not_executed_anew_is_read_from_the_cache_of_executions(tmp_path):
+    """Jupyter Book leaves such a page without its outputs."""
+    cell = nbformat.v4.new_code_cell("print(7)", execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="seven is 7\n")]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "executed.ipynb")
+    get_cache(str(tmp_path / "cache")).cache_notebook_file(tmp_path / "executed.ipynb", check_validity=False)
+
+    page = tmp_path / "05-bert.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(7)")]), page)
+    assert ExecutedPage(page).printed == ""
+    assert ExecutedPage(page, tmp_path / "cache").printed == "seven is 7\n"
+
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(8)")]), page)
+    with pytest.raises(LedgerError, match="05-bert has no outputs, and the cache does not know it"):
+        _ = ExecutedPage(page, tmp_path / "cache").printed
 
 
 def test_a_lead_is_taken_seed_by_seed(tmp_path: Path):
