@@ -13,7 +13,11 @@ IS_DARK = "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).sli
 
 
 def colour(page, scheme: str) -> None:
-    """Ask for a light or a dark page, and wait until its background is; the colours fade."""
+    """Ask for a light or a dark page, and wait until its background is.
+
+    Colours do not fade here: a long page would be looked at while some of its words still have the old one.
+    """
+    page.add_style_tag(content="*, *::before, *::after { transition: none !important; animation: none !important }")
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function(IS_DARK if scheme == "dark" else f"!({IS_DARK})")
 
