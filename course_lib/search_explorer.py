@@ -108,7 +108,7 @@ def quantised(matrix: Float[np.ndarray, "V D"]) -> tuple[Int[np.ndarray, "V D"],
     Examples
     --------
     >>> numbers, scales = quantised(np.array([[0.5, -2.54], [0.0, 0.0]]))
-    >>> numbers.tolist(), scales.round(4).tolist()
+    >>> numbers.tolist(), [round(float(scale), 4) for scale in scales]
     ([[25, -127], [0, 0]], [0.02, 0.0])
     """
     if not np.isfinite(matrix).all():
@@ -136,8 +136,8 @@ def restored(numbers: Int[np.ndarray, "V D"], scales: Float[np.ndarray, "V"]) ->
 
     Examples
     --------
-    >>> restored(np.array([[25, -127]], dtype=np.int8), np.array([0.02], dtype=np.float32)).round(2).tolist()
-    [[0.5, -2.54]]
+    >>> restored(np.array([[25, -127]], dtype=np.int8), np.array([0.5], dtype=np.float32)).tolist()
+    [[12.5, -63.5]]
     """
     return numbers.astype(np.float32) * scales[:, None]
 

@@ -9,20 +9,16 @@ Q  queries     N  documents     D  features
 
 import hashlib
 import json
-import os
-import platform
-import sys
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from datasets import DatasetDict
+from datasets import Dataset
 from filelock import FileLock
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -33,6 +29,7 @@ from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
 from course_lib.experiments import bm25
 from course_lib.experiments.bm25 import Bm25
+from course_lib.experiments.licences import licence_of
 from course_lib.experiments.sentence_encoders import StaticSentences, static_from
 from course_lib.experiments.sentences import Search, holding, ranks, true_pairs
 from course_lib.experiments.shipped import CHECKPOINTS
@@ -40,7 +37,7 @@ from course_lib.experiments.wordpiece_page import character_tables
 from course_lib.explorer import Explorer
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.metrics import mean_interval
-from course_lib.search_explorer import Document, Licence, quantised, restored, search_data, search_explorer
+from course_lib.search_explorer import Document, quantised, restored, search_data, search_explorer
 from course_lib.sentence_bert import token_ids
 from course_lib.sentence_losses import in_batch_losses
 from course_lib.tokenizer_explorer import tokenizer_data
@@ -51,7 +48,6 @@ UNTRAINED = "By vectors, before training"
 QUESTION = "find the function that computes the inverse of a matrix"
 SOURCE = "_static/search/pydocs.js"  # where the site has the data, from the page
 SHORTEST = 4  # words of a first sentence that is worth asking for
-LONGEST_TERMS = 12_000  # letters; the Apache licence has 11,358
 SHOWN = 3  # hits of the example, for each way
 # Chosen on the validation split: of 400 to 1,000 steps, rates of 5e-3 and 1e-2, first vectors drawn or tiny's, none was
 # better by more than a point.
@@ -79,13 +75,13 @@ class StaticTable(nn.Module):
         return self.vectors(*bags)
 
 
-def neighbours(rows: DatasetDict) -> list[tuple[str, str]]:
-    """Return texts of the training split that stand side by side: what one says is near to what the other says.
+def neighbours(documents: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Return texts that stand side by side: what one says is near to what the other says.
 
     Parameters
     ----------
-    rows
-        The corpus.
+    documents
+        The paragraphs of each.
 
     Returns
     -------
@@ -93,7 +89,7 @@ def neighbours(rows: DatasetDict) -> list[tuple[str, str]]:
         The first sentence of a paragraph and its others; the first paragraph of a document and its second.
     """
     found = []
-    for paragraphs in rows["train"]["paragraphs"]:
+    for paragraphs in documents:
         found += [(paragraphs[0], second) for second in paragraphs[1:2]]
         for paragraph in paragraphs:
             first, *others = split_sentences(paragraph)
@@ -146,58 +142,18 @@ def _bags(side: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 # -- the collection ----------------------------------------------------------------------------------------------------
 
 
-def all_documents(rows: DatasetDict) -> list[Document]:
+def all_documents(splits: Iterable[Dataset]) -> list[Document]:
     """Return all of the corpus, in the order of packages, modules and titles; a paragraph that is there twice, once."""
     known: set[str] = set()
     found = []
     columns = ("package", "module", "title", "paragraphs")
-    every = [row for split in rows.values() for row in zip(*(split[name] for name in columns), strict=True)]
+    every = [row for split in splits for row in zip(*(split[name] for name in columns), strict=True)]
     for package, module, title, paragraphs in sorted(every, key=lambda row: row[:3]):
         new = [text for text in dict.fromkeys(paragraphs) if text not in known]
         known.update(new)
         if new:
             found.append(Document(package, title if title.startswith(module) else f"{module}: {title}", new))
     return found
-
-
-def licence_of(package: str) -> Licence:
-    """Read the licence that came with an installed package.
-
-    Parameters
-    ----------
-    package
-        Its name; "python" is the standard library.
-
-    Returns
-    -------
-    Licence
-        Its text is that of the files that lie at the top of what was installed.
-    """
-    if package == "python":
-        places = [Path(folder) / "LICENSE.txt" for folder in (Path(os.__file__).parent, sys.base_prefix)]
-        texts = [path.read_text(encoding="utf-8") for path in places if path.is_file()][:1]
-        return Licence(platform.python_version(), "PSF-2.0", "\n".join(texts) or _python_terms())
-    installed = distribution(package)
-    top = [
-        file
-        for file in installed.files or []
-        if file.parent.name.endswith(".dist-info") or (file.parent.name == "licenses" and ".dist-info" in str(file))
-    ]
-    files = [file for file in top if file.name.upper().startswith(("LICENSE", "LICENCE", "COPYING"))]
-    classes = [line for line in installed.metadata.get_all("Classifier") or [] if line.startswith("License ::")]
-    stated = installed.metadata.get_all("License-Expression") or [line.split(" :: ")[-1] for line in classes]
-    name = [*stated, "see its text"][0]
-    return Licence(installed.version, name, "\n\n".join(_own_part(file.read_text()) for file in files))
-
-
-def _own_part(terms: str) -> str:
-    """Cut a long file: a package's own terms come first, then those of other code that it holds, which we do not."""
-    whole = len(terms) <= LONGEST_TERMS
-    return terms if whole else f"{terms[:LONGEST_TERMS]}\n\n[…] What follows is on other code that the package holds."
-
-
-def _python_terms() -> str:
-    return f"{sys.copyright}\n\nThe licence of Python (PSF-2.0): https://docs.python.org/3/license.html"
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------------
@@ -354,7 +310,7 @@ def make() -> Made:
 
 def _ingredients() -> dict[str, str]:
     library = Path(__file__).parents[1]
-    names = [f"experiments/{name}.py" for name in ("static_search", "bm25", "sentences", "wordpiece_page")]
+    names = [f"experiments/{name}.py" for name in ("static_search", "licences", "bm25", "sentences", "wordpiece_page")]
     names += [f"{name}.py" for name in ("search_explorer", "tokenizer_explorer", "training", "sentence_losses")]
     names += ["data/pydocs_pair.py", "data/sentences.py"]
     files = [library / name for name in names]
@@ -368,9 +324,9 @@ def _ingredients() -> dict[str, str]:
 
 def _make() -> tuple[str, dict[str, Any]]:
     corpus = load("pydocs", source="embedded")
-    documents = all_documents(corpus)
+    documents = all_documents(corpus.values())
     tokenizer, first = _first_vectors()
-    pairs = neighbours(corpus) + true_pairs(load("pydocs-pair", source="embedded")["train"])
+    pairs = neighbours(corpus["train"]["paragraphs"]) + true_pairs(load("pydocs-pair", source="embedded")["train"])
     numbers, scales = quantised(train_table(pairs, tokenizer, first, CONFIG).numpy())
     after = StaticSentences(torch.from_numpy(restored(numbers, scales)), tokenizer)
     search, hidden = held_out(documents)

@@ -8,9 +8,8 @@ import re
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset, DatasetDict
 
-from course_lib.experiments import static_search
+from course_lib.experiments import licences, static_search
 from course_lib.experiments.sentence_encoders import StaticSentences
 from course_lib.experiments.sentences import holding
 from course_lib.experiments.shipped import CHECKPOINTS
@@ -52,8 +51,8 @@ def test_the_script_holds_what_was_given():
 def test_faulty_data_are_refused_in_words():
     numbers, scales = quantised(np.eye(2))
     vocabulary = {"vocabulary": ["a", "b"]}
-    with pytest.raises(ValueError, match="2 pieces, 1 vectors"):
-        search_data(vocabulary, numbers[:1], scales, DOCUMENTS, LICENCES, (1.2, 0.75))
+    with pytest.raises(ValueError, match="3 pieces, 2 vectors"):
+        search_data({"vocabulary": ["a", "b", "c"]}, numbers, scales, DOCUMENTS, LICENCES, (1.2, 0.75))
     with pytest.raises(ValueError, match="no licence is known for a"):
         search_data(vocabulary, numbers, scales, DOCUMENTS, {"p": LICENCES["p"]}, (1.2, 0.75))
     with pytest.raises(ValueError, match="line break"):
@@ -85,18 +84,17 @@ def test_training_brings_neighbours_together():
     assert dog @ blue > dog @ red + 0.3
 
 
-def test_neighbours_are_of_the_training_split_alone():
-    one = {"paragraphs": [["It sorts a list. It is stable. It is old.", "See also the others.", "A third."]]}
-    held = {"paragraphs": [["This must not be learnt. Not at all.", "Nor this."]]}
-    rows = DatasetDict({"train": Dataset.from_dict(one), "test": Dataset.from_dict(held)})
-    assert static_search.neighbours(rows) == [
+def test_neighbours_are_sentences_of_a_paragraph_and_paragraphs_of_a_document():
+    """Of one short sentence, as of "A third.", nothing is to be learnt."""
+    documents = [["It sorts a list. It is stable. It is old.", "See also the others.", "A third. No more."], ["Alone."]]
+    assert static_search.neighbours(documents) == [
         ("It sorts a list. It is stable. It is old.", "See also the others."),
         ("It sorts a list.", "It is stable. It is old."),
     ]
 
 
 def test_chance_and_hidden_documents_are_counted():
-    """Four documents, one of them hidden: the right one moves up from place 2 to 1, and chance is 1 + 1/2 + 1/3 over 3."""
+    """Of four documents one is hidden: a right one moves up from place 2 to 1, and chance is (1 + 1/2 + 1/3) / 3."""
     scores = {"one": torch.tensor([[0.9, 0.5, 0.1, 0.2], [0.1, 0.2, 0.8, 0.3]])}
     chance, one = static_search.measure_ways(scores, right=[1, 3], hidden=[0])
     assert chance.mrr == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
@@ -107,7 +105,7 @@ def test_every_package_of_the_corpus_has_a_licence():
     from course_lib.data.pydocs import PACKAGES
 
     for package in PACKAGES:
-        licence = static_search.licence_of(package)
+        licence = licences.licence_of(package)
         assert len(licence.text) > 150, package
         assert licence.version
 
