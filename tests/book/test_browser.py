@@ -189,10 +189,12 @@ def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site)
             assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_link_to_them(browser, site):
+def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_or_their_own_pages_link_to_them(browser, site):
     released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
     assert released
-    text = "".join((site / name).read_text(encoding="utf-8") for name in chapters_of(site))
+    own_pages = [page for page in (path.with_suffix(".html").name for path in released) if (site / page).exists()]
+    assert own_pages == ["capstone.html"]
+    text = "".join((site / name).read_text(encoding="utf-8") for name in [*chapters_of(site), *own_pages])
     for path in released:
         place = path.relative_to(ROOT).as_posix()
         assert (site / place).read_bytes() == path.read_bytes()
