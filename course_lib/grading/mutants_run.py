@@ -10,7 +10,7 @@ ones, the grader's version of the cell runs whole.) The reference alone runs twi
 the student's and with one of the grader's, so that no visible test can lean on what a hidden one defines.
 
 Cells run in the solution's folder, where files that the assignment ships lie as they lie beside the student's notebook.
-Cells with the tag ``demonstration`` are left out: they are slow, carry no points, and no graded cell needs them.
+Cells with the tag ``demonstration`` are left out: they are slow, and no mark depends on them.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import determine_grade, is_grade
 
 from course_lib.grading.mutants import Changes, Mark, Outcome, change, load_cases
-from course_lib.grading.source import AssignmentError, read_source
+from course_lib.grading.source import AssignmentError, read_source, without_demonstrations
 
 SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
 PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
@@ -93,11 +93,7 @@ class Sitting:
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the cells that are run."""
-    return [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and "demonstration" not in cell.metadata.get("tags", [])
-    ]
+    return [cell for cell in without_demonstrations(notebook).cells if cell.cell_type == "code"]
 
 
 def both_versions(notebook: NotebookNode, changes: Changes) -> list[tuple[NotebookNode, NotebookNode]]:

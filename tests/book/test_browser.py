@@ -14,7 +14,7 @@ import nbformat
 import numpy as np
 import pytest
 from conftest import BOOK, ROOT
-from pages import address_of, pages_of, quiet_page, typeset
+from pages import address_of, of_every_kind, pages_of, quiet_page, typeset, written
 from PIL import Image
 
 # One worker builds and opens the site, however many there are.
@@ -38,8 +38,9 @@ def chapters_of(site: Path) -> list[str]:
 
 
 def test_every_page_loads_in_silence_and_describes_its_images(browser, site, address):
+    """All pages from disk; from a server, which sends the same files, of the generated ones one of each kind."""
     with quiet_page(browser) as page:
-        for name in pages_of(site):
+        for name in pages_of(site) if address.startswith("file:") else [*written(site), *of_every_kind(site)]:
             page.goto(f"{address}/{name}")
             typeset(page)
             text = page.inner_text("main")
