@@ -78,7 +78,7 @@ def pages_of(site: Path) -> list[str]:
 class _Kinds(HTMLParser):
     """Which kinds of elements a page has: each its name and classes, and those of what it stands in."""
 
-    EMPTY = frozenset("area base br col embed hr img input link meta source track wbr path rect circle line".split())
+    EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta", "source", "wbr"))
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,8 +92,9 @@ class _Kinds(HTMLParser):
             self.within.append(kind)
 
     def handle_endtag(self, tag: str) -> None:
-        while self.within and self.within.pop()[0] != tag:
-            pass
+        if any(tag == open_tag for open_tag, _ in self.within):
+            while self.within.pop()[0] != tag:
+                pass
 
 
 def written(site: Path) -> list[str]:
