@@ -1,6 +1,7 @@
 """What chapter 9 shows of recorded runs: tables and bars of our sentence encoders, with published ones beside."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,78 @@ PUBLISHED_PROBES: Mapping[str, tuple[float, ...]] = {
     "BERT-base, [CLS]": (94.21, 91.4, 71.13, 84.13),
     "SBERT-NLI-base": (94.39, 89.6, 76.00, 88.96),
 }
+
+
+#: What the cross-encoder of `course_lib.experiments.sentence_cost.KINDS` is called on the page.
+READERS: Mapping[str, str] = {
+    "first state": "last layer for [CLS]",
+    "every state": "last layer for every token",
+    "sentence-transformers": "sentence-transformers",
+}
+
+
+def lengths_of(record: Record) -> list[int]:
+    """Return the lengths of sentences for which ``benchmark-sentence_bert`` has the cost of pairs, in tokens."""
+    return sorted({row["length"] for row in record.results if row["what"] == "length"})
+
+
+def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
+    """Return how many times as much a cross-encoder costs, for `course_lib.plotting_growth.growth_curves`.
+
+    Parameters
+    ----------
+    record
+        ``benchmark-sentence_bert``.
+    model
+        "tiny", "mini" or the published encoder.
+
+    Returns
+    -------
+    dict
+        For each way of reading pairs a row for each round and a column for each length.
+    """
+    rows = {(row["peer"], row["length"]): row["ratios"] for row in _by_length(record) if row["mode"] == model}
+    return {name: np.array([rows[kind, length] for length in lengths_of(record)]).T for kind, name in READERS.items()}
+
+
+def cost_table(record: Record, sentences: int) -> str:
+    """Write how many times as much a cross-encoder costs, for each model, reader and length, and what tokens alone say.
+
+    Parameters
+    ----------
+    record
+        ``benchmark-sentence_bert``.
+    sentences
+        N: each is in N - 1 pairs, and a pair of sentences of T tokens has 2 T - 1.
+    """
+    lengths = lengths_of(record)
+    cells = {
+        (row["mode"], row["peer"], row["length"]): f"{row['ratio']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
+        for row in _by_length(record)
+    }
+    models = dict.fromkeys(row["mode"] for row in _by_length(record))
+    rows = [
+        (model, READERS[kind], *(cells[model, kind, length] for length in lengths))
+        for model in models
+        for kind in READERS
+    ]
+    counted = [(sentences - 1) * (2 * length - 1) / (2 * length) for length in lengths]
+    rows.append(("*tokens alone*", "", *(f"{ratio:,.0f}" for ratio in counted)))
+    return markdown_table(("model", "cross-encoder", *(f"{length} tokens" for length in lengths)), rows)
+
+
+def reaching(record: Record, least: float) -> str:
+    """Say in words for which models, readers and lengths the median ratio is at least so high."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in _by_length(record):
+        if row["ratio"] >= least:
+            found.setdefault((row["mode"], row["peer"]), []).append(row["length"])
+    parts = [f"{mode}, {READERS[kind]}: {', '.join(map(str, sorted(at)))} tokens" for (mode, kind), at in found.items()]
+    return "; ".join(parts) or "nowhere"
+
+
+def _by_length(record: Record) -> list[dict[str, Any]]:
+    return [row for row in record.results if row["what"] == "length"]
 
 
 def recorded(record: Record, row: Sequence[str], what: str = "stsb") -> list[float]:

@@ -234,6 +234,11 @@ def all_scores(
     return {WORDS: words, UNTRAINED: cosines[0], VECTORS: cosines[1], BOTH: both}
 
 
+def places_of(scores: Tensor, right: Sequence[int], hidden: Sequence[int]) -> Tensor:
+    """Return the place of each query's right document among those that are not hidden; arguments as elsewhere."""
+    return ranks(scores.index_fill(1, torch.tensor(hidden), -torch.inf), right)
+
+
 def measure_ways(scores: Mapping[str, Tensor], right: Sequence[int], hidden: Sequence[int]) -> list[Measured]:
     """Measure chance, and each way of searching.
 
@@ -252,7 +257,7 @@ def measure_ways(scores: Mapping[str, Tensor], right: Sequence[int], hidden: Seq
     number = next(iter(scores.values())).shape[1] - len(hidden)
     found = [Measured("in random order", float((1 / torch.arange(1, number + 1)).mean()), 0.0, 10 / number, 0.0)]
     for name, values in scores.items():
-        places = ranks(values.index_fill(1, torch.tensor(hidden), -torch.inf), right)
+        places = places_of(values, right, hidden)
         mrr, ten = mean_interval((1 / places).tolist()), mean_interval((places <= 10).float().tolist())
         found.append(Measured(name, mrr.mean, mrr.half_width, ten.mean, ten.half_width))
     return found
@@ -331,6 +336,8 @@ def _make() -> tuple[str, dict[str, Any]]:
     after = StaticSentences(torch.from_numpy(restored(numbers, scales)), tokenizer)
     search, hidden = held_out(documents)
     scores = all_scores([*search.queries, QUESTION], search.documents, StaticSentences(first, tokenizer), after)
+    of_queries = {way: rows[:-1] for way, rows in scores.items()}
+    early = {way: places_of(rows, search.right, hidden) <= 10 for way, rows in of_queries.items()}
     names = [document.title for document in documents for _ in document.paragraphs]
     best = {way: scores[way][-1, : len(names)].topk(SHOWN).indices.tolist() for way in (WORDS, VECTORS, BOTH)}
     told = {
@@ -343,7 +350,9 @@ def _make() -> tuple[str, dict[str, Any]]:
         "features": first.shape[1],
         "steps": CONFIG.steps,
         "batch": BATCH,
-        "measured": measure_ways({name: rows[:-1] for name, rows in scores.items()}, search.right, hidden),
+        "measured": measure_ways(of_queries, search.right, hidden),
+        "only_words": int((early[WORDS] & ~early[VECTORS]).sum()),
+        "only_vectors": int((early[VECTORS] & ~early[WORDS]).sum()),
         "found": {way: [(names[index], search.documents[index]) for index in rows] for way, rows in best.items()},
         "packages": [[name, *licence_of(name)[:2]] for name in pydocs.PACKAGES],
     }

@@ -99,6 +99,7 @@ def test_chance_and_hidden_documents_are_counted():
     chance, one = static_search.measure_ways(scores, right=[1, 3], hidden=[0])
     assert chance.mrr == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
     assert one.mrr == pytest.approx((1 + 1 / 2) / 2)
+    assert static_search.places_of(scores["one"], [1, 3], [0]).tolist() == [1, 2]
 
 
 def test_every_package_of_the_corpus_has_a_licence():
@@ -120,4 +121,6 @@ def test_what_the_page_loads_is_small_and_finds_what_it_should():
     chance = ways["in random order"].mrr
     assert chance < ways[static_search.UNTRAINED].mrr / 20
     assert 2 * ways[static_search.UNTRAINED].mrr < ways[static_search.VECTORS].mrr < ways[static_search.BOTH].mrr
+    assert made.told["only_vectors"] > 0
+    assert made.told["only_words"] > 0
     assert static_search.make().script == made.script, "kept, and not made again"
