@@ -55,3 +55,13 @@ def test_recorded_encoding_is_faster_than_sentence_transformers_and_pairs_cost_t
     for name in ("tiny", "mini"):
         assert rows["encode", name, "sentence-transformers"]["ratio"] >= 1.1
         assert 6_000 < rows["pairs", name, "cross-encoder"]["ratio"] < 15_000
+
+
+def test_recorded_costs_of_pairs_grow_with_length_and_with_what_the_last_layer_computes():
+    """Attention's square adds to what a count of tokens says; leaving out most of the last layer takes off."""
+    rows = [row for row in records.load("benchmark-sentence_bert").results if row["what"] == "length"]
+    ratios = {(row["mode"], row["peer"], row["length"]): row["ratio"] for row in rows}
+    shortest, longest = min(row["length"] for row in rows), max(row["length"] for row in rows)
+    for mode in {row["mode"] for row in rows}:
+        assert ratios[mode, "first state", longest] < ratios[mode, "every state", longest]
+        assert ratios[mode, "every state", shortest] < ratios[mode, "every state", longest]

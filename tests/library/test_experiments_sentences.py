@@ -13,7 +13,7 @@ from course_lib.experiments import records, sentence_page, sentence_plans, sente
 from course_lib.experiments.bm25 import K1, B, Bm25
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.records import Record
-from course_lib.experiments.sentence_cost import Cost, measure_cost, number_of_pairs
+from course_lib.experiments.sentence_cost import KINDS, Cost, both_sides, measure_cost, number_of_pairs
 from course_lib.experiments.sentence_encoders import (
     StaticSentences,
     mean_cosine,
@@ -172,6 +172,31 @@ def test_the_cost_of_all_pairs_is_extrapolated_and_that_of_all_sentences_too():
     cost = Cost(pair=[0.002, 0.004, 0.003], sentence=[0.001, 0.001, 0.002], search=[0.0, 10.0, 10.0])
     assert cost.bi.tolist() == pytest.approx([10, 20, 30])
     assert cost.ratio == pytest.approx((9999, 4999.5, 9999))
+
+
+def test_each_kind_of_cross_encoder_reads_the_same_and_its_bi_encoder_gives_the_same_vectors(checkpoint):
+    """Scores of ours are equal, since only [CLS] is read; those of the library have a head of their own."""
+    pairs = [(SENTENCES[0], SENTENCES[1]), (SENTENCES[3], SENTENCES[2])]
+    first, every, library = (both_sides(checkpoint, kind, max_length=9) for kind in KINDS)
+    assert every.read_pairs(pairs) == pytest.approx(first.read_pairs(pairs), abs=1e-5)
+    assert len(library.read_pairs(pairs)) == 2
+    vectors = first.read_alone(SENTENCES[:3])
+    assert torch.allclose(torch.from_numpy(library.read_alone(SENTENCES[:3])), vectors, atol=1e-5)
+
+
+def test_costs_by_length_are_shown_beside_what_tokens_alone_say():
+    """Of 10 sentences of 4 tokens a pair has 7: 9 x 7 / 8 times as many tokens in all."""
+    told = {"what": "length", "low": 6.0, "high": 11.0, "ratios": [6.0, 9.0, 11.0], "ratio": 9.0}
+    rows = [{**told, "mode": "mini", "peer": kind, "length": length} for kind in KINDS for length in (8, 4)]
+    rows[0]["ratio"] = 10.0
+    record = Record("benchmark", "", {}, [], [*rows, {"what": "pairs", "ratio": 3.0}], "0" * 40, {}, "2026-01-01")
+    assert sentence_page.lengths_of(record) == [4, 8]
+    assert sentence_page.cost_runs(record, "mini")["last layer for every token"].tolist() == [[6, 6], [9, 9], [11, 11]]
+    lines = sentence_page.cost_table(record, sentences=10).splitlines()
+    assert lines[2] == "| mini | last layer for [CLS] | 9 (6 to 11) | 10 (6 to 11) |"
+    assert lines[-1] == "| *tokens alone* |  | 8 | 8 |"
+    assert sentence_page.reaching(record, 10.0) == "mini, last layer for [CLS]: 8 tokens"
+    assert sentence_page.reaching(record, 12.0) == "nowhere"
 
 
 def test_both_sides_are_timed_in_every_round_on_one_thread(checkpoint, monkeypatch):
