@@ -100,6 +100,7 @@ SERVICES = {
     "plotting_senses",
     "plotting_shares",
     "schedules",
+    "search_explorer",
     "stepper",
     "token_store",
     "token_store_writing",
