@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
+from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
 from course_lib.grading.randomness import Randomness, reachable
 
 ASK, ANSWER = b"?", b"!"
@@ -38,15 +38,11 @@ class StudentError(Exception):
     """An exception of the student's that is no builtin one, or none that a test may see (SystemExit)."""
 
 
-class CallBackFailed(BaseException):
-    """A check inside a function that a test handed over did not hold: no answer of the student's can undo that."""
-
-
 class _Elsewhere(torch.autograd.Function):
     """Results that were computed in the other process, with gradients that are computed there."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, peer: Peer, call: int, results: list[torch.Tensor], anchor: torch.Tensor, *inputs: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         ctx.peer, ctx.call, ctx.like = peer, call, [(tensor.shape, tensor.dtype) for tensor in inputs]
@@ -87,9 +83,7 @@ class Peer:
         find: gives the object for a key of this side's own that is not in ``exports``, e.g. a top-level name.
     """
 
-    def __init__(
-        self, connection: socket.socket, strict: bool, find: Callable[[str], Any] | None = None
-    ) -> None:
+    def __init__(self, connection: socket.socket, strict: bool, find: Callable[[str], Any] | None = None) -> None:
         self.connection, self.strict, self.find = connection, strict, find
         self.exports: dict[str, Any] = {}
         self.classes: dict[str, type] = {}
@@ -187,7 +181,7 @@ class Peer:
     def _rebuild(self, name: str, fields: dict[str, Any]) -> Any:
         if name not in self.classes or issubclass(self.classes[name], torch.nn.Module):
             raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
-        made = object.__new__(self.classes[name])
+        made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
         return made
 
@@ -248,18 +242,14 @@ class Peer:
 
     def _hang_in(self, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
         """Replace results that have gradients by the same numbers with a place in this side's graph."""
-        places = [
-            index
-            for index, entry in enumerate(reader.entries)
-            if entry.requires_grad and entry.same_as < 0
-        ]
+        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as < 0]
         if any(not (entry := reader.entries[i].value).is_floating_point() and not entry.is_complex() for i in places):
             raise Refused("a gradient of whole numbers")
         if places and torch.is_grad_enabled():
             anchor = torch.zeros((), requires_grad=True)
             raw = [reader.tensors[index] for index in places]
             for index, tensor in zip(places, _Elsewhere.apply(self, call, raw, anchor, *inputs), strict=True):
-                reader.tensors[index] = tensor
+                reader.tensors[index] = tensor.clone()  # what a custom function returns may not be changed in place
 
     def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
         """Change this side's tensors and generators as the call changed the other side's copies."""
@@ -376,10 +366,7 @@ class Peer:
 def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    if one.numel() == 0:
-        return True
-    flat = [t.detach().contiguous().reshape(-1).view(torch.uint8) for t in (one, other)]
-    return bool(torch.equal(*flat))
+    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -53,6 +53,13 @@ class Handle:
     name: str
 
 
+def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The numbers of a tensor, in order, as bytes; strides of any kind are left behind."""
+    row = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    row.copy_(torch.Tensor.detach(tensor).reshape(-1))
+    return row.view(torch.uint8)
+
+
 @dataclass
 class TensorEntry:
     """One row of the table of tensors: the numbers, and what the sender says about them."""
@@ -120,7 +127,7 @@ class Writer:
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in DTYPES or tensor.layout != torch.strided or tensor.device.type == "meta":
             raise Refused(f"a tensor of {tensor.dtype}, {tensor.layout} on {tensor.device} cannot be sent")
-        flat = torch.Tensor.detach(tensor).cpu().contiguous().reshape(-1).view(torch.uint8)
+        flat = raw_bytes(tensor)
         self._text(out, name)
         self._number(out, tensor.dim())
         for size in tensor.shape:
@@ -178,7 +185,7 @@ class Writer:
             self._text(out, made[0])
             self._put(out, made[1], depth + 1)
         elif isinstance(value, torch.Size | tuple | list | deque):
-            tags = {torch.Size: b"z", deque: b"Q"}
+            tags: dict[type, bytes] = {torch.Size: b"z", deque: b"Q"}
             out += tags.get(kind, b"t" if isinstance(value, tuple) else b"l")
             self._items(out, tuple(value), depth)
         elif isinstance(value, set | frozenset):
@@ -187,7 +194,7 @@ class Writer:
         elif isinstance(value, dict):
             tag = next((t for k, t in ((Counter, b"C"), (OrderedDict, b"O"), (defaultdict, b"D")) if kind is k), b"d")
             out += tag
-            if kind is defaultdict:
+            if isinstance(value, defaultdict) and tag == b"D":
                 self._text(out, getattr(value.default_factory, "__name__", ""))
             self._items(out, [item for pair in dict.items(value) for item in pair], depth)
         elif (handle := self.handle(value)) is not None:

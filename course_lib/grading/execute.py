@@ -25,7 +25,8 @@ class Transcript:
 
     Attributes:
         cells: by place in the student's notebook, what the cell printed and raised.
-        tests: by name, what the test cell earned, and its words.
+        tests: by name, what the visible tests of a test cell gave, and their words.
+        marks: by name, what the test cell earned with its hidden tests.
         given: given cells that raised an error.
         trouble: why the report is incomplete, in words; "" if it is complete.
         seconds: by the clock.
@@ -33,6 +34,7 @@ class Transcript:
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
     tests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: list[dict[str, Any]] = field(default_factory=list)
     trouble: str = ""
     seconds: float = 0.0
@@ -119,6 +121,8 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
                 transcript.cells[content["index"]] = content
             elif event == "test":
                 transcript.tests[content["name"]] = content
+            elif event == "mark":
+                transcript.marks[content["name"]] = content
             elif event == "given":
                 transcript.given.append(content)
     except (_TimeUp, TimeoutError):

@@ -30,7 +30,9 @@ def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, ty
         except SyntaxError:
             continue
         for node in tree.body:
-            kind = namespace.get(node.name) if isinstance(node, ast.ClassDef) else None
+            if not isinstance(node, ast.ClassDef):
+                continue
+            kind = namespace.get(node.name)
             if isinstance(kind, type) and not issubclass(kind, torch.nn.Module) and kind.__name__ == node.name:
                 found[node.name] = kind
     return found

@@ -39,7 +39,9 @@ def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookN
         Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's cells come the student's cells up
         to the place that this cell has in the student's notebook.
     """
-    places = {name: index for index, cell in enumerate(submitted.cells) if (name := grade_id(cell)) is not None}
+    places: dict[str | None, int] = {
+        name: index for index, cell in enumerate(submitted.cells) if (name := grade_id(cell)) is not None
+    }
     visible = {grade_id(cell): cell.source for cell in released.cells}
     tests = {name for cell in instructor.cells if role(cell) == "test" and (name := grade_id(cell))}
     slow = {

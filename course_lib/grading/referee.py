@@ -4,6 +4,10 @@ Here run the cells that the notebook gives and the test cells with their hidden 
 names that the student was to define stand for functions in the other process (:mod:`course_lib.grading.bridge`). So no
 line of a student's runs here, nor do hidden tests exist there; only arguments and results cross, as data.
 
+Everything is done twice. In the first round the tests are those that students see, and what is printed and said is
+kept for the student. In the second round, with a fresh student's process, hidden tests run too, and nothing but the
+points is kept: a process that has seen hidden tests can tell nobody.
+
 A submission's process may die or hang. It is then started anew, all its cells run again but the one that killed it, and
 the next question is asked.
 """
@@ -15,6 +19,7 @@ import contextlib
 import io
 import linecache
 import math
+import random
 import signal
 import socket
 import struct
@@ -25,11 +30,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
-from course_lib.grading.bridge import CallBackFailed, Peer, PeerGone, RemoteFunction
+from course_lib.grading.bridge import Peer, PeerGone
 from course_lib.grading.codec import Handle, Reader, Refused, Writer
-from course_lib.grading.given_objects import defined_names, given_classes
+from course_lib.grading.given_objects import given_classes
 
 STARTS = 8
 WORDS = 2000
@@ -68,8 +74,8 @@ def opaque(handle: Handle) -> Any:
 class Referee:
     """One submission's tests, and the student's process that answers."""
 
-    def __init__(self, control: socket.socket) -> None:
-        self.control = control
+    def __init__(self, control: socket.socket, job: dict[str, Any], hidden: bool) -> None:
+        self.control, self.job, self.hidden = control, job, hidden
         self.module = types.ModuleType("__main__")
         self.namespace = self.module.__dict__
         self.namespace["In"] = self.In = [""]
@@ -79,27 +85,7 @@ class Referee:
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
         self.deadly: set[int] = set()
         self.given: list[str] = []
-        self.job: dict[str, Any] = {}
         self.cells = 0
-
-    # ---- the grader ---------------------------------------------------------------------------------------------
-
-    def tell(self, event: str, content: Any) -> None:
-        data = Writer().message((event, content))
-        self.control.sendall(HEAD.pack(len(data)) + data)
-
-    def hear(self) -> Any:
-        size = HEAD.unpack(self._exactly(HEAD.size))[0]
-        return Reader(self._exactly(size)).value()
-
-    def _exactly(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self.control.recv(min(size - len(parts), 2**20))
-            if not part:
-                raise SystemExit
-            parts += part
-        return bytes(parts)
 
     # ---- the student's process ----------------------------------------------------------------------------------
 
@@ -109,7 +95,7 @@ class Referee:
             if self.starts >= STARTS:
                 raise OutOfStarts
             self.starts += 1
-            self.tell("student", None)
+            tell(self.control, "student", None)
             _, pipes, _, _ = socket.recv_fds(self.control, 1, 1)
             peer = Peer(socket.socket(fileno=pipes[0]), strict=True)
             peer.make = self._stand_for
@@ -186,7 +172,8 @@ class Referee:
         except Refused as error:
             told["error"] = {"type": "Refused", "message": str(error), "trace": ""}
         self.In.append(step["source"])
-        self.tell("cell", {"index": step["index"], **_told(told)})
+        if not self.hidden:
+            tell(self.control, "cell", {"index": step["index"], **_told(told)})
         self.try_names(step["names"])
 
     def try_names(self, names: list[str]) -> None:
@@ -212,27 +199,18 @@ class Referee:
                 self.gone(error)
             except Refused:
                 pass
-        if outcome["error"]:
-            self.tell("given", {"name": step["name"], **outcome})
+        if outcome["error"] and not self.hidden:
+            del outcome["result"]
+            tell(self.control, "given", {"name": step["name"], **outcome})
 
     def test_cell(self, step: dict[str, Any]) -> None:
-        """Run a test cell with its hidden tests, and, where it does not earn all, the visible part for its words."""
-        outcome = self.run_test(step["source"], step["points"])
-        told = outcome
-        if outcome["earned"] != step["points"] and step["visible"] != step["source"]:
-            told = self.run_test(step["visible"], step["points"])
-        self.tell(
-            "test",
-            {
-                "name": step["name"],
-                "earned": outcome["earned"],
-                "tampering": outcome["tampering"],
-                "error": outcome["error"],
-                "visible_earned": told["earned"],
-                "words": told["words"],
-                "printed": told["printed"],
-            },
-        )
+        """Run a test cell; of the second round the grader hears the points alone."""
+        outcome = self.run_test(step["source"] if self.hidden else step["visible"], step["points"])
+        if self.hidden:
+            said = {"name": step["name"], "earned": outcome["earned"], "tampering": outcome["tampering"]}
+            tell(self.control, "mark", said)
+        else:
+            tell(self.control, "test", {"name": step["name"], **outcome})
 
     def run_test(self, source: str, points: float) -> dict[str, Any]:
         """Run one version of a test cell and say what it earns, by nbgrader's rule, numbers taken strictly."""
@@ -275,11 +253,14 @@ class Referee:
             code = self.transform(source)
             linecache.cache[name] = (len(code), None, code.splitlines(True), name)
             tree = ast.parse(code, name)
-            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            final = tree.body[-1] if tree.body else None
+            last = final.value if isinstance(final, ast.Expr) else None
+            if last is not None:
+                tree.body.pop()
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), self._in_time():
                 exec(compile(tree, name, "exec"), self.namespace)  # noqa: S102
                 if last is not None:
-                    result = eval(compile(ast.Expression(last.value), name, "eval"), self.namespace)  # noqa: S307
+                    result = eval(compile(ast.Expression(last), name, "eval"), self.namespace)  # noqa: S307
         except PeerGone as gone:
             error, message = "Stopped", self.gone(gone)
         except TestTooSlow:
@@ -288,7 +269,7 @@ class Referee:
             error, message = "Refused", f"What your code gives back cannot be read: {refused}."
         except BaseException as raised:
             error = type(raised).__name__
-            message = str(raised) if isinstance(raised, AssertionError | CallBackFailed) else f"{error}: {raised}"
+            message = str(raised) if isinstance(raised, AssertionError) else f"{error}: {raised}"
         else:
             message = ""
         text = printed.getvalue()[:PRINTED]
@@ -307,18 +288,37 @@ class Referee:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def play(self) -> None:
-        """Take the job from the grader and do it, step by step."""
-        self.job = self.hear()
-        for name, data in self.job["files"].items():
-            Path(name).write_bytes(data)
+        """Take the steps in their order."""
+        torch.manual_seed(0)
+        random.seed(0)
         sys.modules["__main__"] = self.module
         steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
         for step in self.job["steps"]:
-            try:
+            with contextlib.suppress(OutOfStarts):
                 steps[step["kind"]](step)
-            except OutOfStarts:
-                pass
-        self.tell("done", self.starts)
+        if self.peer is not None:
+            self.peer.connection.close()
+
+
+def tell(control: socket.socket, event: str, content: Any) -> None:
+    """Say something to the grader."""
+    data = Writer().message((event, content))
+    control.sendall(HEAD.pack(len(data)) + data)
+
+
+def hear(control: socket.socket) -> Any:
+    """Wait for what the grader says."""
+    return Reader(_exactly(control, HEAD.unpack(_exactly(control, HEAD.size))[0])).value()
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = control.recv(min(size - len(parts), 2**20))
+        if not part:
+            raise SystemExit
+        parts += part
+    return bytes(parts)
 
 
 def _told(told: dict[str, Any]) -> dict[str, Any]:
@@ -339,7 +339,10 @@ def play(control: int) -> None:
     Args:
         control: the descriptor of the socket that leads to the grader.
     """
-    Referee(socket.socket(fileno=control)).play()
-
-
-__all__ = ["Referee", "RemoteFunction", "play"]
+    connection = socket.socket(fileno=control)
+    job = hear(connection)
+    for name, data in job["files"].items():
+        Path(name).write_bytes(data)
+    for hidden in (False, True):
+        Referee(connection, job, hidden).play()
+    tell(connection, "done", None)

@@ -25,7 +25,17 @@ LIBRARY = Path(__file__).resolve().parents[1]
 SECONDS_TO_START = 120
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
 #: What the machine's own programs and libraries need; each is bound only where it is there.
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/alternatives",
+)
 
 
 class NoIsolation(Exception):
@@ -89,16 +99,35 @@ def command(bwrap: str) -> list[str]:
     root = os.getuid() == 0
     apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
     rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else []
+    own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
+    closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
+    settings = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": OWN,
+        "TMPDIR": OWN,
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(LIBRARY.parent),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLBACKEND": "agg",
+        "CUDA_VISIBLE_DEVICES": "",
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    }
     return [
-        bwrap, *(f"--unshare-{space}" for space in apart), "--unshare-cgroup-try", *rights, "--die-with-parent",
-        "--new-session", "--clearenv", "--proc", "/proc", "--dev", "/dev", "--perms", "0755", "--tmpfs", "/home",
-        "--perms", "0755", "--tmpfs", "/tmp", "--perms", "0755", "--tmpfs", OWN, *_binds(), "--remount-ro", "/home",
-        "--remount-ro", "/tmp", "--remount-ro", "/", "--chdir", "/", "--setenv", "PATH", "/usr/bin:/bin",
-        "--setenv", "HOME", OWN, "--setenv", "TMPDIR", OWN, "--setenv", "PYTHONPATH", str(LIBRARY.parent), "--setenv", "LANG", "C.UTF-8",
-        "--setenv", "OMP_NUM_THREADS", "1", "--setenv", "OPENBLAS_NUM_THREADS", "1", "--setenv", "MKL_NUM_THREADS", "1",
-        "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv", "MPLBACKEND", "agg", "--setenv",
-        "PYTHONHASHSEED", "0",
-    ]  # fmt: skip
+        bwrap,
+        *(f"--unshare-{space}" for space in apart),
+        "--unshare-cgroup-try",
+        *rights,
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+        *("--proc", "/proc", "--dev", "/dev"),
+        *own,
+        *_binds(),
+        *closed,
+        *("--chdir", "/"),
+        *(item for name, value in settings.items() for item in ("--setenv", name, value)),
+    ]
 
 
 class Worker:
