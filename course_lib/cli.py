@@ -149,8 +149,8 @@ def grade(
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by itself.
 
-    Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line for
-    each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
+    Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
+    for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
     from course_lib.grading.grade import CannotGrade, NoIsolation, words
     from course_lib.grading.grade import grade as grade_class

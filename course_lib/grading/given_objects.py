@@ -1,4 +1,4 @@
-"""Which classes both processes know because the notebook itself gives them, so that their objects can cross as fields."""
+"""Which classes both processes know because the notebook gives them: their objects can cross as fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def defined_names(source: str) -> list[str]:
     """Name what a cell defines at its top level.
 
     >>> defined_names("import math\\ndef f(): pass\\nclass C: pass\\na, b = 1, 2\\nfor i in []: k = 3")
-    ['math', 'f', 'C', 'a', 'b', 'i', 'k']
+    ['math', 'f', 'C', 'i', 'a', 'b', 'k']
     """
     names: list[str] = []
     for node in ast.walk(_shallow(ast.parse(source))):

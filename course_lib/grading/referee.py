@@ -74,7 +74,7 @@ def opaque(handle: Handle) -> Any:
 class Referee:
     """One submission's tests, and the student's process that answers."""
 
-    def __init__(self, control: socket.socket, job: dict[str, Any], hidden: bool) -> None:
+    def __init__(self, control: socket.socket, job: dict[str, Any], hidden: bool, deadly: set[int]) -> None:
         self.control, self.job, self.hidden = control, job, hidden
         self.module = types.ModuleType("__main__")
         self.namespace = self.module.__dict__
@@ -83,7 +83,7 @@ class Referee:
         self.peer: Peer | None = None
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
-        self.deadly: set[int] = set()
+        self.deadly = deadly  # cells that end their process, or cannot be interrupted: they run once
         self.given: list[str] = []
         self.cells = 0
 
@@ -163,6 +163,8 @@ class Referee:
         try:
             peer = self.student()
             self.ran.append(step)
+            if step["index"] in self.deadly:
+                raise Refused("it ended its process before")
             answer = self._run_there(peer, step)
             if type(answer) is dict:
                 told.update({key: answer.get(key) for key in told})
@@ -343,6 +345,7 @@ def play(control: int) -> None:
     job = hear(connection)
     for name, data in job["files"].items():
         Path(name).write_bytes(data)
+    deadly: set[int] = set()
     for hidden in (False, True):
-        Referee(connection, job, hidden).play()
+        Referee(connection, job, hidden, deadly).play()
     tell(connection, "done", None)
