@@ -1,8 +1,9 @@
 """Build the book as a website, serve it, and measure what a chapter costs.
 
 A build has three steps: write the pages that come from code (API reference, data cards, the table of mutants), let
-Jupyter Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole.
-Without that mark the next build reads every page again, so that no fault is forgotten because its page did not change.
+Jupyter Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole,
+and of what it was made. If nothing of that has changed, the next build has nothing to do. Without the mark it reads
+every page again, so that no fault is forgotten because its page did not change.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 import psutil
 from filelock import FileLock
 
+from course_lib.whole_file import write_whole
+
 __all__ = [
     "SOURCES_OF_RESULTS",
     "ChapterCost",
@@ -35,6 +38,11 @@ __all__ = [
 
 #: What a page's figures and numbers depend on besides its own cells, relative to the repository's root.
 SOURCES_OF_RESULTS = ("course_lib", "book/results", "constraints.txt")
+
+
+#: What else a site is made of: assignments, and the wrong answers whose fate the instructors' pages tell.
+OTHER_SOURCES = ("_config.yml", "exercises", "solutions", "tests/assignments/mutants")
+GENERATED = "_generated"
 
 
 class SiteError(RuntimeError):
@@ -139,7 +147,10 @@ def build(root: Path) -> Path:
 def _build(root: Path, built: Path) -> Path:
     from course_lib.site_pages import write_generated_pages
 
-    whole = built / ".whole"
+    whole, index = built / ".whole", built / "html" / "index.html"
+    sources = _sources_of_site(root)
+    if whole.exists() and whole.read_text(encoding="utf-8") == sources and index.is_file():
+        return index
     if not whole.exists():
         for stale in (".doctrees", "html"):
             shutil.rmtree(built / stale, ignore_errors=True)
@@ -152,12 +163,18 @@ def _build(root: Path, built: Path) -> Path:
     status = subprocess.run(command, cwd=root, env=_environment(built), check=False).returncode
     if status != 0:
         raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
-    index = built / "html" / "index.html"
     if not index.is_file():
         raise SiteError(f"Jupyter Book reported success but {index} does not exist")
-    whole.touch()
+    write_whole(whole, sources)
     _drop_stale_caches(root, built)
     return index
+
+
+def _sources_of_site(root: Path) -> str:
+    """Name the state of all that a site is made of, and of the repository that its buttons open."""
+    written = [path for path in (root / "book").iterdir() if path.name != GENERATED]
+    files = fingerprint([*(root / name for name in (*SOURCES_OF_RESULTS, *OTHER_SOURCES)), *sorted(written)])
+    return " ".join([files, os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")])
 
 
 def _environment(built: Path) -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 from jaxtyping import install_import_hook
 
-# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus or to look
-# at each character of one.
+# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus, to look at
+# each character of one or to cut it into pieces.
 import course_lib.data
-import course_lib.text_normalization  # noqa: F401
+import course_lib.fast_wordpiece
+import course_lib.text_normalization
+import course_lib.wordpiece  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")

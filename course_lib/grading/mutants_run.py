@@ -4,12 +4,13 @@ Cells run in an IPython shell: a kernel for each case would take minutes. A case
 or a few, and up to the first of these in nothing. So the reference runs once, cell by cell, and in front of each cell a
 process is forked for every case whose first change is there: it goes on from the state that it finds.
 
-A case is marked twice, as the student's own tests see it and as the grader does. A test cell that hides tests runs in
-both versions, one after the other, in the same shell; the reference alone runs twice from the start, with a notebook of
+A case is marked twice, as the student's own tests see it and as the grader does. A test cell that hides tests runs as
+the student has it; if it passes, the hidden tests run after it, in the same shell. (Where they stand between visible
+ones, the grader's version of the cell runs whole.) The reference alone runs twice from the start, with a notebook of
 the student's and with one of the grader's, so that no visible test can lean on what a hidden one defines.
 
 Cells run in the solution's folder, where files that the assignment ships lie as they lie beside the student's notebook.
-Cells with the tag ``demonstration`` are left out: they are slow, carry no points, and no graded cell needs them.
+Cells with the tag ``demonstration`` are left out: they are slow, and no mark depends on them.
 """
 
 import contextlib
@@ -17,10 +18,12 @@ import importlib
 import io
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import resource
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -33,7 +36,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import determine_grade, is_grade
 
 from course_lib.grading.mutants import Changes, Mark, Outcome, change, load_cases
-from course_lib.grading.source import AssignmentError, read_source
+from course_lib.grading.source import AssignmentError, read_source, without_demonstrations
 
 SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
 PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
@@ -55,23 +58,26 @@ class Sitting:
         self.outcome = Outcome()
 
     def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
-        """Run a cell as the student has it and, where the grader's has more, as the grader has it; mark both."""
-        mark = self._mark(visible)
+        """Run a cell as the student has it and, where the grader's has more, that too; mark both."""
+        mark, raised = self._mark(visible, visible.source)
         if mark is not None:
             self.outcome.student[visible.metadata.nbgrader.grade_id] = mark
-        if whole.source != visible.source:
-            mark = self._mark(whole)
+        seen = visible.source.rstrip()
+        if not whole.source.startswith(seen):
+            mark, _ = self._mark(whole, whole.source)
+        elif not raised and (hidden := whole.source[len(seen) :].strip()):
+            mark, _ = self._mark(whole, hidden)
         if mark is not None:
             self.outcome.grader[whole.metadata.nbgrader.grade_id] = mark
 
-    def _mark(self, cell: NotebookNode) -> Mark | None:
-        """Run a cell, and mark it by nbgrader's own rule if it is graded."""
+    def _mark(self, cell: NotebookNode, source: str) -> tuple[Mark | None, bool]:
+        """Run code of a cell, mark the cell by nbgrader's own rule if it is graded, and say whether it raised."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-            result = self.shell.run_cell(cell.source, store_history=True)
+            result = self.shell.run_cell(source, store_history=True)
         error = result.error_before_exec or result.error_in_exec
         if not is_grade(cell):
-            return None
+            return None, error is not None
         cell.outputs = []
         words = printed.getvalue()
         if error is not None:
@@ -82,16 +88,12 @@ class Sitting:
         elif result.result is not None:
             cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": repr(result.result)})]
         points, most = determine_grade(cell)
-        return Mark(float(points), float(most), words if points != most else "")
+        return Mark(float(points), float(most), words if points != most else ""), error is not None
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the cells that are run."""
-    return [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and "demonstration" not in cell.metadata.get("tags", [])
-    ]
+    return [cell for cell in without_demonstrations(notebook).cells if cell.cell_type == "code"]
 
 
 def both_versions(notebook: NotebookNode, changes: Changes) -> list[tuple[NotebookNode, NotebookNode]]:
@@ -124,7 +126,7 @@ class Cases:
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Any] = {}
-        self.running: list[tuple[str, Any, Any]] = []
+        self.running: dict[Any, tuple[str, Any, float]] = {}  # by receiver: the case, its process, when it must end
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
         """Begin with a case when there is room: `marked` runs in a process that is forked from this one, here."""
@@ -136,7 +138,7 @@ class Cases:
         process = context.Process(target=_child, args=(sender, marked), daemon=True)
         process.start()
         sender.close()
-        self.running.append((name, process, receiver))
+        self.running[receiver] = (name, process, time.monotonic() + PATIENCE * SECONDS_PER_CASE)
 
     def end_all(self) -> dict[str, Any]:
         """Wait for all and return the outcomes by the names of the cases."""
@@ -145,10 +147,13 @@ class Cases:
         return self.outcomes
 
     def end_one(self) -> None:
-        """Wait for the one that began first."""
-        name, process, receiver = self.running.pop(0)
+        """Wait for the one that ends first."""
+        first = min(end for _, _, end in self.running.values())
+        ready: list[Any] = multiprocessing.connection.wait(list(self.running), max(0.0, first - time.monotonic()))
+        receiver = ready[0] if ready else min(self.running, key=lambda waited: self.running[waited][2])
+        name, process, _ = self.running.pop(receiver)
         try:
-            if not receiver.poll(PATIENCE * SECONDS_PER_CASE):
+            if not ready:
                 raise AssignmentError(f"{name} did not end within {PATIENCE * SECONDS_PER_CASE} s")
             message = receiver.recv()
         except EOFError:

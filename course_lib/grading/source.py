@@ -166,6 +166,25 @@ def _library_source(module: str, name: str) -> str:
         raise AssignmentError(f"{{source:{module}.{name}}}: {error}") from error
 
 
+def is_demonstration(cell: NotebookNode) -> bool:
+    """Tell a cell that shows something at length: it carries no points, and no graded cell needs it.
+
+    >>> is_demonstration(nbformat.v4.new_code_cell(metadata={"tags": ["demonstration"]}))
+    True
+    """
+    return "demonstration" in cell.metadata.get("tags", [])
+
+
+def without_demonstrations(notebook: NotebookNode) -> NotebookNode:
+    """Copy a notebook without the cells that take long and that no mark depends on.
+
+    >>> cells = [nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell("2", metadata={"tags": ["demonstration"]})]
+    >>> [cell.source for cell in without_demonstrations(nbformat.v4.new_notebook(cells=cells)).cells]
+    ['1']
+    """
+    return nbformat.from_dict(notebook | {"cells": [cell for cell in notebook.cells if not is_demonstration(cell)]})
+
+
 def ships(notebook: NotebookNode) -> list[str]:
     """Name the files that an assignment hands out beside its notebook (``course: ships:`` in the source's header).
 

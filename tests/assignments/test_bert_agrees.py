@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from traitlets.config import Config
 
 from course_lib.bert import BertModel
-from course_lib.grading.source import read_source
+from course_lib.grading.source import is_demonstration, read_source
 from course_lib.pretraining import pretraining_loss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def answers(name: str, *cells: str) -> dict[str, Any]:
     shell = InteractiveShell(config=config)
     for cell in read_source(ROOT / "solutions" / name / f"{name}.py").cells:
         nbgrader = cell.metadata.get("nbgrader", {})
-        shown = "demonstration" in cell.metadata.get("tags", []) or (nbgrader.get("grade") and cell["id"] not in cells)
+        shown = is_demonstration(cell) or (nbgrader.get("grade") and cell["id"] not in cells)
         if cell.cell_type == "code" and not shown:
             shell.run_cell(cell.source).raise_error()
     return shell.user_ns

@@ -19,7 +19,7 @@ from traitlets.config import Config
 from course_lib.bert_config import BertConfig
 from course_lib.embeddings import LayerMix, pool_words, sense_separation
 from course_lib.finetuning_heads import MultipleChoiceClassifier, pooled
-from course_lib.grading.source import read_source
+from course_lib.grading.source import is_demonstration, read_source
 from course_lib.span_decoding import Window, best_spans
 from course_lib.tagging import align_labels
 from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
@@ -42,7 +42,7 @@ def answers(source: NotebookNode) -> dict[str, Any]:
     shell = InteractiveShell(config=config)
     with contextlib.chdir(SOLUTIONS):
         for cell in source.cells:
-            shown = "demonstration" in cell.metadata.get("tags", []) or cell.metadata.get("nbgrader", {}).get("grade")
+            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get("grade")
             if cell.cell_type == "code" and not shown:
                 shell.run_cell(cell.source).raise_error()
     return shell.user_ns

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from scipy.stats import rankdata, spearmanr
 from traitlets.config import Config
 
-from course_lib.grading.source import read_source
+from course_lib.grading.source import is_demonstration, read_source
 from course_lib.sentence_bert import pool
 from course_lib.sentence_evaluation import sts_score
 from course_lib.sentence_losses import cosine_losses, in_batch_losses, triplet_losses
@@ -40,7 +40,7 @@ def answers(source: NotebookNode) -> dict[str, Any]:
     shell = InteractiveShell(config=config)
     with contextlib.chdir(SOLUTIONS):
         for cell in source.cells:
-            shown = "demonstration" in cell.metadata.get("tags", []) or cell.metadata.get("nbgrader", {}).get("grade")
+            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get("grade")
             if cell.cell_type == "code" and not shown:
                 shell.run_cell(cell.source).raise_error()
     return shell.user_ns

@@ -1,6 +1,7 @@
 """The same notebook through nbgrader itself: the stock command, a kernel for each student, every cell run.
 
 The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show that it marks as nbgrader does.
+Demonstrations, which take most of the time, run in the reference alone: the class gets a release without them.
 """
 
 import shutil
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import jupytext
 import nbformat
 import pytest
 from nbformat import NotebookNode
@@ -18,7 +20,14 @@ from nbgrader.api import Gradebook
 
 from course_lib.grading.mutants import change, load_cases, run_cases
 from course_lib.grading.release import assignments, release
-from course_lib.grading.source import others, parse_source, read_source, ships
+from course_lib.grading.source import (
+    is_demonstration,
+    others,
+    parse_source,
+    read_source,
+    ships,
+    without_demonstrations,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60  # on two cores; the assignments promise it
@@ -72,18 +81,33 @@ def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNod
     return submission
 
 
+def with_demonstrations_of(source: NotebookNode, submission: NotebookNode) -> NotebookNode:
+    """Put each demonstration of the source behind the code that it stands behind there, as a cell of the student's."""
+    behind: dict[str, list[NotebookNode]] = {}
+    for cell in source.cells:
+        if is_demonstration(cell):
+            behind[place].append(nbformat.v4.new_code_cell(cell.source, id=cell.id))
+        elif cell.cell_type == "code":
+            place = cell.id
+            behind[place] = []
+    cells = [added for cell in submission.cells for added in (cell, *behind.get(cell.id, []))]
+    return nbformat.from_dict(submission | {"cells": cells})
+
+
 def grade(name: str, course: Path) -> Graded:
     """Hand in the solution, the blank release and the sample, and let nbgrader mark them."""
     shutil.copy(ROOT / "nbgrader_config.py", course)
     source = read_source(ROOT / "solutions" / name / f"{name}.py")
     for needed in (name, *others(source)):  # the capstone is made of parts of the others
         (course / "solutions" / needed).mkdir(parents=True)
-        for file in (f"{needed}.py", *ships(parse_source(ROOT / "solutions" / needed / f"{needed}.py"))):
+        parsed = parse_source(ROOT / "solutions" / needed / f"{needed}.py")
+        jupytext.write(without_demonstrations(parsed), course / "solutions" / needed / f"{needed}.py", fmt="py:percent")
+        for file in ships(parsed):
             shutil.copy(ROOT / "solutions" / needed / file, course / "solutions" / needed)
     released = release(name, course)
     changes = {case.name: case.changes for cases in load_cases(name, ROOT) for case in cases}
     submissions = {
-        "reference": with_answers_of(nbformat.read(released, 4), source),
+        "reference": with_demonstrations_of(source, with_answers_of(nbformat.read(released, 4), source)),
         "blank": nbformat.read(released, 4),
     }
     watch = nbformat.v4.new_code_cell("import time; print(time.process_time())", id="used")

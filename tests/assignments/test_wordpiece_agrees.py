@@ -8,7 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from course_lib.grading.source import read_source
+from course_lib.grading.source import is_demonstration, read_source
 from course_lib.wordpiece import WordPiece
 from course_lib.wordpiece_training import train_wordpiece
 
@@ -30,11 +30,7 @@ def answers() -> dict[str, Any]:
     shell = InteractiveShell(config=config)
     for cell in read_source(ROOT / "solutions" / "wordpiece" / "wordpiece.py").cells:
         nbgrader = cell.metadata.get("nbgrader", {})
-        if (
-            cell.cell_type == "code"
-            and not nbgrader.get("grade")
-            and "demonstration" not in cell.metadata.get("tags", [])
-        ):
+        if cell.cell_type == "code" and not nbgrader.get("grade") and not is_demonstration(cell):
             shell.run_cell(cell.source).raise_error()
     return shell.user_ns
 

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,51 @@ def address_of(root: Path, scheme: str) -> Iterator[str]:
 def pages_of(site: Path) -> list[str]:
     """The built pages, by their address in the site."""
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+class _Kinds(HTMLParser):
+    """Which kinds of elements a page has: each its name and classes, and those of what it stands in."""
+
+    EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta", "source", "wbr"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.within: list[tuple[str, str]] = []
+        self.kinds: set[tuple[str, str, str, str]] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        kind = (tag, next((value or "" for name, value in attrs if name == "class"), ""))
+        self.kinds.add((*(self.within[-1] if self.within else ("", "")), *kind))
+        if tag not in self.EMPTY:
+            self.within.append(kind)
+
+    def handle_endtag(self, tag: str) -> None:
+        if any(tag == open_tag for open_tag, _ in self.within):
+            while self.within.pop()[0] != tag:
+                pass
+
+
+def written(site: Path) -> list[str]:
+    """The pages that a person has written."""
+    return [name for name in pages_of(site) if not name.startswith("_generated/")]
+
+
+def of_every_kind(site: Path) -> list[str]:
+    """Generated pages on which every kind of element occurs that occurs on any generated page.
+
+    Hundreds of pages come from one template; the chosen ones have all that the others have, in other words.
+    """
+    kinds: dict[str, set[tuple[str, str, str, str]]] = {}
+    for name in sorted(set(pages_of(site)) - set(written(site))):
+        parser = _Kinds()
+        parser.feed((site / name).read_text(encoding="utf-8").partition("<main")[2].partition("</main>")[0])
+        kinds[name] = parser.kinds
+    chosen: list[str] = []
+    missing = set().union(*kinds.values())
+    while missing:
+        chosen.append(max(kinds, key=lambda name: len(kinds[name] & missing)))
+        missing -= kinds[chosen[-1]]
+    return chosen
 
 
 def typeset(page) -> None:

@@ -14,7 +14,7 @@ import nbformat
 import numpy as np
 import pytest
 from conftest import BOOK, ROOT
-from pages import address_of, pages_of, quiet_page, typeset
+from pages import address_of, of_every_kind, pages_of, quiet_page, typeset, written
 from PIL import Image
 
 # One worker builds and opens the site, however many there are.
@@ -38,8 +38,9 @@ def chapters_of(site: Path) -> list[str]:
 
 
 def test_every_page_loads_in_silence_and_describes_its_images(browser, site, address):
+    """All pages from disk; from a server, which sends the same files, of the generated ones one of each kind."""
     with quiet_page(browser) as page:
-        for name in pages_of(site):
+        for name in pages_of(site) if address.startswith("file:") else [*written(site), *of_every_kind(site)]:
             page.goto(f"{address}/{name}")
             typeset(page)
             text = page.inner_text("main")
@@ -189,10 +190,12 @@ def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site)
             assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_link_to_them(browser, site):
+def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_or_their_own_pages_link_to_them(browser, site):
     released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
     assert released
-    text = "".join((site / name).read_text(encoding="utf-8") for name in chapters_of(site))
+    own_pages = [page for page in (path.with_suffix(".html").name for path in released) if (site / page).exists()]
+    assert own_pages == ["capstone.html"]
+    text = "".join((site / name).read_text(encoding="utf-8") for name in [*chapters_of(site), *own_pages])
     for path in released:
         place = path.relative_to(ROOT).as_posix()
         assert (site / place).read_bytes() == path.read_bytes()

@@ -72,28 +72,43 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Pat
     assert "found copper" in build(small_book).read_text()
 
 
+FAULTS = {
+    "```{image} dot.svg\n```": "image without alt text",
+    "```{quiz}\nquestion: Why?\nchoices: []\n```": "a list of two or more choices",
+    "See {py:func}`course_lib.attention.no_such_function`.": "no_such_function",
+    "See {ref}`no-such-label`.": "no-such-label",
+    "See {assignment}`no-such-assignment`.": "no assignment 'no-such-assignment'",
+    "The value is {glue:text}`never_glued`.": "never_glued",
+    "It is {verdict}`no-such-claim`.": "no claim has the name 'no-such-claim'",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("addition", "words"),
-    [
-        ("```{image} _static/dot.svg\n```", "image without alt text"),
-        ("```{quiz}\nquestion: Why?\nchoices: []\n```", "a list of two or more choices"),
-        ("See {py:func}`course_lib.attention.no_such_function`.", "no_such_function"),
-        ("See {ref}`no-such-label`.", "no-such-label"),
-        ("See {assignment}`no-such-assignment`.", "no assignment 'no-such-assignment'"),
-        ("The value is {glue:text}`never_glued`.", "never_glued"),
-        ("It is {verdict}`no-such-claim`.", "no claim has the name 'no-such-claim'"),
-    ],
-)
-def test_a_faulty_page_fails_twice_and_says_why(
-    small_book: Path, addition: str, words: str, capfd: pytest.CaptureFixture
-):
+def test_a_faulty_page_fails_twice_and_each_fault_is_said(small_book: Path, capfd: pytest.CaptureFixture):
     (small_book / "book" / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
-    (small_book / "book" / "index.md").write_text(f"{TRIAL}{PAGE}\n{addition.replace('_static/', '')}\n")
+    (small_book / "book" / "index.md").write_text(TRIAL + PAGE + "\n" + "\n\n".join(FAULTS) + "\n")
     for _ in range(2):
         with pytest.raises(SiteError):
             build(small_book)
-        assert words in capfd.readouterr().err
+        said = capfd.readouterr().err
+        assert [words for words in FAULTS.values() if words not in said] == []
+
+
+@pytest.mark.slow
+def test_one_warning_alone_fails_a_build(small_book: Path):
+    (small_book / "book" / "index.md").write_text(TRIAL + PAGE + "\nSee {ref}`no-such-label`.\n")
+    with pytest.raises(SiteError):
+        build(small_book)
+
+
+@pytest.mark.slow
+def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(small_book: Path, monkeypatch: pytest.MonkeyPatch):
+    index = build(small_book)
+    laid_out = index.stat().st_mtime_ns
+    assert build(small_book) == index
+    assert index.stat().st_mtime_ns == laid_out
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/a-fork")
+    assert "somebody/a-fork" in build(small_book).read_text()
 
 
 GAIN = """\
