@@ -1,7 +1,7 @@
 """Assignments through `course grade`'s two processes: the reference and the named wrong answers get the marks they got.
 
-The wrong and the right answers of ``tests/assignments/mutants`` have marks by nbgrader's rule, with answers and tests in
-one process. Here answers are in another process than tests, and each mark must be the same.
+The wrong and the right answers of ``tests/assignments/mutants`` have marks by nbgrader's rule, with answers and tests
+in one process. Here answers are in another process than tests, and each mark must be the same.
 """
 
 from __future__ import annotations
