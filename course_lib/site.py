@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ __all__ = [
     "build",
     "cache_folder",
     "chapter_cost",
-    "chapters",
+    "executed_pages",
     "find_root",
     "fingerprint",
     "server",
@@ -45,6 +46,7 @@ SOURCES_OF_RESULTS = ("course_lib", "book/results", "constraints.txt")
 #: What else a site is made of: assignments, and the wrong answers whose fate the instructors' pages tell.
 OTHER_SOURCES = ("_config.yml", "exercises", "solutions", "tests/assignments/mutants")
 GENERATED = "_generated"
+CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
 
 
 class SiteError(RuntimeError):
@@ -158,10 +160,10 @@ def _build(root: Path, built: Path) -> Path:
             shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
     environment = _environment(built)
-    if len(chapters(root)) > 1:
+    if len(executed_pages(root)) > 1:
         command = [sys.executable, "-m", "course_lib.site_execution", str(root), str(cache_folder(root, built))]
         if subprocess.run(command, env=environment, check=False).returncode != 0:
-            raise SiteError("the chapters have not been executed: mend the error above")
+            raise SiteError("the pages have not been executed: mend the error above")
     write_generated_pages(root)
     program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
     if not program.is_file():
@@ -177,9 +179,10 @@ def _build(root: Path, built: Path) -> Path:
     return index
 
 
-def chapters(root: Path) -> list[Path]:
-    """List the book's chapters: the pages whose names begin with a number of two digits."""
-    return sorted((root / "book").glob("[0-9][0-9]-*.md"))
+def executed_pages(root: Path) -> list[Path]:
+    """List the pages that hold cells to execute, in the order of their names."""
+    pages = sorted((root / "book").glob("*.md"))
+    return [path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))]
 
 
 def cache_folder(root: Path, built: Path) -> Path:

@@ -22,7 +22,7 @@ import yaml
 
 from course_lib.grading.mutants import run_cases
 from course_lib.grading.release import assignments
-from course_lib.site import chapters
+from course_lib.site import executed_pages
 
 if TYPE_CHECKING:
     from jupyter_cache.base import JupyterCacheAbstract
@@ -35,7 +35,7 @@ PROCESSES = min(4, os.cpu_count() or 1)
 
 
 def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) -> list[str]:
-    """Execute each chapter that the cache does not hold, and run the wrong answers of each assignment.
+    """Execute each page that the cache does not hold, and run the wrong answers of each assignment.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) ->
     one_at_a_time = threading.Lock()  # the cache is one writer's
     done: list[str] = []
 
-    def chapter(path: Path, notebook: NotebookNode) -> None:
+    def execute(path: Path, notebook: NotebookNode) -> None:
         from jupyter_cache.base import CacheBundleIn
         from jupyter_cache.executors.utils import single_nb_execution
 
@@ -79,8 +79,8 @@ def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) ->
 
     extensions = settings["parse"]["myst_enable_extensions"]
     jobs: list[Callable[[], object]] = [
-        lambda path=path, notebook=notebook: chapter(path, notebook)  # type: ignore[misc]
-        for path in chapters(root)
+        lambda path=path, notebook=notebook: execute(path, notebook)  # type: ignore[misc]
+        for path in executed_pages(root)
         if not _holds(cache, notebook := _notebook(path, extensions))
     ]
     jobs += [lambda name=name: run_cases(name, root, processes=1) for name in assignments(root)]  # type: ignore[misc]
