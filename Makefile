@@ -10,7 +10,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test lint site serve setup clean distclean
+.PHONY: help book test test-grading lint site serve setup clean distclean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,7 +26,7 @@ export TOKENIZERS_PARALLELISM ?= false
 export MPLBACKEND ?= agg
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release
@@ -36,6 +36,9 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 # worker, so that what its tests share (a graded class, a site in a browser) is made once.
 test: lint site ## Check everything that CI checks; ends with pytest's closing line
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, the bridge
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
 
 lint: setup ## Check style, format and types
 	$(BIN)/ruff check .

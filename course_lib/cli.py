@@ -139,6 +139,43 @@ def check(
 
 
 @app.command()
+def grade(
+    name: Annotated[str, typer.Argument(help="The assignment, e.g. attention.")],
+    submitted: Annotated[
+        Path | None, typer.Option(help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Submissions at a time; each takes about a core.")] = 1,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
+) -> None:
+    """Grade every submission of an assignment that is not graded yet, each shut in by itself.
+
+    Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
+    for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
+    """
+    from course_lib.grading.grade import CannotGrade, NoIsolation, words
+    from course_lib.grading.grade import grade as grade_class
+    from course_lib.grading.record import CannotRecord
+    from course_lib.grading.source import AssignmentError
+
+    if unsafe:
+        typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
+    try:
+        report = grade_class(name, Path(), submitted, workers, unsafe, say=typer.echo)
+    except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for stranger in report.strangers:
+        typer.echo(stranger, err=True)
+    for result in report.results:
+        if result.problem or result.tampering:
+            typer.echo(words(result), err=True)
+    before = sum(result.again for result in report.results)
+    typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
+    if not report.ok:
+        raise typer.Exit(code=1)
+
+
+@app.command()
 def assemble(
     notebook: Annotated[Path, typer.Argument(help="The capstone: your copy of capstone.ipynb.")],
     folder: Annotated[

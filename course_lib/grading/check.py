@@ -137,6 +137,15 @@ def read_notebook(path: Path) -> NotebookNode:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CannotCheck(f"{path} cannot be read as text ({error}). Save your notebook again as .ipynb.") from error
+    return parse_notebook(text, str(path))
+
+
+def parse_notebook(text: str, path: str) -> NotebookNode:
+    """Take text for a notebook of any nbformat, as version 4.
+
+    Raises:
+        CannotCheck: it is no notebook; the message calls it by its path.
+    """
     try:
         content = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

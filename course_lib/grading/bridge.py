@@ -1,0 +1,408 @@
+"""One process calls the functions of another as if they were its own: with data, gradients and random numbers.
+
+The grader's referee and the student's process each hold a :class:`Peer`. A call sends its arguments as data
+(:mod:`course_lib.grading.codec`); what is no data crosses as a handle that can be called back over the same pipe, while
+the call lasts. What a function changes in its arguments is changed in the caller's, too. A result that depends on
+arguments with gradients stands in the caller's graph: its ``backward`` asks the other side.
+
+The referee's peer is ``strict``: it lets the other side call what it was handed and nothing else, waits no longer than
+its deadline, and rebuilds errors as builtin exceptions.
+"""
+
+from __future__ import annotations
+
+import builtins
+import socket
+import struct
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
+from course_lib.grading.randomness import Randomness, reachable
+
+ASK, ANSWER = b"?", b"!"
+HEAD = struct.Struct("<cQ")
+CALLS_DEEP = 30
+MESSAGE_CHARACTERS = 20_000
+
+
+class PeerGone(BaseException):
+    """The other process ended, fell silent or sent no valid message; not to be caught by tests that await errors."""
+
+
+class StudentError(Exception):
+    """An exception of the student's that is no builtin one, or none that a test may see (SystemExit)."""
+
+
+class _Elsewhere(torch.autograd.Function):
+    """Results that were computed in the other process, with gradients that are computed there."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, peer: Peer, call: int, results: list[torch.Tensor], anchor: torch.Tensor, *inputs: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        ctx.peer, ctx.call, ctx.like = peer, call, [(tensor.shape, tensor.dtype) for tensor in inputs]
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
+        answer = ctx.peer.ask(("backward", ctx.call, list(gradients)))
+        if type(answer) is not list or len(answer) != len(ctx.like):
+            raise Refused("gradients that do not belong to the arguments")
+        for gradient, (shape, dtype) in zip(answer, ctx.like, strict=True):
+            if gradient is not None and (type(gradient), *_like(gradient)) != (torch.Tensor, shape, dtype):
+                raise Refused("a gradient that is not of its argument's shape and type")
+        return None, None, None, None, *answer
+
+
+def _like(value: Any) -> tuple[Any, Any]:
+    return getattr(value, "shape", None), getattr(value, "dtype", None)
+
+
+class RemoteFunction:
+    """A function of the other side, for the side that may not know more about it than how to call it."""
+
+    def __init__(self, peer: Peer, key: str, name: str) -> None:
+        self._peer, self._key, self.__name__ = peer, key, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._peer.call(self._key, args, kwargs)
+
+
+class Peer:
+    """One end of the pipe.
+
+    Args:
+        connection: a stream socket.
+        strict: whether the other side is not to be trusted.
+        find: gives the object for a key of this side's own that is not in ``exports``, e.g. a top-level name.
+    """
+
+    def __init__(self, connection: socket.socket, strict: bool, find: Callable[[str], Any] | None = None) -> None:
+        self.connection, self.strict, self.find = connection, strict, find
+        self.exports: dict[str, Any] = {}
+        self.classes: dict[str, type] = {}
+        self.handlers: dict[str, Callable[..., Any]] = {}
+        self.make: Callable[[Handle], Any] = lambda handle: RemoteFunction(self, handle.key, handle.name)
+        self.deadline = float("inf")
+        self.failed_call_back: BaseException | None = None
+        self.randomness = Randomness()
+        self._graphs: dict[int, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+        self._calls = self._deep = self._exported = 0
+
+    # ---- bytes --------------------------------------------------------------------------------------------------
+
+    def _remaining(self) -> float | None:
+        if self.deadline == float("inf"):
+            return None
+        return max(self.deadline - time.monotonic(), 0.001)
+
+    def _send(self, mark: bytes, data: bytes) -> None:
+        if len(data) > MESSAGE_BYTES:
+            raise Refused(f"a value of {len(data) / 2**20:.0f} MiB is too large to be sent")
+        try:
+            self.connection.settimeout(self._remaining())
+            self.connection.sendall(HEAD.pack(mark, len(data)))
+            self.connection.sendall(data)
+        except TimeoutError:
+            raise PeerGone("late") from None
+        except OSError as error:
+            raise PeerGone("ended") from error
+
+    def _receive_bytes(self, size: int) -> bytes:
+        parts = []
+        while size:
+            try:
+                self.connection.settimeout(self._remaining())
+                part = self.connection.recv(min(size, 2**20))
+            except TimeoutError:
+                raise PeerGone("late") from None
+            except OSError as error:
+                raise PeerGone("ended") from error
+            if not part:
+                raise PeerGone("ended")
+            if self.strict and time.monotonic() > self.deadline:
+                raise PeerGone("late")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """Wait for one message: whether it asks or answers, and its bytes."""
+        mark, size = HEAD.unpack(self._receive_bytes(HEAD.size))
+        if mark not in (ASK, ANSWER) or size > MESSAGE_BYTES:
+            raise PeerGone("garbled")
+        return mark, self._receive_bytes(size)
+
+    # ---- what crosses -------------------------------------------------------------------------------------------
+
+    def writer(self, known: dict[int, int] | None = None) -> Writer:
+        return Writer(self._handle_of, self._fields_of, known)
+
+    def reader(self, data: bytes) -> Reader:
+        return Reader(data, self._object_of, self._rebuild)
+
+    def _handle_of(self, value: Any) -> Handle | None:
+        key = getattr(value, "_key", None) if isinstance(value, RemoteFunction) else None
+        key = key or getattr(value, "__dict__", {}).get("__course_key__")
+        if isinstance(key, str):
+            return Handle(False, key, "function", "")
+        if self.strict and not callable(value):
+            return None
+        kind = "class" if isinstance(value, type) else "module" if isinstance(value, torch.nn.Module) else "object"
+        if kind == "object" and callable(value) and hasattr(value, "__name__"):
+            kind = "function"
+        self._exported += 1
+        key = f"#{self._exported}"
+        self.exports[key] = value
+        name = str(getattr(value, "__name__", type(value).__name__))[:80]
+        return Handle(True, key, kind, name)
+
+    def _object_of(self, handle: Handle) -> Any:
+        if handle.mine:
+            return self.make(handle)
+        if handle.key in self.exports:
+            return self.exports[handle.key]
+        if self.strict or self.find is None:
+            raise Refused("a handle that was never given out")
+        return self.find(handle.key)
+
+    def _fields_of(self, value: Any) -> tuple[str, dict[str, Any]] | None:
+        name = type(value).__name__
+        if self.classes.get(name) is not type(value) or isinstance(value, torch.nn.Module):
+            return None
+        return name, dict(getattr(value, "__dict__", {}))
+
+    def _rebuild(self, name: str, fields: dict[str, Any]) -> Any:
+        if name not in self.classes or issubclass(self.classes[name], torch.nn.Module):
+            raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
+        made: Any = object.__new__(self.classes[name])
+        vars(made).update(fields)
+        return made
+
+    # ---- asking -------------------------------------------------------------------------------------------------
+
+    def ask(self, value: Any) -> Any:
+        """Send a request that is no call, and return what is answered."""
+        self._send(ASK, self.writer().message(value))
+        reader = self.reader(self._await())
+        return self._unpack(reader.value(), 2)[1]
+
+    def _await(self) -> bytes:
+        while True:
+            mark, data = self.receive()
+            if mark == ANSWER:
+                return data
+            self.answer(data)
+
+    def _unpack(self, value: Any, size: int) -> tuple[Any, ...]:
+        if type(value) is tuple and len(value) == 2 and value[0] == "raised":
+            raise self._error(value[1])
+        if type(value) is not tuple or len(value) != size or value[0] != "done":
+            raise Refused("an answer of a form that no answer has")
+        return value
+
+    def call(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what the other side knows by this key."""
+        self._calls += 1
+        self._deep += 1
+        call = self._calls
+        if self._deep > CALLS_DEEP:
+            raise RecursionError("functions call each other back and forth without an end")
+        try:
+            writer = self.writer()
+            with_gradients = torch.is_grad_enabled()
+            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send())
+            message = writer.message(request)
+            self._send(ASK, message)
+            reader = self.reader(self._await())
+            if self.failed_call_back is not None:
+                failure, self.failed_call_back = self.failed_call_back, None
+                raise failure
+            for index, entry in enumerate(reader.entries):
+                if entry.same_as >= len(writer.tensors):
+                    raise Refused("an answer that refers to an argument that was not there")
+                if entry.same_as >= 0:
+                    reader.tensors[index] = writer.tensors[entry.same_as]
+            self._hang_in(reader, call, [t for t in writer.tensors if t.requires_grad] if with_gradients else [])
+            answer = self._unpack(reader.value(), 6)
+            _, result, changed, after, states, generators = answer
+            self._bring_home(writer, changed, generators)
+            if after is not None:
+                transplant((args, kwargs), after)
+            self.randomness.accept(states)
+            return result
+        finally:
+            self._deep -= 1
+
+    def _hang_in(self, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
+        """Replace results that have gradients by the same numbers with a place in this side's graph."""
+        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as < 0]
+        if any(not (entry := reader.entries[i].value).is_floating_point() and not entry.is_complex() for i in places):
+            raise Refused("a gradient of whole numbers")
+        if places and torch.is_grad_enabled():
+            anchor = torch.zeros((), requires_grad=True)
+            raw = [reader.tensors[index] for index in places]
+            for index, tensor in zip(places, _Elsewhere.apply(self, call, raw, anchor, *inputs), strict=True):
+                reader.tensors[index] = tensor.clone()  # what a custom function returns may not be changed in place
+
+    def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
+        """Change this side's tensors and generators as the call changed the other side's copies."""
+        if type(changed) is not dict or type(generators) is not list or len(generators) > len(writer.generators):
+            raise Refused("an answer of a form that no answer has")
+        for index, tensor in changed.items():
+            if type(index) is not int or not 0 <= index < len(writer.tensors):
+                raise Refused("a change of an argument that was not there")
+            mine = writer.tensors[index]
+            if _like(tensor) != (mine.shape, mine.dtype):
+                raise Refused("a change of an argument's shape or type, which cannot be carried over")
+            with torch.no_grad():
+                mine.copy_(tensor)
+        for mine_generator, state in zip(writer.generators, generators, strict=False):
+            if type(state) is bytes and (accepted := reachable(mine_generator.get_state(), state)) is not None:
+                mine_generator.set_state(accepted)
+
+    def _error(self, told: Any) -> BaseException:
+        """Rebuild an exception from its description: a builtin class, or a StudentError."""
+        fields = ("type", "bases", "message", "trace")
+        if type(told) is not dict or any(type(told.get(f)) is not (list if f == "bases" else str) for f in fields):
+            raise Refused("an error of a form that no error has")
+        message = told["message"][:MESSAGE_CHARACTERS]
+        for name in told["bases"]:
+            kind = getattr(builtins, name, None) if type(name) is str else None
+            if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
+                try:
+                    error = kind(message)
+                except TypeError:
+                    break
+                error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
+                return error
+        error = StudentError(f"{told['type'][:80]}: {message}")
+        error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
+        return error
+
+    # ---- answering ----------------------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> None:
+        """Do what the other side asks for, and send what comes of it."""
+        try:
+            reader = self.reader(data)
+            for index, entry in enumerate(reader.entries):
+                if entry.parameter:
+                    reader.tensors[index] = torch.nn.Parameter(entry.value, entry.requires_grad)
+                elif entry.requires_grad:
+                    entry.value.requires_grad_()
+            for index, state in enumerate(reader.states):
+                generator = torch.Generator()
+                generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+                reader.generators[index] = generator
+            request = reader.value()
+            if type(request) is not tuple or not request or type(request[0]) is not str:
+                raise Refused("a request of a form that no request has")
+            if request[0] == "call":
+                message = self._serve_call(reader, *request[1:])
+            elif request[0] == "backward":
+                message = self.writer().message(("done", self._serve_backward(*request[1:])))
+            elif request[0] in self.handlers:
+                message = self.writer().message(("done", self.handlers[request[0]](*request[1:])))
+            else:
+                raise Refused(f"a request {request[0][:40]!r} that this side does not serve")
+        except PeerGone:
+            raise
+        except BaseException as error:
+            if self.strict and isinstance(error, AssertionError | KeyboardInterrupt | SystemExit):
+                self.failed_call_back = error
+            message = self.writer().message(("raised", describe(error)))
+        self._send(ANSWER, message)
+
+    def _serve_call(
+        self, reader: Reader, call: int, key: str, args: tuple, kwargs: dict, with_gradients: bool, states: Any
+    ) -> bytes:
+        if type(key) is not str or type(args) is not tuple or type(kwargs) is not dict or type(call) is not int:
+            raise Refused("a call of a form that no call has")
+        function = self._object_of(Handle(False, key, "", ""))
+        if not callable(function):
+            raise TypeError(f"{type(function).__name__!r} object is not callable")
+        if not self.strict:
+            self.randomness.adopt(states)
+        before = self.writer().structure((args, kwargs))
+        contents = [tensor.detach().clone() for tensor in reader.tensors]
+        with torch.set_grad_enabled(bool(with_gradients)):
+            result = function(*args, **kwargs)
+        changed = {i: t for i, t in enumerate(reader.tensors) if not _same_bytes(t, contents[i])}
+        after = None if self.writer().structure((args, kwargs)) == before else (args, kwargs)
+        known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
+        generators = [g.get_state().numpy().tobytes() for g in reader.generators if g is not None]
+        writer = self.writer(known)
+        mine = None if self.strict else self.randomness.to_return()
+        fresh = {i: t.detach().clone() for i, t in changed.items()}
+        message = writer.message(("done", result, fresh, after, mine, generators))
+        outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known]
+        if outputs:
+            self._graphs[call] = (outputs, [t for t in reader.tensors if t.requires_grad])
+        return message
+
+    def _serve_backward(self, call: int, gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        if call not in self._graphs or type(gradients) is not list:
+            raise Refused("gradients of a call that had none")
+        outputs, inputs = self._graphs[call]
+        for tensor in inputs:
+            tensor.grad = None
+        pairs = [(o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad]
+        torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs], retain_graph=True)
+        return [None if tensor.grad is None else tensor.grad.detach().clone() for tensor in inputs]
+
+    def forget(self) -> None:
+        """Drop what was handed out: after a test, its call-backs are dead."""
+        self.exports.clear()
+        self._graphs.clear()
+
+
+def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Say what an exception is, as data."""
+    bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
+    try:
+        message = str(error)
+    except Exception:
+        message = "an error whose text cannot be read"
+    trace = "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
+    message = message[:MESSAGE_CHARACTERS]
+    return {"type": type(error).__name__, "bases": bases, "message": str.__str__(message), "trace": trace}
+
+
+def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
+    """Make the lists, dicts and sets of ``mine`` hold what those of ``theirs`` hold, object by object."""
+    if depth > 40 or type(mine) is not type(theirs):
+        return
+    if isinstance(mine, tuple):
+        for one, other in zip(mine, theirs, strict=False):
+            transplant(one, other, depth + 1)
+    elif isinstance(mine, list):
+        kept = list(mine)
+        mine[:] = [_kept(kept[i] if i < len(kept) else None, value, depth) for i, value in enumerate(theirs)]
+    elif isinstance(mine, dict):
+        kept_pairs = dict(mine)
+        mine.clear()
+        mine.update({key: _kept(kept_pairs.get(key), value, depth) for key, value in theirs.items()})
+    elif isinstance(mine, set):
+        mine.clear()
+        mine.update(theirs)
+
+
+def _kept(mine: Any, theirs: Any, depth: int) -> Any:
+    """The old object with its new content where it is a container still, else the new one."""
+    if isinstance(mine, list | dict | set) and type(mine) is type(theirs):
+        transplant(mine, theirs, depth + 1)
+        return mine
+    return theirs

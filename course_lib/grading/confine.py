@@ -1,0 +1,130 @@
+"""Shut this process into namespaces and limits of its own: what a worker's child does before a student's code runs.
+
+Called inside bubblewrap, which has already taken away the network, the file system and the environment. Each
+submission gets, nested in that: its own process tree (which the kernel ends as a whole), its own empty home, temporary
+folder and shared memory with a size cap, no view of other processes, no course_lib on disk, no privilege, and limits on
+memory, processor time, processes and file size.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import struct
+from pathlib import Path
+from typing import Any
+
+NEW_USER, NEW_MOUNTS, NEW_PIDS, NEW_IPC, NEW_NET = 0x10000000, 0x20000, 0x20000000, 0x08000000, 0x40000000
+NO_NEW_PRIVILEGES, NOT_DUMPABLE, DROP_BOUND = 38, 4, 24
+NOSUID_NODEV = 0x2 | 0x4
+PRIVATE_RECURSIVE = 0x40000 | 0x4000
+NOBODY = 65534
+#: Where a submission has its own home and temporary folder.
+OWN = "/own"
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class CannotConfine(Exception):
+    """The kernel refuses a namespace; the text says which step."""
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise CannotConfine(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def become_nobody() -> None:
+    """Give up root, where the grader runs as root: the kernel counts and limits processes of others alone."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        _check(_LIBC.prctl(NOT_DUMPABLE, 1, 0, 0, 0), "prctl")  # else /proc/self/uid_map stays root's
+
+
+def leave_the_world() -> None:
+    """Enter new namespaces; the next fork is the first process of its own tree."""
+    user, group = os.getuid(), os.getgid()
+    _check(_LIBC.unshare(NEW_USER | NEW_MOUNTS | NEW_PIDS | NEW_IPC | NEW_NET), "new namespaces")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        Path("/proc/self", name).write_text(text)
+
+
+def own_folders(size: str, hide: list[str]) -> None:
+    """Cover what processes share by empty folders in memory: home, temporary files, the list of processes."""
+    _check(_LIBC.mount(b"none", b"/", None, PRIVATE_RECURSIVE, None), "private mounts")
+    for place in (OWN, "/dev/shm"):
+        _mount(place, f"size={size},nr_inodes=20000,mode=0755")
+    for place in ("/proc", *hide):
+        _mount(place, "size=4k,nr_inodes=4,mode=0555")
+    for folder in ("home", "tmp"):
+        Path(OWN, folder).mkdir()
+
+
+def _mount(place: str, options: str) -> None:
+    result = _LIBC.mount(b"tmpfs", place.encode(), b"tmpfs", NOSUID_NODEV, options.encode())
+    _check(result, f"an empty folder at {place}")
+
+
+def drop_privileges() -> None:
+    """Give up the capabilities that a new user namespace brings, for this process and all that it starts."""
+    for capability in range(64):
+        if _LIBC.prctl(DROP_BOUND, capability, 0, 0, 0) != 0:
+            break
+    header = struct.pack("<Ii", 0x20080522, 0)
+    _check(_LIBC.capset(header, struct.pack("<6I", *[0] * 6)), "capset")
+    _check(_LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
+
+
+def virtual_bytes() -> int:
+    """Address space that this process has mapped."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def limit(limits: dict[str, Any], mapped: int) -> None:
+    """Set the kernel's limits for this process; they hold for each process that it starts."""
+    for what, most in (
+        (resource.RLIMIT_AS, mapped + limits["memory"]),
+        (resource.RLIMIT_CPU, limits["cpu_seconds"]),
+        (resource.RLIMIT_NPROC, limits["processes"]),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        _, hard = resource.getrlimit(what)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def only_these_files(keep: list[int]) -> None:
+    """Close every file that is open but these, and let standard input, output and error lead nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    last = 2
+    for number in sorted(keep):
+        os.closerange(last + 1, number)
+        last = number
+    os.closerange(last + 1, 4096)
+
+
+def default_signals() -> None:
+    """Undo what the worker set."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def init(child: int) -> None:
+    """Be the first process of a tree: wait for everybody, end with the one that matters, and all others with it."""
+    while True:
+        try:
+            ended, _ = os.wait()
+        except ChildProcessError:
+            os._exit(0)
+        if ended == child:
+            os._exit(0)

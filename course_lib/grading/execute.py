@@ -1,0 +1,139 @@
+"""Run one submission behind the wall, and bring back what the referee says.
+
+The grader starts two processes of a warm worker, hands the referee its job, gives it a new student's process when it
+asks for one, and ends both when the referee is done or the time is up. What arrives is read as data.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib.grading.codec import Reader, Refused, Writer
+from course_lib.grading.sandbox import Worker
+
+HEAD = struct.Struct("<Q")
+REPORT_BYTES = 8 * 2**20
+
+
+@dataclass
+class Transcript:
+    """What the referee said.
+
+    Attributes:
+        cells: by place in the student's notebook, what the cell printed and raised.
+        tests: by name, what the visible tests of a test cell gave, and their words.
+        marks: by name, what the test cell earned with its hidden tests.
+        given: given cells that raised an error.
+        trouble: why the report is incomplete, in words; "" if it is complete.
+        seconds: by the clock.
+    """
+
+    cells: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    given: list[dict[str, Any]] = field(default_factory=list)
+    trouble: str = ""
+    seconds: float = 0.0
+
+
+class _TimeUp(Exception):
+    pass
+
+
+class _Control:
+    """The grader's end of the pipe to the referee, with a time and a size that it may take."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self.connection, self.until, self.taken = connection, time.monotonic() + seconds, 0
+
+    def _wait(self) -> None:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise _TimeUp
+        self.connection.settimeout(left)
+
+    def send(self, value: Any) -> None:
+        data = Writer().message(value)
+        self._wait()
+        self.connection.sendall(HEAD.pack(len(data)) + data)
+
+    def _exactly(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            self._wait()
+            part = self.connection.recv(min(size - len(parts), 2**20))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def hear(self) -> tuple[str, Any]:
+        size = HEAD.unpack(self._exactly(HEAD.size))[0]
+        self.taken += size
+        if self.taken > REPORT_BYTES:
+            raise Refused("a report that is too long")
+        value = Reader(self._exactly(size)).value()
+        if type(value) is not tuple or len(value) != 2:
+            raise Refused("a report of a form that no report has")
+        return value
+
+
+def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]) -> Transcript:
+    """Run the steps of one submission.
+
+    Args:
+        worker: a warm worker.
+        steps: of :func:`course_lib.grading.plan.steps`.
+        files: what the assignment ships beside the notebook; each process gets its own copy.
+
+    Returns:
+        The referee's report; every test that it does not name was not reached.
+
+    Raises:
+        NoIsolation: the worker cannot start a process.
+    """
+    transcript, began, started = Transcript(), time.monotonic(), []
+    ours, theirs = socket.socketpair()
+    student = 0
+    try:
+        with theirs:
+            started.append(worker.start("referee", [theirs]))
+        control = _Control(ours, worker.limits.total_seconds)
+        limits = {"cell_seconds": worker.limits.cell_seconds, "total_seconds": worker.limits.total_seconds}
+        control.send({"steps": steps, "files": files, **limits})
+        while True:
+            event, content = control.hear()
+            if event == "done":
+                break
+            if event == "student":
+                if student:
+                    worker.end(student)
+                one, other = socket.socketpair()
+                with one, other:
+                    student = worker.start("student", [other])
+                    started.append(student)
+                    socket.send_fds(ours, [b"s"], [one.fileno()])
+            elif event == "cell":
+                transcript.cells[content["index"]] = content
+            elif event == "test":
+                transcript.tests[content["name"]] = content
+            elif event == "mark":
+                transcript.marks[content["name"]] = content
+            elif event == "given":
+                transcript.given.append(content)
+    except (_TimeUp, TimeoutError):
+        transcript.trouble = f"It was not done after {worker.limits.total_seconds:g} s and was stopped."
+    except (EOFError, OSError):
+        transcript.trouble = "The referee's process ended before it was done."
+    except Refused as error:
+        transcript.trouble = f"The referee's report cannot be read: {error}."
+    finally:
+        ours.close()
+        for number in started:
+            worker.end(number)
+    transcript.seconds = time.monotonic() - began
+    return transcript

@@ -1,0 +1,271 @@
+"""`course grade`: collect, sanitise, execute, judge, record, report; each step is a module of its own.
+
+Work that is recorded is not done again: a submission whose bytes, and an assignment whose tests, are those of the
+log's line has its marks. So the command can be killed at any moment and started again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import is_grade
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
+from course_lib.grading.check import read_released
+from course_lib.grading.check_run import as_graded
+from course_lib.grading.check_structure import grade_id, structure_problems
+from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.feedback import page
+from course_lib.grading.intake import Submission, collect
+from course_lib.grading.judge import Mark, judge
+from course_lib.grading.plan import steps
+from course_lib.grading.record import Entry, Records, environment, now
+from course_lib.grading.release import CONFIG
+from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.source import read_source
+from course_lib.whole_file import write_whole
+
+#: What the restored notebook makes good, and a person should know of.
+TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
+VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
+
+
+class CannotGrade(Exception):
+    """There is nothing to grade, or nothing to grade it with; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The instructor's notebook, the released one, the files beside it, and a checksum of all."""
+
+    name: str
+    instructor: NotebookNode
+    released: NotebookNode
+    files: dict[str, bytes]
+    digest: str
+
+
+@dataclass
+class Result:
+    """What became of one submission."""
+
+    student: str
+    earned: float
+    points: float
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+    tampering: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    again: bool = False
+
+
+@dataclass
+class Report:
+    """What became of the class."""
+
+    results: list[Result] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing needs a person."""
+        return not self.strangers and not any(result.problem or result.tampering for result in self.results)
+
+
+def load(name: str, root: Path) -> Assignment:
+    """Read an assignment as the grader needs it.
+
+    Raises:
+        CannotGrade: its source or its release is missing.
+    """
+    source, released = root / "solutions" / name / f"{name}.py", root / "exercises" / name / f"{name}.ipynb"
+    notebook = source.with_suffix(".ipynb")
+    if not released.is_file() or not (source.is_file() or notebook.is_file()):
+        raise CannotGrade(f"There is no assignment {name} that was released here. Run: course release {name}")
+    instructor = read_source(source) if source.is_file() else nbformat.read(notebook, as_version=4)
+    files = {
+        path.name: path.read_bytes()
+        for path in sorted(released.parent.iterdir())
+        if path.is_file() and path.suffix not in (".ipynb", ".py")
+    }
+    digest = hashlib.sha256(VERSION.encode())
+    digest.update(json.dumps([instructor.cells, read_released(released).cells], sort_keys=True).encode())
+    for file in sorted(files):
+        digest.update(file.encode() + hashlib.sha256(files[file]).digest())
+    return Assignment(name, instructor, read_released(released), files, digest.hexdigest())
+
+
+def grade(
+    name: str,
+    root: Path = Path(),
+    submitted: Path | None = None,
+    workers: int = 1,
+    unsafe: bool = False,
+    limits: Limits | None = None,
+    say: Callable[[str], None] = lambda words: None,
+) -> Report:
+    """Grade every submission of an assignment that is not graded yet.
+
+    Args:
+        name: the assignment.
+        root: the course folder, where ``nbgrader_config.py`` stands.
+        submitted: the folder of submissions; nbgrader's by default.
+        workers: submissions at a time.
+        unsafe: run without a sandbox; for work that you would run as yourself.
+        limits: what a submission may use.
+        say: hears a line for each submission.
+
+    Returns:
+        What became of each.
+
+    Raises:
+        CannotGrade: there is no such assignment, or no folder of submissions.
+        CannotRecord: the gradebook does not know the assignment, or cannot be written.
+        NoIsolation: this machine cannot shut submissions in.
+    """
+    config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config()) if (root / CONFIG).is_file() else Config()
+    config.CourseDirectory.root = str(root.resolve())
+    courses = CourseDirectory(config=config)
+    assignment = load(name, root)
+    folder = submitted or root / courses.submitted_directory
+    if not folder.is_dir():
+        raise CannotGrade(f"There is no folder {folder} of submissions.")
+    records = Records(courses, name)
+    collected = collect(folder, name)
+    before, present = records.done(), records.in_gradebook()
+    report = Report(strangers=collected.strangers)
+    waiting = []
+    for submission in collected.submissions:
+        line = before.get(submission.student)
+        same = line and (line["submission"], line["tests"]) == (submission.digest, assignment.digest)
+        if same and line and submission.digest and submission.student in present:
+            earned = sum(mark or 0.0 for mark in line["marks"].values())
+            report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
+        else:
+            waiting.append(submission)
+    for submission, transcript, restored in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
+        result = _record(records, assignment, submission, transcript, restored, root / courses.feedback_directory)
+        report.results.append(result)
+        say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    report.results.sort(key=lambda result: result.student)
+    return report
+
+
+def words(result: Result) -> str:
+    """One line about a result."""
+    what = f"{result.student}: {result.earned:g} of {result.points:g}"
+    return " ".join([what, *([result.problem] if result.problem else []), *result.tampering])
+
+
+def _most(assignment: Assignment) -> float:
+    return float(sum(cell.metadata.nbgrader.points for cell in assignment.released.cells if is_grade(cell)))
+
+
+Done = tuple[Submission, Transcript | None, NotebookNode | None]
+
+
+def _executed(
+    assignment: Assignment, submissions: list[Submission], workers: int, unsafe: bool, limits: Limits
+) -> Iterator[Done]:
+    """Run submissions, several at a time; of those that would run the same cells only one is run."""
+    groups: dict[str, list[tuple[Submission, NotebookNode]]] = {}
+    plans: dict[str, list[dict[str, Any]]] = {}
+    for submission in submissions:
+        if submission.notebook is None:
+            yield submission, None, None
+            continue
+        restored = as_graded(submission.notebook, assignment.released)
+        plan = steps(assignment.instructor, assignment.released, restored)
+        key = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+        plans[key] = plan
+        groups.setdefault(key, []).append((submission, restored))
+    if not groups:
+        return
+    with ExitStack() as stack:
+        warm = [stack.enter_context(Worker(limits, unsafe)) for _ in range(min(workers, len(groups)))]
+        todo: queue.SimpleQueue[str] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[tuple[str, Transcript | BaseException]] = queue.SimpleQueue()
+        for key in groups:
+            todo.put(key)
+        stop = threading.Event()
+        stack.callback(stop.set)
+        for worker in warm:
+            threading.Thread(
+                target=_work, args=(worker, plans, assignment.files, todo, finished, stop), daemon=True
+            ).start()
+        for _ in groups:
+            key, transcript = finished.get()
+            if isinstance(transcript, BaseException):
+                raise transcript
+            for submission, restored in groups[key]:
+                yield submission, transcript, restored
+
+
+def _work(
+    worker: Worker,
+    plans: dict[str, list[dict[str, Any]]],
+    files: dict[str, bytes],
+    todo: queue.SimpleQueue[str],
+    finished: queue.SimpleQueue[tuple[str, Transcript | BaseException]],
+    stop: threading.Event,
+) -> None:
+    while not stop.is_set():
+        try:
+            key = todo.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            finished.put((key, execute(worker, plans[key], files)))
+        except BaseException as error:
+            finished.put((key, error))
+            return
+
+
+def _record(
+    records: Records,
+    assignment: Assignment,
+    submission: Submission,
+    transcript: Transcript | None,
+    restored: NotebookNode | None,
+    feedback: Path,
+) -> Result:
+    """Judge, record and report one submission."""
+    notes, tampering, judged = list(submission.notes), [], None
+    if submission.notebook is None or restored is None or transcript is None:
+        cells = [cell for cell in assignment.released.cells if is_grade(cell)]
+        marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]
+    else:
+        problems = structure_problems(submission.notebook, assignment.released)
+        notes += [problem.message for problem in problems if problem.kind in TOLD]
+        judged, marks = judge(restored, transcript)
+        tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
+        if transcript.trouble:
+            notes.append(transcript.trouble)
+    entry = Entry(
+        time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
+        tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},
+        problem=submission.problem, notes=notes, tampering=tampering,
+    )  # fmt: skip
+    told = [*([submission.problem] if submission.problem else []), *notes]
+    place = feedback / submission.student / assignment.name / f"{assignment.name}.html"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(place, page(assignment.name, submission.student, marks, told))
+    records.write(entry, judged, marks)
+    earned, points = sum(mark.earned or 0.0 for mark in marks), sum(mark.points for mark in marks)
+    seconds = transcript.seconds if transcript else 0.0
+    return Result(submission.student, earned, points, submission.problem, notes, tampering, seconds)
+
+
+__all__ = ["Assignment", "CannotGrade", "NoIsolation", "Report", "Result", "grade", "load", "words"]

@@ -1,0 +1,139 @@
+"""Collect what students handed in, and take nothing on trust: who, where, what kind of file, how large.
+
+Nothing is skipped in silence: a submission that cannot be read is one with a problem, in words, and gets no points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_lib.grading.check import CannotCheck, parse_notebook
+from course_lib.grading.check_structure import grade_id
+
+LARGEST = 20 * 2**20
+DEEPEST = 60
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+@dataclass
+class Submission:
+    """One student's work.
+
+    Attributes:
+        student: the name of the folder, which is the student's id in the gradebook.
+        path: the notebook.
+        digest: SHA-256 of its bytes; "" if there are none to read.
+        notebook: as the student handed it in; None if it is none.
+        problem: why it cannot be graded, in words; "" if it can.
+        notes: what a person should know about it.
+    """
+
+    student: str
+    path: Path
+    digest: str = ""
+    notebook: NotebookNode | None = None
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Collected:
+    """All that lies in the folder of submissions: what can be graded or explained, and what belongs to nobody."""
+
+    submissions: list[Submission]
+    strangers: list[str]
+
+
+def collect(folder: Path, assignment: str) -> Collected:
+    """Read every submission of an assignment: ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
+
+    Args:
+        folder: nbgrader's ``submitted``.
+        assignment: its name.
+
+    Returns:
+        Submissions by student, in alphabetical order, and in words what else lies there.
+    """
+    submissions, strangers = [], []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_symlink() or not entry.is_dir(follow_symlinks=False):
+            strangers.append(f"{entry.name!r} in {folder} is no folder of a student; it is left out.")
+        elif NAME.fullmatch(entry.name) is None:
+            shown = entry.name.encode("ascii", "backslashreplace").decode()
+            alike = unicodedata.normalize("NFKC", entry.name)
+            hint = f" It looks like {alike!r}." if alike != entry.name and NAME.fullmatch(alike) else ""
+            strangers.append(f"The folder {shown!r} is no student's id (letters, digits, . _ @ + -).{hint}")
+        elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
+            submissions.append(read(entry.name, place, assignment))
+    return Collected(submissions, strangers)
+
+
+def read(student: str, folder: Path, assignment: str) -> Submission:
+    """Read one submission.
+
+    Args:
+        student: the id.
+        folder: ``submitted/STUDENT/ASSIGNMENT``.
+        assignment: its name, which the notebook must have.
+
+    Returns:
+        The submission, with its notebook or a problem.
+    """
+    submission = Submission(student, folder / f"{assignment}.ipynb")
+    if folder.is_symlink() or not folder.is_dir():
+        submission.problem = f"{folder.name} is a link or a file, not a folder with a notebook."
+        return submission
+    if not os.path.lexists(submission.path):
+        others = sorted(path for path in folder.iterdir() if path.suffix == ".ipynb")
+        if len(others) != 1:
+            names = ", ".join(path.name.encode("ascii", "backslashreplace").decode() for path in others) or "none"
+            submission.problem = f"There is no {assignment}.ipynb; notebooks here: {names}."
+            return submission
+        submission.path = others[0]
+        submission.notes.append(f"The notebook should be called {assignment}.ipynb; the only one here was taken.")
+    try:
+        data = _bytes(submission.path)
+        submission.digest = hashlib.sha256(data).hexdigest()
+        submission.notebook = _notebook(data, f"{assignment}.ipynb")
+    except CannotCheck as error:
+        submission.problem = str(error)
+    return submission
+
+
+def _bytes(path: Path) -> bytes:
+    """Read a plain file of bounded size; no link is followed, no pipe or device opened."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise CannotCheck(f"{path.name} cannot be opened; it may be a link ({error.strerror}).") from error
+    with os.fdopen(number, "rb") as file:
+        about = os.fstat(number)
+        if not stat.S_ISREG(about.st_mode):
+            raise CannotCheck(f"{path.name} is no plain file.")
+        if about.st_nlink > 1:
+            raise CannotCheck(f"{path.name} is one of several names of a file, which may be another's work.")
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise CannotCheck(f"{path.name} is larger than {LARGEST // 2**20} MiB. Clear its outputs and hand in again.")
+    return data
+
+
+def _notebook(data: bytes, name: str) -> NotebookNode:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CannotCheck(f"{name} cannot be read as text ({error.reason}).") from error
+    notebook = parse_notebook(text, name)
+    if not any(grade_id(cell) for cell in notebook.cells):
+        raise CannotCheck(f"{name} has no cell marked for grading: it was not made from the released notebook.")
+    return notebook

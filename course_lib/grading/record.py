@@ -1,0 +1,145 @@
+"""Write marks where nbgrader reads them, and an audit log that says who got what, when, and by which tests.
+
+``gradebook.db`` is the single truth; ``nbgrader export``, ``nbgrader formgrader`` and ``nbgrader generate_feedback`` go
+on working on it and on ``autograded/``. One process writes. All marks of a submission are one transaction, and the line
+in the log comes after it: a submission without its line is graded again, with the same marks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import compute_checksum
+from sqlalchemy.exc import OperationalError
+
+from course_lib.grading.check_structure import grade_id
+from course_lib.grading.judge import Mark
+from course_lib.whole_file import write_whole
+
+LOG = "grading-log.jsonl"
+SECONDS_LOCKED = 120
+
+
+class CannotRecord(Exception):
+    """Marks cannot be written; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the audit log."""
+
+    time: str
+    assignment: str
+    student: str
+    submission: str
+    tests: str
+    environment: str
+    marks: dict[str, float | None]
+    problem: str
+    notes: list[str]
+    tampering: list[str]
+
+
+def environment() -> str:
+    """Name what marks could depend on beside submission and tests."""
+    packages = " ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "ipython", "nbgrader"))
+    return f"Python {platform.python_version()} {packages} {platform.machine()}"
+
+
+class Records:
+    """The gradebook, the graded notebooks and the log of one course folder."""
+
+    def __init__(self, courses: CourseDirectory, assignment: str) -> None:
+        self.courses, self.assignment = courses, assignment
+        self.log = Path(courses.root) / LOG
+        with Gradebook(courses.db_url, courses.course_id) as gradebook:
+            try:
+                gradebook.find_notebook(assignment, assignment)
+            except MissingEntry as error:
+                raise CannotRecord(
+                    f"The gradebook does not know {assignment}. Run: course release {assignment}"
+                ) from error
+
+    def done(self) -> dict[str, dict[str, Any]]:
+        """By student, the last line of the log for this assignment; a line that a crash cut off does not count."""
+        lines = self.log.read_bytes().split(b"\n")[:-1] if self.log.exists() else []
+        entries = {}
+        for line in lines:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if entry["assignment"] == self.assignment:
+                entries[entry["student"]] = entry
+        return entries
+
+    def in_gradebook(self) -> set[str]:
+        """Students who have a submission of this assignment there."""
+        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
+            return {s.student.id for s in gradebook.assignment_submissions(self.assignment)}
+
+    def write(self, entry: Entry, notebook: NotebookNode | None, marks: list[Mark]) -> None:
+        """Record one submission: graded notebook, gradebook, log, in this order."""
+        if notebook is not None:
+            place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, nbformat.writes(notebook) + "\n")
+        patience = time.monotonic() + SECONDS_LOCKED
+        while True:
+            try:
+                self._marks(entry.student, notebook, {mark.cell: mark for mark in marks})
+                break
+            except OperationalError as error:  # another program holds the database
+                if time.monotonic() > patience:
+                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {entry.student} is not recorded."
+                    raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
+        line = (json.dumps(asdict(entry), ensure_ascii=False) + "\n").encode()
+        with self.log.open("a+b") as log:
+            if log.tell() and not self._ends_with_newline():
+                line = b"\n" + line
+            log.write(line)
+            log.flush()
+            os.fsync(log.fileno())
+
+    def _ends_with_newline(self) -> bool:
+        with self.log.open("rb") as log:
+            log.seek(-1, os.SEEK_END)
+            return log.read(1) == b"\n"
+
+    def _place(self, directory: str, student: str) -> Path:
+        return Path(self.courses.format_path(directory, student, self.assignment))
+
+    def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
+        cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
+        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
+            gradebook.update_or_create_student(student)
+            when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
+            more = {"timestamp": when} if when else {}
+            gradebook.update_or_create_submission(self.assignment, student, **more)
+            submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+            for grade in submitted.grades:
+                earned = marks[grade.name].earned if grade.name in marks else 0.0
+                grade.auto_score = earned
+                grade.needs_manual_grade = earned is None or grade.manual_score is not None
+            for comment in submitted.comments:
+                cell = cells.get(comment.name)
+                same = cell is not None and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+                comment.auto_comment = "No response." if same else None
+            gradebook.db.commit()
+
+
+def now() -> str:
+    """The time for the log."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
