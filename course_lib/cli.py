@@ -43,10 +43,11 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON, for a program to read.")] = False,
 ) -> None:
     """Examine this machine: each thing the course needs is OK, or you are told what to do."""
-    from course_lib.doctor import examine
+    from course_lib.doctor import CHECKS, examine
     from course_lib.findings import render, to_json
+    from course_lib.grading.sandbox import check_sandbox
 
-    findings = examine()
+    findings = examine([*CHECKS, check_sandbox])
     if as_json:
         typer.echo(to_json(findings))
     else:
