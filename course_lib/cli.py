@@ -155,6 +155,7 @@ def grade(
     """
     from course_lib.grading.grade import CannotGrade, NoIsolation, words
     from course_lib.grading.grade import grade as grade_class
+    from course_lib.grading.inside import INSIDE
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
@@ -170,6 +171,8 @@ def grade(
     for result in report.results:
         if result.problem or result.tampering:
             typer.echo(words(result), err=True)
+    for cell, reason in INSIDE.get(name, {}).items():
+        typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
-from course_lib.grading.randomness import Randomness, reachable
+from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
 
 ASK, ANSWER = b"?", b"!"
@@ -265,8 +265,8 @@ class Peer:
             with torch.no_grad():
                 mine.copy_(tensor)
         for mine_generator, state in zip(writer.generators, generators, strict=False):
-            if type(state) is bytes and (accepted := reachable(mine_generator.get_state(), state)) is not None:
-                mine_generator.set_state(accepted)
+            if type(state) is bytes:
+                draw_on(mine_generator, state)
 
     def _error(self, told: Any) -> BaseException:
         """Rebuild an exception from its description: a builtin class, or a StudentError."""
@@ -299,9 +299,7 @@ class Peer:
                 elif entry.requires_grad:
                     entry.value.requires_grad_()
             for index, state in enumerate(reader.states):
-                generator = torch.Generator()
-                generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
-                reader.generators[index] = generator
+                reader.generators[index] = with_state(state)
             request = reader.value()
             if type(request) is not tuple or not request or type(request[0]) is not str:
                 raise Refused("a request of a form that no request has")
@@ -338,7 +336,7 @@ class Peer:
         changed = {i: t for i, t in enumerate(reader.tensors) if not _same_bytes(t, contents[i])}
         after = None if self.writer().structure((args, kwargs)) == before else (args, kwargs)
         known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
-        generators = [g.get_state().numpy().tobytes() for g in reader.generators if g is not None]
+        generators = [state_of(generator) for generator in reader.generators if generator is not None]
         writer = self.writer(known)
         mine = None if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}

@@ -18,6 +18,7 @@ import contextlib
 import io
 import math
 import random
+import re
 import signal
 import socket
 import struct
@@ -37,6 +38,7 @@ STARTS = 8
 WORDS = 2000
 PRINTED = 20_000
 GRACE = 3.0
+NUMBER = re.compile(r"\d+(\.\d+)?")
 HEAD = struct.Struct("<Q")
 GONE = {
     "ended": "Your code ended its process (exit, a crash, or more memory or processor time than there is).",
@@ -79,6 +81,7 @@ class Referee:
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
         self.deadly = deadly  # cells that end their process, or cannot be interrupted: they run once
         self.given: list[str] = []
+        self.asked = 0
 
     # ---- the student's process ----------------------------------------------------------------------------------
 
@@ -114,9 +117,7 @@ class Referee:
 
     def gone(self, error: PeerGone) -> str:
         """Part from a student's process that died or hangs, and say in words what it did."""
-        if self.peer is not None:
-            self.peer.connection.close()
-            self.peer = None
+        self.part()
         return GONE[str(error)].format(seconds=self.job["cell_seconds"])
 
     def function(self, key: str, name: str, text: str) -> Any:
@@ -207,6 +208,42 @@ class Referee:
         else:
             tell(self.control, "test", {"name": step["name"], **outcome})
 
+    def inside_cell(self, step: dict[str, Any]) -> None:
+        """Run a test cell in the student's own process, like a cell of the student's."""
+        self.asked += 1
+        cell = {"index": -self.asked, "source": step["source"] if self.hidden else step["visible"]}
+        words, earned = "", 0.0
+        try:
+            peer = self.student()
+            if cell["index"] not in self.deadly:
+                self.ran.append(cell)
+            answer = self._run_there(peer, cell)
+            if type(answer) is not dict or answer.get("error") is not None:
+                told = _told(answer if type(answer) is dict else {})["error"] or {}
+                words = f"{told.get('type', '')}: {told.get('message', '')}".removeprefix("AssertionError: ")
+            elif answer.get("result") is None:
+                earned = step["points"]
+            elif type(answer["result"]) is str and NUMBER.fullmatch(answer["result"]):
+                earned = min(float(answer["result"]), step["points"])
+        except OutOfStarts:
+            words = "Your process ended or hung so often that the rest was not asked."
+        except PeerGone as error:
+            self.deadly.add(cell["index"])
+            words = self.gone(error)
+        except Refused as error:
+            words = f"What your process says cannot be read: {error}."
+        if self.hidden:
+            tell(self.control, "mark", {"name": step["name"], "earned": earned, "tampering": ""})
+        else:
+            said = {"name": step["name"], "earned": earned, "words": words, "printed": "", "error": "Failed"}
+            tell(self.control, "test", said)
+
+    def part(self) -> None:
+        """Let go of the student's process; the next question gets a fresh one."""
+        if self.peer is not None:
+            self.peer.connection.close()
+            self.peer = None
+
     def run_test(self, source: str, points: float) -> dict[str, Any]:
         """Run one version of a test cell and say what it earns, by nbgrader's rule, numbers taken strictly."""
         try:
@@ -276,11 +313,11 @@ class Referee:
         torch.manual_seed(0)
         random.seed(0)
         steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
+        steps["inside"] = self.inside_cell
         for step in self.job["steps"]:
             with contextlib.suppress(OutOfStarts):
                 steps[step["kind"]](step)
-        if self.peer is not None:
-            self.peer.connection.close()
+        self.part()
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
@@ -306,6 +343,7 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 def _told(told: dict[str, Any]) -> dict[str, Any]:
     """What a student's cell said, cut to texts of bounded length."""
+    told = {"error": None, "printed": "", "result": None, **told}
     error = told["error"]
     if type(error) is dict:
         error = {key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")}
