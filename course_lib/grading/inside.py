@@ -32,6 +32,7 @@ INSIDE: dict[str, dict[str, str]] = {
     "pretraining": _cells(HANDED, "step-training step-evaluate step-lowers"),
     "fine-tuning": _cells(MODULE, "layers-mix layers-learned")
     | _cells(HANDED, "features-extract tuning-evaluate tuning-train tuning-best experiment-reviews"),
-    "sentence-bert": _cells(HANDED, "encode-order experiment-pairs") | _cells(SHARED, "evaluate-ranks"),
+    "sentence-bert": _cells(HANDED, "encode-order experiment-pairs")
+    | _cells(SHARED, "evaluate-ranks evaluate-spearman"),
     "capstone": _cells(MODULE, "together-blocks together-model published-states head-logits"),
 }
