@@ -38,7 +38,7 @@ test: lint site ## Check everything that CI checks; ends with pytest's closing l
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, the bridge
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
+	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
 
 lint: setup ## Check style, format and types
 	$(BIN)/ruff check .
