@@ -1,9 +1,9 @@
 """Build the book as a website, serve it, and measure what a chapter costs.
 
-A build has three steps: write the pages that come from code (API reference, data cards, the table of mutants), let
-Jupyter Book execute and lay out all pages with every warning an error, and leave a mark that says the result is whole,
-and of what it was made. If nothing of that has changed, the next build has nothing to do. Without the mark it reads
-every page again, so that no fault is forgotten because its page did not change.
+A build has four steps: execute the chapters that have changed, write the pages that come from code (API reference, data
+cards, the table of mutants), let Jupyter Book lay out all pages with every warning an error, and leave a mark that says
+the result is whole, and of what it was made. If nothing of that has changed, the next build has nothing to do. Without
+the mark it reads every page again, so that no fault is forgotten because its page did not change.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,9 @@ __all__ = [
     "ChapterCost",
     "SiteError",
     "build",
+    "cache_folder",
     "chapter_cost",
+    "executed_pages",
     "find_root",
     "fingerprint",
     "server",
@@ -43,6 +46,7 @@ SOURCES_OF_RESULTS = ("course_lib", "book/results", "constraints.txt")
 #: What else a site is made of: assignments, and the wrong answers whose fate the instructors' pages tell.
 OTHER_SOURCES = ("_config.yml", "exercises", "solutions", "tests/assignments/mutants")
 GENERATED = "_generated"
+CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
 
 
 class SiteError(RuntimeError):
@@ -155,12 +159,17 @@ def _build(root: Path, built: Path) -> Path:
         for stale in (".doctrees", "html"):
             shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
+    environment = _environment(built)
+    if len(executed_pages(root)) > 1:
+        command = [sys.executable, "-m", "course_lib.site_execution", str(root), str(cache_folder(root, built))]
+        if subprocess.run(command, env=environment, check=False).returncode != 0:
+            raise SiteError("the pages have not been executed: mend the error above")
     write_generated_pages(root)
     program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
     if not program.is_file():
         raise SiteError(f"{program} does not exist; run: pip install -c constraints.txt -e '.[book]'")
     command = [str(program), "build", "book", "--config", "_config.yml", "-W", "--keep-going", "-n"]
-    status = subprocess.run(command, cwd=root, env=_environment(built), check=False).returncode
+    status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
     if status != 0:
         raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
     if not index.is_file():
@@ -168,6 +177,21 @@ def _build(root: Path, built: Path) -> Path:
     write_whole(whole, sources)
     _drop_stale_caches(root, built)
     return index
+
+
+def executed_pages(root: Path) -> list[Path]:
+    """List the pages that hold cells to execute, in the order of their names."""
+    pages = sorted((root / "book").glob("*.md"))
+    return [path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))]
+
+
+def cache_folder(root: Path, built: Path) -> Path:
+    """Name the folder that keeps executed pages.
+
+    jupyter-cache compares a notebook's cells alone. A folder that is named by the sources behind them never answers for
+    other sources.
+    """
+    return built / f".jupyter_cache-{fingerprint(root / name for name in SOURCES_OF_RESULTS)}"
 
 
 def _sources_of_site(root: Path) -> str:
@@ -183,15 +207,19 @@ def _environment(built: Path) -> dict[str, str]:
     profile.mkdir(parents=True, exist_ok=True)
     # 40 is ERROR: the kernel otherwise warns in every build that it talks over the loopback interface.
     (profile / "ipython_kernel_config.json").write_text(json.dumps({"IPKernelApp": {"log_level": 40}}))
-    # With any other backend, e.g. agg for a machine without a screen, a figure prints its type and draws nothing.
-    inline = "module://matplotlib_inline.backend_inline"
-    return os.environ | {"IPYTHONDIR": str(built / ".ipython"), "MPLBACKEND": inline}
+    return os.environ | {
+        "IPYTHONDIR": str(built / ".ipython"),
+        # With any other backend, e.g. agg for a machine without a screen, a figure prints its type and draws nothing.
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # Sums of floats depend on how they are shared out, so a chapter's figures would on the number of cores.
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def _drop_stale_caches(root: Path, built: Path) -> None:
-    current = f".jupyter_cache-{fingerprint(root / name for name in SOURCES_OF_RESULTS)}"
+    current = cache_folder(root, built)
     for cache in built.glob(".jupyter_cache-*"):
-        if cache.name != current:
+        if cache != current:
             shutil.rmtree(cache)
 
 

@@ -1,8 +1,8 @@
 """The tokenizer in a page: a reader types a sentence and sees its pieces, their ids and where they come from.
 
 A cell ends with `tokenizer_explorer(...)`. What it shows is plain HTML: a table of one example that can be read without
-a script, and the vocabulary as JSON. `book/_static/tokenizer.js` runs the chapter's algorithm on it in the browser.
-Nothing is fetched and nothing is stored.
+a script, and the vocabulary as JSON. In the browser `book/_static/wordpiece.js` runs the chapter's algorithm on it, and
+`tokenizer.js` shows what comes out. Nothing is fetched and nothing is stored.
 
 What this module does not do: it knows no tokenizer. The vocabulary, the tables of characters and the examples are given
 to it, and `course_lib.experiments.wordpiece_page` takes them from the library's code.
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from course_lib.explorer import Explorer, script_safe
 
-__all__ = ["CLASSES", "Encoded", "character_ranges", "tokenizer_explorer"]
+__all__ = ["CLASSES", "Encoded", "character_ranges", "tokenizer_data", "tokenizer_explorer"]
 
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait
 MOST_CHARACTERS = 2_000  # that a reader may type: each letter typed encodes all of them again
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-CLASSES = ("removed", "space", "chinese", "punctuation")  # tokenizer.js reads them
+CLASSES = ("removed", "space", "chinese", "punctuation")  # wordpiece.js reads them
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,54 @@ def character_ranges(code_points: Iterable[int]) -> list[int]:
     return ranges
 
 
+def tokenizer_data(
+    vocabulary: Sequence[str], classes: Mapping[str, Sequence[int]], letters: Mapping[str, str], longest: int = 100
+) -> dict[str, object]:
+    """Write down a tokenizer as `book/_static/wordpiece.js` reads it.
+
+    Parameters
+    ----------
+    vocabulary, classes, letters, longest
+        As in `tokenizer_explorer`.
+
+    Returns
+    -------
+    dict
+        What JSON can say.
+
+    Raises
+    ------
+    ValueError
+        If a class or a special token is missing, or a piece occurs twice.
+
+    Notes
+    -----
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> tokenizer_data(["[UNK]", "[CLS]", "[SEP]", "a"], dict.fromkeys(CLASSES, []), {})["special"]
+    ['[UNK]', '[CLS]', '[SEP]']
+    """
+    if set(classes) != set(CLASSES):
+        raise ValueError(f"classes are {sorted(classes)}; expected exactly {sorted(CLASSES)}")
+    if len(set(vocabulary)) < len(vocabulary):
+        raise ValueError("a piece occurs twice in the vocabulary; its id would not be known")
+    absent = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
+    if absent:
+        raise ValueError(f"the vocabulary lacks {absent[0]}; add the special tokens first")
+    return {
+        "vocabulary": list(vocabulary),
+        "classes": {**{name: list(classes[name]) for name in CLASSES}, "letters": dict(letters)},
+        "special": [token for token in SPECIAL if token in vocabulary],
+        "unknown": "[UNK]",
+        "first": "[CLS]",
+        "last": "[SEP]",
+        "prefix": "##",
+        "longest": longest,
+    }
+
+
 def tokenizer_explorer(
     vocabulary: Sequence[str],
     classes: Mapping[str, Sequence[int]],
@@ -154,24 +202,10 @@ def tokenizer_explorer(
     >>> tokenizer_explorer(["[UNK]", "[CLS]", "[SEP]", "a"], classes, {"A": "a"}, example)
     WordPiece in your browser: 4 pieces
     """
-    if set(classes) != set(CLASSES):
-        raise ValueError(f"classes are {sorted(classes)}; expected exactly {sorted(CLASSES)}")
-    if len(set(vocabulary)) < len(vocabulary):
-        raise ValueError("a piece occurs twice in the vocabulary; its id would not be known")
-    absent = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
-    if absent:
-        raise ValueError(f"the vocabulary lacks {absent[0]}; add the special tokens first")
     if recorded and not recorded_by:
         raise ValueError("say what encoded the recorded sentences: recorded_by='tokenizers 0.23'")
     data = {
-        "vocabulary": list(vocabulary),
-        "classes": {**{name: list(classes[name]) for name in CLASSES}, "letters": dict(letters)},
-        "special": [token for token in SPECIAL if token in vocabulary],
-        "unknown": "[UNK]",
-        "first": "[CLS]",
-        "last": "[SEP]",
-        "prefix": "##",
-        "longest": longest,
+        **tokenizer_data(vocabulary, classes, letters, longest),
         "most_characters": MOST_CHARACTERS,
         "sentence": example.text,
     }

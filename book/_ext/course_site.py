@@ -18,7 +18,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from student_notebook import ASSIGNMENTS, NOTEBOOKS, binder_url, colab_url, is_notebook, write_notebooks
 
-from course_lib.site import SOURCES_OF_RESULTS, fingerprint
+from course_lib.site import cache_folder
 
 LOGGER = logging.getLogger(__name__)
 # Code in backticks, which stays as it is, or what reStructuredText would read as a substitution.
@@ -37,12 +37,10 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
 def key_cache_by_sources(app: Sphinx, config: Config) -> None:
     """Execute a page again when anything that its results depend on has changed, not only its own cells.
 
-    jupyter-cache compares a notebook's cells alone. A cache folder named by the sources behind them never answers for
-    other sources, and a changed configuration value makes Sphinx read every page again.
+    A changed configuration value makes Sphinx read every page again.
     """
-    root = Path(app.srcdir).parent
-    config.course_fingerprint = fingerprint([root / name for name in SOURCES_OF_RESULTS])
-    config.nb_execution_cache_path = str(Path(app.outdir).parent / f".jupyter_cache-{config.course_fingerprint}")
+    folder = cache_folder(Path(app.srcdir).parent, Path(app.outdir).parent)
+    config.course_fingerprint, config.nb_execution_cache_path = folder.name, str(folder)
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -126,7 +126,8 @@ DATASETS: dict[str, DataSet] = {
                 paragraphs="the document: plain prose, one string a paragraph, in their order",
             ),
             splits=SPLITS,
-            licence="That of each package; the text is read on your machine and not distributed with the course",
+            licence="That of each package; the text is read on your machine. The repository has none of it; the "
+            "site has it in its search, with the licences",
             citation="The documentation of Python and of the packages listed below, by their authors.",
             quirks=(
                 "Another version of a package or of Python gives another corpus, and loading says so. All packages "

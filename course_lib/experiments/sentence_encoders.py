@@ -40,7 +40,14 @@ class StaticSentences:
 
     def encode(self, sentences: Sequence[str]) -> Tensor:
         """Return one vector for each sentence; zeros for one without a piece."""
-        pieces = [ids[1:-1] for ids in token_ids(self.tokenizer, sentences, self.max_length)]
+        return self.means(self.pieces(sentences))
+
+    def pieces(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each sentence, as often as they occur."""
+        return [ids[1:-1] for ids in token_ids(self.tokenizer, sentences, self.max_length)]
+
+    def means(self, pieces: Sequence[Sequence[int]]) -> Tensor:
+        """Return the mean vector of each list of pieces; zeros for an empty one."""
         starts = torch.tensor([0, *map(len, pieces)]).cumsum(0)[:-1]
         flat = torch.tensor([index for ids in pieces for index in ids], dtype=torch.long)
         return F.embedding_bag(flat, self.matrix, starts, mode="mean")

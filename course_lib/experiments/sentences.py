@@ -4,7 +4,7 @@ Q  queries     N  documents
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -282,6 +282,38 @@ def draw_paragraphs(number: int = 10_000, seed: int = 0) -> Paragraphs:
     return Paragraphs([texts[index] for index in order], [found[texts[index]] for index in order])
 
 
+def holding(texts: Sequence[str], phrases: Iterable[str]) -> set[int]:
+    """Return the numbers of the texts that hold one of some phrases.
+
+    Parameters
+    ----------
+    texts
+        Without line breaks.
+    phrases
+        Of at least one letter each, without line breaks.
+
+    Returns
+    -------
+    set of int
+        Found by looking through all texts as one: many times as fast as through each.
+
+    Examples
+    --------
+    >>> sorted(holding(["a cat", "a dog", "cats"], ["cat", "bird"]))
+    [0, 2]
+    """
+    said = "\n".join(texts)
+    starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
+    found = set()
+    for phrase in phrases:
+        place = said.find(phrase)
+        while place >= 0:
+            number = int(np.searchsorted(starts, place, side="right")) - 1
+            found.add(number)
+            place = said.find(phrase, int(starts[number + 1]))
+    return found
+
+
 def among_paragraphs(search: Search, paragraphs: Paragraphs) -> Search:
     """Hide the right descriptions of a search among paragraphs.
 
@@ -299,9 +331,9 @@ def among_paragraphs(search: Search, paragraphs: Paragraphs) -> Search:
     """
     answers = list(dict.fromkeys(search.documents[index] for index in search.right))
     place = {text: index for index, text in enumerate(answers)}
-    said = "\n".join(paragraphs.texts)
-    told = [text for text in (*answers, *search.queries) if text in said]  # the few that stand there somewhere
-    others = [text for text in paragraphs.texts if not any(words in text for words in told)]
+    told = (*answers, *search.queries)
+    known = holding(paragraphs.texts, told)
+    others = [text for index, text in enumerate(paragraphs.texts) if index not in known]
     documents = [*answers, *others[: len(paragraphs.texts) - len(answers)]]
     return Search(search.queries, documents, [place[search.documents[index]] for index in search.right])
 

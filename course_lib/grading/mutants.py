@@ -122,12 +122,13 @@ def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
     return changed
 
 
-def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
+def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
     """Run all mutants and right answers of an assignment, unless nothing has changed since they ran last.
 
     Args:
         name: the assignment.
         root: the repository's root.
+        processes: how many cases run at once.
 
     Returns:
         By the case's name (and "reference" for the solution itself), the marks it gets.
@@ -156,9 +157,16 @@ def run_cases(name: str, root: Path = Path()) -> dict[str, Outcome]:
     cached.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(cached.with_suffix(".lock")):  # pytest's workers and the book's build may ask at the same time
         if not cached.exists():
-            command = [sys.executable, "-m", "course_lib.grading.mutants_run", name, str(root.resolve())]
+            command = [
+                sys.executable,
+                "-m",
+                "course_lib.grading.mutants_run",
+                name,
+                str(root.resolve()),
+                str(processes),
+            ]
             # Marks are given on a CPU; and torch's autograd cannot go on in a forked process where it has seen a GPU.
-            environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg"}
             done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment, check=False)
             if done.returncode != 0:
                 raise AssignmentError(f"the mutants of {name} could not be run:\n{done.stderr}")

@@ -40,7 +40,6 @@ from course_lib.grading.source import AssignmentError, read_source, without_demo
 
 SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
 PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
-PROCESSES = 2
 REFERENCE = "reference"
 
 
@@ -124,13 +123,14 @@ def run_reference(notebook: NotebookNode) -> Outcome:
 class Cases:
     """Forked processes, some at a time, and what became of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
         self.outcomes: dict[str, Any] = {}
         self.running: dict[Any, tuple[str, Any, float]] = {}  # by receiver: the case, its process, when it must end
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
         """Begin with a case when there is room: `marked` runs in a process that is forked from this one, here."""
-        while len(self.running) >= PROCESSES:
+        while len(self.running) >= self.at_once:
             self.end_one()
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
@@ -177,12 +177,13 @@ def _child(pipe: Any, marked: Callable[[], Outcome]) -> None:
         pipe.send({"failure": traceback.format_exc()})
 
 
-def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes]) -> dict[str, Any]:
+def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2) -> dict[str, Any]:
     """Run cases, and the reference before them: it has to end, since every case stands on it.
 
     Args:
         notebook: the solution notebook.
         cases: by name, what each changes.
+        at_once: how many of them run at the same time.
 
     Returns:
         By name, and "reference" for the notebook as it is: the outcome, as a dictionary.
@@ -192,7 +193,7 @@ def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes]) -> dict[s
 
     Chapter: seq2seq-attention
     """
-    here, processes = Sitting(), Cases()
+    here, processes = Sitting(), Cases(at_once)
     processes.start(REFERENCE, lambda: run_reference(notebook))
     processes.end_all()
     begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
@@ -211,7 +212,7 @@ def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes]) -> dict[s
     return processes.end_all()
 
 
-def _run_all(name: str, root: Path) -> dict[str, Any]:
+def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     """Run the reference and every case of an assignment. Call it in a fresh process: it forks."""
     # Once, before the fork: no case spends time on it. The first optimizer of a process imports the third one.
     for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
@@ -226,8 +227,8 @@ def _run_all(name: str, root: Path) -> dict[str, Any]:
     cases.update({answer.name: answer.changes for answer in right})
     if len({REFERENCE, *cases}) != 1 + len(mutants) + len(right):
         raise AssignmentError("two cases have the same name; tests and the instructor's page call them by it")
-    return in_processes(notebook, cases)
+    return in_processes(notebook, cases, at_once)
 
 
 if __name__ == "__main__":
-    json.dump(_run_all(sys.argv[1], Path(sys.argv[2])), sys.stdout)
+    json.dump(_run_all(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -32,7 +32,9 @@ def test_the_table_has_encoding_search_and_the_cost_of_pairs(benchmark, monkeypa
     monkeypatch.setattr(program, "draw_paragraphs", lambda number: paragraphs)
     monkeypatch.setattr("course_lib.experiments.sentence_cost.NUMBER", 40)
     sizes = ["--sentences", "4", "--collection", "50", "--queries", "3", "--features", "7", "--pairs", "2"]
-    program.main(["--checkpoints", "tiny", *sizes, "--rounds", "2"])
+    program.main(
+        ["--checkpoints", "tiny", *sizes, "--rounds", "2", "--lengths", "8", "--tokens", "16", "--real", "none"]
+    )
     lines = [line for line in capsys.readouterr().out.splitlines() if "│" in line]
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
     assert [row[:3] for row in rows if row[2] != "faiss"] == [
@@ -40,6 +42,9 @@ def test_the_table_has_encoding_search_and_the_cost_of_pairs(benchmark, monkeypa
         ["search", "50", "full matrix"],
         ["search", "50", "scikit-learn"],
         ["pairs", "tiny", "cross-encoder"],
+        ["length", "tiny, 8", "first state"],
+        ["length", "tiny, 8", "every state"],
+        ["length", "tiny, 8", "sentence-transformers"],
     ]
     assert all(re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[-1]) for row in rows)
 

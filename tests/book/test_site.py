@@ -1,6 +1,7 @@
 """Building: what has changed is executed again, a failure is never forgotten, and errors are in words."""
 
 import json
+import os
 import textwrap
 import threading
 import urllib.request
@@ -109,6 +110,30 @@ def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(small_book: P
     assert index.stat().st_mtime_ns == laid_out
     monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/a-fork")
     assert "somebody/a-fork" in build(small_book).read_text()
+
+
+@pytest.mark.slow
+def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(small_book: Path):
+    """Each opens its end of a pipe and waits until the other does: one after the other, they would not end."""
+    os.mkfifo(small_book / "pipe")
+    ends = {"01-first": "r", "02-second": "w"}
+    for name, end in ends.items():
+        cell = f"""\
+```{{code-cell}} ipython3
+import os
+open("../pipe", "{end}").close()
+with open("../threads-{name}", "a") as file:
+    file.write(os.environ["OMP_NUM_THREADS"])
+print("both", "ends")
+```
+"""
+        (small_book / "book" / f"{name}.md").write_text(TRIAL.replace("(trial)", f"({name})") + cell)
+    entries = "".join(f"  - file: {name}\n" for name in ends)
+    (small_book / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{entries}")
+    build(small_book)
+    for name in ends:
+        assert (small_book / f"threads-{name}").read_text() == "1"
+        assert "both ends" in (small_book / "_build" / "html" / f"{name}.html").read_text()
 
 
 GAIN = """\

@@ -100,6 +100,7 @@ SERVICES = {
     "plotting_senses",
     "plotting_shares",
     "schedules",
+    "search_explorer",
     "stepper",
     "token_store",
     "token_store_writing",
@@ -110,7 +111,7 @@ SERVICES = {
     "training_state",
 }
 # What may import all.
-HEADS = {"cli", "experiments", "grading", "ledger", "site", "site_pages"}
+HEADS = {"cli", "experiments", "grading", "ledger", "site", "site_execution", "site_pages"}
 
 
 def tracked_files() -> list[Path]:
