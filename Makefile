@@ -26,7 +26,7 @@ export TOKENIZERS_PARALLELISM ?= false
 export MPLBACKEND ?= agg
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release
