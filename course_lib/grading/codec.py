@@ -99,16 +99,14 @@ class Writer:
 
     def message(self, value: Any) -> bytes:
         """Return the bytes of one message with this value."""
-        body = bytearray()
-        self._put(body, value, 0)
-        head = bytearray()
+        body, head = self.structure(value), bytearray()
         self._number(head, len(self.tensors))
         for tensor in self.tensors:
             self._tensor(head, tensor)
         self._number(head, len(self.generators))
         for generator in self.generators:
             self._text(head, state_of(generator))
-        return bytes(head + body)
+        return bytes(head) + body
 
     def structure(self, value: Any) -> bytes:
         """Return the value without the tables, to see whether a call has changed a list or a dict."""
@@ -359,8 +357,7 @@ class Reader:
         if tag in b"bB":
             return self._bytes() if tag == b"b" else bytearray(self._bytes())
         if tag == b"y":
-            name = self._text()
-            if name not in DTYPES:
+            if (name := self._text()) not in DTYPES:
                 raise Refused(f"a number type {name!r}")
             return DTYPES[name]
         if tag == b"v":
