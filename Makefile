@@ -26,7 +26,7 @@ export TOKENIZERS_PARALLELISM ?= false
 export MPLBACKEND ?= agg
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release
@@ -38,7 +38,7 @@ test: lint site ## Check everything that CI checks; ends with pytest's closing l
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, the bridge
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
+	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
 
 lint: setup ## Check style, format and types
 	$(BIN)/ruff check .

@@ -43,10 +43,11 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON, for a program to read.")] = False,
 ) -> None:
     """Examine this machine: each thing the course needs is OK, or you are told what to do."""
-    from course_lib.doctor import examine
+    from course_lib.doctor import CHECKS, examine
     from course_lib.findings import render, to_json
+    from course_lib.grading.sandbox import check_sandbox
 
-    findings = examine()
+    findings = examine([*CHECKS, check_sandbox])
     if as_json:
         typer.echo(to_json(findings))
     else:
@@ -154,6 +155,7 @@ def grade(
     """
     from course_lib.grading.grade import CannotGrade, NoIsolation, words
     from course_lib.grading.grade import grade as grade_class
+    from course_lib.grading.inside import INSIDE
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
@@ -169,6 +171,8 @@ def grade(
     for result in report.results:
         if result.problem or result.tampering:
             typer.echo(words(result), err=True)
+    for cell, reason in INSIDE.get(name, {}).items():
+        typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:

@@ -323,29 +323,6 @@ def check_disk(folder: Path | None = None, needed_gib: float = DISK_NEEDED_GIB) 
     return Finding("disk", False, found, f"Free {needed_gib:g} GiB there; `make clean` removes what was built.")
 
 
-def check_sandbox() -> Finding:
-    """Check that `course grade` can shut a student's submission in on this machine.
-
-    Returns
-    -------
-    Finding
-        The finding: which isolation there is, or why there is none. Who grades nobody needs none.
-
-    Examples
-    --------
-    >>> check_sandbox().name
-    'sandbox'
-    """
-    try:
-        from course_lib.grading.sandbox import NoIsolation, isolation
-    except ImportError as error:
-        return Finding("sandbox", False, f"cannot be tried: {error}", _install("grading"))
-    try:
-        return Finding("sandbox", True, isolation())
-    except NoIsolation as error:
-        return Finding("sandbox", True, f"none, which those who run `course grade` need. {error}")
-
-
 CHECKS: tuple[Callable[[], Finding], ...] = (
     check_python,
     check_torch,
@@ -354,7 +331,6 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_kernel,
     check_nbgrader,
     check_disk,
-    check_sandbox,
 )
 
 

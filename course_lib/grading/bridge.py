@@ -22,7 +22,8 @@ from typing import Any
 import torch
 
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
-from course_lib.grading.randomness import Randomness, reachable
+from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
+from course_lib.grading.transplant import transplant
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")
@@ -264,8 +265,8 @@ class Peer:
             with torch.no_grad():
                 mine.copy_(tensor)
         for mine_generator, state in zip(writer.generators, generators, strict=False):
-            if type(state) is bytes and (accepted := reachable(mine_generator.get_state(), state)) is not None:
-                mine_generator.set_state(accepted)
+            if type(state) is bytes:
+                draw_on(mine_generator, state)
 
     def _error(self, told: Any) -> BaseException:
         """Rebuild an exception from its description: a builtin class, or a StudentError."""
@@ -298,9 +299,7 @@ class Peer:
                 elif entry.requires_grad:
                     entry.value.requires_grad_()
             for index, state in enumerate(reader.states):
-                generator = torch.Generator()
-                generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
-                reader.generators[index] = generator
+                reader.generators[index] = with_state(state)
             request = reader.value()
             if type(request) is not tuple or not request or type(request[0]) is not str:
                 raise Refused("a request of a form that no request has")
@@ -337,7 +336,7 @@ class Peer:
         changed = {i: t for i, t in enumerate(reader.tensors) if not _same_bytes(t, contents[i])}
         after = None if self.writer().structure((args, kwargs)) == before else (args, kwargs)
         known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
-        generators = [g.get_state().numpy().tobytes() for g in reader.generators if g is not None]
+        generators = [state_of(generator) for generator in reader.generators if generator is not None]
         writer = self.writer(known)
         mine = None if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}
@@ -363,12 +362,6 @@ class Peer:
         self._graphs.clear()
 
 
-def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))
-
-
 def describe(error: BaseException) -> dict[str, Any]:
     """Say what an exception is, as data."""
     bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
@@ -381,28 +374,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "bases": bases, "message": str.__str__(message), "trace": trace}
 
 
-def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
-    """Make the lists, dicts and sets of ``mine`` hold what those of ``theirs`` hold, object by object."""
-    if depth > 40 or type(mine) is not type(theirs):
-        return
-    if isinstance(mine, tuple):
-        for one, other in zip(mine, theirs, strict=False):
-            transplant(one, other, depth + 1)
-    elif isinstance(mine, list):
-        kept = list(mine)
-        mine[:] = [_kept(kept[i] if i < len(kept) else None, value, depth) for i, value in enumerate(theirs)]
-    elif isinstance(mine, dict):
-        kept_pairs = dict(mine)
-        mine.clear()
-        mine.update({key: _kept(kept_pairs.get(key), value, depth) for key, value in theirs.items()})
-    elif isinstance(mine, set):
-        mine.clear()
-        mine.update(theirs)
-
-
-def _kept(mine: Any, theirs: Any, depth: int) -> Any:
-    """The old object with its new content where it is a container still, else the new one."""
-    if isinstance(mine, list | dict | set) and type(mine) is type(theirs):
-        transplant(mine, theirs, depth + 1)
-        return mine
-    return theirs
+def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))

@@ -11,6 +11,7 @@ What is no data crosses as a handle: a name or number under which its own side k
 
 from __future__ import annotations
 
+import random
 import re
 import struct
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -22,6 +23,8 @@ from typing import Any
 
 import numpy
 import torch
+
+from course_lib.grading.randomness import Generator, state_of
 
 #: Bytes of one message, levels of nesting, values in one message, bytes of one integer.
 MESSAGE_BYTES = 256 * 2**20
@@ -90,22 +93,20 @@ class Writer:
     ) -> None:
         self.handle, self.given, self.known = handle, given, known or {}
         self.tensors: list[torch.Tensor] = []
-        self.generators: list[torch.Generator] = []
+        self.generators: list[Generator] = []
         self._places: dict[int, int] = {}
         self._kept: list[Any] = []  # an id is good only while its object lives
 
     def message(self, value: Any) -> bytes:
         """Return the bytes of one message with this value."""
-        body = bytearray()
-        self._put(body, value, 0)
-        head = bytearray()
+        body, head = self.structure(value), bytearray()
         self._number(head, len(self.tensors))
         for tensor in self.tensors:
             self._tensor(head, tensor)
         self._number(head, len(self.generators))
         for generator in self.generators:
-            self._text(head, generator.get_state().numpy().tobytes())
-        return bytes(head + body)
+            self._text(head, state_of(generator))
+        return bytes(head) + body
 
     def structure(self, value: Any) -> bytes:
         """Return the value without the tables, to see whether a call has changed a list or a dict."""
@@ -152,7 +153,7 @@ class Writer:
         elif isinstance(value, torch.Tensor):
             out += b"x"
             self._number(out, self._index(self.tensors, value))
-        elif isinstance(value, torch.Generator):
+        elif isinstance(value, torch.Generator) or kind is random.Random:
             out += b"g"
             self._number(out, self._index(self.generators, value))
         elif isinstance(value, numpy.ndarray | numpy.generic):
@@ -250,7 +251,7 @@ class Reader:
         self.entries = [self._tensor() for _ in range(self._count(10))]
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in range(self._count(8))]
-        self.generators: list[torch.Generator | None] = [None] * len(self.states)
+        self.generators: list[Generator | None] = [None] * len(self.states)
 
     def value(self) -> Any:
         """Build the message's value; it must end where the message ends."""
@@ -356,8 +357,7 @@ class Reader:
         if tag in b"bB":
             return self._bytes() if tag == b"b" else bytearray(self._bytes())
         if tag == b"y":
-            name = self._text()
-            if name not in DTYPES:
+            if (name := self._text()) not in DTYPES:
                 raise Refused(f"a number type {name!r}")
             return DTYPES[name]
         if tag == b"v":

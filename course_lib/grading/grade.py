@@ -28,6 +28,7 @@ from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
 from course_lib.grading.execute import Transcript, execute
 from course_lib.grading.feedback import page
+from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.plan import steps
@@ -187,7 +188,7 @@ def _executed(
             yield submission, None, None
             continue
         restored = as_graded(submission.notebook, assignment.released)
-        plan = steps(assignment.instructor, assignment.released, restored)
+        plan = steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
         key = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
         plans[key] = plan
         groups.setdefault(key, []).append((submission, restored))
@@ -243,6 +244,8 @@ def _record(
 ) -> Result:
     """Judge, record and report one submission."""
     notes, tampering, judged = list(submission.notes), [], None
+    if inside := INSIDE.get(assignment.name):
+        notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
     if submission.notebook is None or restored is None or transcript is None:
         cells = [cell for cell in assignment.released.cells if is_grade(cell)]
         marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]

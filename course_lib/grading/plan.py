@@ -6,6 +6,7 @@ instructor's notebook has them; cells that the notebook gives run in both, the r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from nbformat import NotebookNode
@@ -27,13 +28,20 @@ def role(cell: NotebookNode) -> str:
     return "test" if metadata.get("grade") else "given"
 
 
-def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode) -> list[dict[str, Any]]:
+def steps(
+    instructor: NotebookNode,
+    released: NotebookNode,
+    submitted: NotebookNode,
+    inside: Collection[str] = (),
+) -> list[dict[str, Any]]:
     """Put the cells of a submission in the order in which they run.
 
     Args:
         instructor: the notebook with solutions and hidden tests.
         released: the same as students got it.
         submitted: the student's, restored (:func:`course_lib.grading.check_run.as_graded`).
+
+        inside: test cells that run in the student's process (:mod:`course_lib.grading.inside`).
 
     Returns:
         Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's cells come the student's cells up
@@ -77,8 +85,13 @@ def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookN
             students_cells(places.get(name, done), defined_names(cell.source))
         else:
             students_cells(places.get(name, done + 1) - 1, [])
-            points = float(cell.metadata.nbgrader.points)
             found.append(
-                {"kind": "test", "name": name, "source": cell.source, "visible": visible[name], "points": points}
+                {
+                    "kind": "inside" if name in inside else "test",
+                    "name": name,
+                    "source": cell.source,
+                    "visible": visible[name],
+                    "points": float(cell.metadata.nbgrader.points),
+                }
             )
     return found

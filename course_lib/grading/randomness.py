@@ -51,6 +51,39 @@ def reachable(now: torch.Tensor, claimed: bytes) -> torch.Tensor | None:
     return None
 
 
+Generator = torch.Generator | random.Random
+PYTHON_STATE = struct.Struct("<625I")
+
+
+def state_of(generator: Generator) -> bytes:
+    """The state of a generator of torch's, or of Python's, whose half-used normal pairs are left out."""
+    if isinstance(generator, random.Random):
+        return PYTHON_STATE.pack(*generator.getstate()[1])
+    return generator.get_state().numpy().tobytes()
+
+
+def with_state(state: bytes) -> Generator:
+    """Make a generator with this state; its length tells the kind."""
+    if len(state) == PYTHON_STATE.size:
+        python = random.Random()
+        python.setstate((3, PYTHON_STATE.unpack(state), None))
+        return python
+    generator = torch.Generator()
+    generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+    return generator
+
+
+def draw_on(generator: Generator, claimed: bytes) -> None:
+    """Bring a generator to the state that is claimed, if drawing leads there."""
+    if isinstance(generator, random.Random):
+        if len(claimed) == PYTHON_STATE.size:
+            drawn = _python_reachable(generator.getstate(), (3, PYTHON_STATE.unpack(claimed), None))
+            if drawn is not None:
+                generator.setstate(drawn)
+    elif (accepted := reachable(generator.get_state(), claimed)) is not None:
+        generator.set_state(accepted)
+
+
 class Randomness:
     """The state of torch's and Python's own generators, as it goes back and forth with the calls."""
 

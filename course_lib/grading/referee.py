@@ -14,33 +14,31 @@ the next question is asked.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
-import linecache
 import math
 import random
+import re
 import signal
 import socket
 import struct
-import sys
 import time
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from IPython.core.inputtransformer2 import TransformerManager
 
 from course_lib.grading.bridge import Peer, PeerGone
 from course_lib.grading.codec import Handle, Reader, Refused, Writer
 from course_lib.grading.given_objects import given_classes
+from course_lib.grading.shell import fresh_shell
 
 STARTS = 8
 WORDS = 2000
 PRINTED = 20_000
 GRACE = 3.0
+NUMBER = re.compile(r"\d+(\.\d+)?")
 HEAD = struct.Struct("<Q")
 GONE = {
     "ended": "Your code ended its process (exit, a crash, or more memory or processor time than there is).",
@@ -76,16 +74,14 @@ class Referee:
 
     def __init__(self, control: socket.socket, job: dict[str, Any], hidden: bool, deadly: set[int]) -> None:
         self.control, self.job, self.hidden = control, job, hidden
-        self.module = types.ModuleType("__main__")
-        self.namespace = self.module.__dict__
+        self.shell, self.namespace = fresh_shell()
         self.namespace["In"] = self.In = [""]
-        self.transform = TransformerManager().transform_cell
         self.peer: Peer | None = None
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
         self.deadly = deadly  # cells that end their process, or cannot be interrupted: they run once
         self.given: list[str] = []
-        self.cells = 0
+        self.asked = 0
 
     # ---- the student's process ----------------------------------------------------------------------------------
 
@@ -121,9 +117,7 @@ class Referee:
 
     def gone(self, error: PeerGone) -> str:
         """Part from a student's process that died or hangs, and say in words what it did."""
-        if self.peer is not None:
-            self.peer.connection.close()
-            self.peer = None
+        self.part()
         return GONE[str(error)].format(seconds=self.job["cell_seconds"])
 
     def function(self, key: str, name: str, text: str) -> Any:
@@ -214,6 +208,42 @@ class Referee:
         else:
             tell(self.control, "test", {"name": step["name"], **outcome})
 
+    def inside_cell(self, step: dict[str, Any]) -> None:
+        """Run a test cell in the student's own process, like a cell of the student's."""
+        self.asked += 1
+        cell = {"index": -self.asked, "source": step["source"] if self.hidden else step["visible"]}
+        words, earned = "", 0.0
+        try:
+            peer = self.student()
+            if cell["index"] not in self.deadly:
+                self.ran.append(cell)
+            answer = self._run_there(peer, cell)
+            if type(answer) is not dict or answer.get("error") is not None:
+                told = _told(answer if type(answer) is dict else {})["error"] or {}
+                words = f"{told.get('type', '')}: {told.get('message', '')}".removeprefix("AssertionError: ")
+            elif answer.get("result") is None:
+                earned = step["points"]
+            elif type(answer["result"]) is str and NUMBER.fullmatch(answer["result"]):
+                earned = min(float(answer["result"]), step["points"])
+        except OutOfStarts:
+            words = "Your process ended or hung so often that the rest was not asked."
+        except PeerGone as error:
+            self.deadly.add(cell["index"])
+            words = self.gone(error)
+        except Refused as error:
+            words = f"What your process says cannot be read: {error}."
+        if self.hidden:
+            tell(self.control, "mark", {"name": step["name"], "earned": earned, "tampering": ""})
+        else:
+            said = {"name": step["name"], "earned": earned, "words": words, "printed": "", "error": "Failed"}
+            tell(self.control, "test", said)
+
+    def part(self) -> None:
+        """Let go of the student's process; the next question gets a fresh one."""
+        if self.peer is not None:
+            self.peer.connection.close()
+            self.peer = None
+
     def run_test(self, source: str, points: float) -> dict[str, Any]:
         """Run one version of a test cell and say what it earns, by nbgrader's rule, numbers taken strictly."""
         try:
@@ -247,35 +277,24 @@ class Referee:
 
     def run_here(self, source: str) -> dict[str, Any]:
         """Run a cell of the instructor's in this process."""
-        self.cells += 1
-        name = f"<cell {self.cells}>"
-        printed, result, error = io.StringIO(), None, None
+        printed = io.StringIO()
         self.In.append(source)
-        try:
-            code = self.transform(source)
-            linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-            tree = ast.parse(code, name)
-            final = tree.body[-1] if tree.body else None
-            last = final.value if isinstance(final, ast.Expr) else None
-            if last is not None:
-                tree.body.pop()
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), self._in_time():
-                exec(compile(tree, name, "exec"), self.namespace)  # noqa: S102
-                if last is not None:
-                    result = eval(compile(ast.Expression(last), name, "eval"), self.namespace)  # noqa: S307
-        except PeerGone as gone:
-            error, message = "Stopped", self.gone(gone)
-        except TestTooSlow:
-            error, message = "Stopped", "The test was still busy with your answers after its time and was stopped."
-        except Refused as refused:
-            error, message = "Refused", f"What your code gives back cannot be read: {refused}."
-        except BaseException as raised:
-            error = type(raised).__name__
-            message = str(raised) if isinstance(raised, AssertionError) else f"{error}: {raised}"
-        else:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), self._in_time():
+            done = self.shell.run_cell(source, store_history=False)
+        raised = done.error_before_exec or done.error_in_exec
+        error = "" if raised is None else type(raised).__name__
+        if raised is None:
             message = ""
+        elif isinstance(raised, PeerGone):
+            error, message = "Stopped", self.gone(raised)
+        elif isinstance(raised, TestTooSlow):
+            error, message = "Stopped", "The test was still busy with your answers after its time and was stopped."
+        elif isinstance(raised, Refused):
+            message = f"What your code gives back cannot be read: {raised}."
+        else:
+            message = str(raised) if isinstance(raised, AssertionError) else f"{error}: {raised}"
         text = printed.getvalue()[:PRINTED]
-        return {"error": error or "", "message": message[:WORDS], "printed": text, "result": result}
+        return {"error": error, "message": message[:WORDS], "printed": text, "result": done.result}
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -293,13 +312,12 @@ class Referee:
         """Take the steps in their order."""
         torch.manual_seed(0)
         random.seed(0)
-        sys.modules["__main__"] = self.module
         steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
+        steps["inside"] = self.inside_cell
         for step in self.job["steps"]:
             with contextlib.suppress(OutOfStarts):
                 steps[step["kind"]](step)
-        if self.peer is not None:
-            self.peer.connection.close()
+        self.part()
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
@@ -325,6 +343,7 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 def _told(told: dict[str, Any]) -> dict[str, Any]:
     """What a student's cell said, cut to texts of bounded length."""
+    told = {"error": None, "printed": "", "result": None, **told}
     error = told["error"]
     if type(error) is dict:
         error = {key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")}

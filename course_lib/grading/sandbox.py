@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.findings import Finding
 from course_lib.grading import confine
 
 OWN = confine.OWN
@@ -220,3 +221,11 @@ def isolation() -> str:
             worker.end(worker.start("student", [other]))
     version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{version}, a namespace for each submission"
+
+
+def check_sandbox() -> Finding:
+    """Say, for `course doctor`, how submissions are shut in here; who grades nobody needs nothing."""
+    try:
+        return Finding("sandbox", True, isolation())
+    except NoIsolation as error:
+        return Finding("sandbox", True, f"none, which those who run `course grade` need. {error}")

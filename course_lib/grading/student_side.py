@@ -10,18 +10,15 @@ import contextlib
 import io
 import signal
 import socket
-import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from course_lib.grading.bridge import Peer, PeerGone, describe
 from course_lib.grading.given_objects import given_classes
+from course_lib.grading.shell import fresh_shell, shell
 
 PRINTED = 100_000
-
-_shell: Any = None
 
 
 class CellTooSlow(BaseException):
@@ -35,20 +32,6 @@ class LimitedText(io.StringIO):
         if self.tell() < PRINTED:
             super().write(text[: PRINTED - self.tell()])
         return len(text)
-
-
-def warm_up() -> None:
-    """Make the shell that cells run in, before the fork."""
-    global _shell
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    config.InteractiveShell.autoawait = False
-    module = types.ModuleType("__main__")
-    _shell = InteractiveShell(config=config, user_module=module, user_ns=module.__dict__)
 
 
 @contextlib.contextmanager
@@ -71,7 +54,7 @@ def run_cell(source: str, seconds: float) -> dict[str, Any]:
     result = None
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), _stopped_after(seconds):
-            done = _shell.run_cell(source, store_history=True)
+            done = shell().run_cell(source, store_history=True)
             error = done.error_before_exec or done.error_in_exec
             result = done.result
     except CellTooSlow as slow:
@@ -93,9 +76,7 @@ def play(pipe: int) -> None:
     Args:
         pipe: the descriptor of the socket that leads to it.
     """
-    module = _shell.user_module
-    sys.modules["__main__"] = module
-    namespace = _shell.user_ns
+    _, namespace = fresh_shell()
     objects: dict[str, Any] = {}
 
     def find(key: str) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.grading import confine, referee, student_side
+from course_lib.grading.shell import shell
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
@@ -134,7 +135,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     torch.ones(2, 3).matmul(torch.ones(3, 2))
-    student_side.warm_up()
+    shell()
     orders = socket.socket(fileno=int(sys.argv[1]))
     orders.sendall(b"ready")
     serve(orders, sys.argv[2] == "confined")

@@ -8,6 +8,7 @@ where they are not full; ``PROBLEM``, ``NOTE``, ``TAMPERING``, words that the in
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +18,25 @@ from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
+ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
+#: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
+WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
+QUICK = [
+    "calls_the_referee",
+    "deleted_tests",
+    "endless_output",
+    "eq_liar",
+    "exits",
+    "fork_bomb",
+    "html_everywhere",
+    "patched_allclose",
+    "reads_hidden_tests",
+    "skip_tag",
+    "symlinked_solution",
+    "tells_later",
+    "writes_gradebook",
+]
+ATTACKS = [path for path in ALL_ATTACKS if WHOLE or path.stem in QUICK]
 POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
 #: Stands in hidden tests alone: as what they ask for, and in what they say.
 SECRETS = ("7319", "never-to-be-seen")

@@ -217,20 +217,20 @@ def test_sound_nbgrader_settings_are_ok(tmp_path):
 
 
 def test_the_command_succeeds_when_all_is_well(monkeypatch):
-    monkeypatch.setattr(doctor, "examine", lambda: [FINE])
+    monkeypatch.setattr(doctor, "examine", lambda checks: [FINE])
     result = CliRunner().invoke(app, ["doctor"])
     assert (result.exit_code, result.stdout.split()) == (0, ["python", "OK", "3.11"])
 
 
 def test_the_command_fails_and_says_what_to_do_when_something_lacks(monkeypatch):
-    monkeypatch.setattr(doctor, "examine", lambda: [FINE, LACK])
+    monkeypatch.setattr(doctor, "examine", lambda checks: [FINE, LACK])
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 1
     assert "Free 2 GiB." in result.stdout
 
 
 def test_the_command_speaks_json_to_programs(monkeypatch):
-    monkeypatch.setattr(doctor, "examine", lambda: [FINE, LACK])
+    monkeypatch.setattr(doctor, "examine", lambda checks: [FINE, LACK])
     result = CliRunner().invoke(app, ["doctor", "--json"])
     assert result.exit_code == 1
     told = json.loads(result.stdout)

@@ -152,22 +152,29 @@ def bare_machine(tmp_path):
     return run
 
 
-def test_ci_calls_make_test_where_chromium_is_there(bare_machine):
-    program(bare_machine.binaries / "chromium", "")
+def test_ci_calls_make_test_where_chromium_and_bubblewrap_are_there(bare_machine):
+    for name in ("chromium", "bwrap"):
+        program(bare_machine.binaries / name, "")
     result, log = bare_machine()
     assert (result.returncode, log) == (0, ["make test CI=true"])
 
 
 def test_ci_hides_no_failure_of_the_tests(bare_machine):
-    program(bare_machine.binaries / "chromium", "")
+    for name in ("chromium", "bwrap"):
+        program(bare_machine.binaries / name, "")
     assert bare_machine(MAKE_STATUS="3")[0].returncode == 3
 
 
-def test_ci_installs_chromium_where_it_lacks(bare_machine):
+def test_ci_installs_chromium_and_bubblewrap_where_they_lack(bare_machine):
     program(bare_machine.binaries / "apt-get", f'echo "apt-get $*" >> {bare_machine.binaries.parent}/log')
     result, log = bare_machine()
     assert result.returncode == 0
-    assert log == ["apt-get update", "apt-get install --yes --no-install-recommends chromium", "make test CI=true"]
+    installed = [
+        step
+        for name in ("chromium", "bubblewrap")
+        for step in ("apt-get update", f"apt-get install --yes --no-install-recommends {name}")
+    ]
+    assert log == [*installed, "make test CI=true"]
 
 
 def test_ci_stops_where_chromium_cannot_be_installed(bare_machine):

@@ -3,5 +3,5 @@
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import os
 class Surprise:
-    def __reduce__(self): return (os.system, ("touch /tmp/surprise",))
+    def __reduce__(self): return (os.system, ("touch surprise",))
 def scale(x): return Surprise()"""

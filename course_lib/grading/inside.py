@@ -1,0 +1,38 @@
+"""Which test cells run in the student's own process, because what they need cannot cross a pipe as data; and why.
+
+There a student's code stands beside the test and can lie to it, as in stock nbgrader, though it is shut in all the same
+and of hidden tests nothing but the points is kept. What was judged so is said in the log, on the instructor's screen
+and in the feedback. Every other test cell runs where no student's code runs.
+"""
+
+from __future__ import annotations
+
+MODULE = "it sets and reads the weights of a module that the student wrote, and modules do not cross."
+HANDED = "it hands over a model, an optimizer or a counting stand-in of its own, and none of these crosses."
+SHARED = "a later test that does not cross uses what this one defines."
+
+
+def _cells(reason: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), reason)
+
+
+#: By assignment and test cell, what the test does that the bridge does not carry.
+INSIDE: dict[str, dict[str, str]] = {
+    "transformer": _cells(
+        MODULE,
+        "multi-head-values multi-head-mask layer-norm-values layer-norm-positions encoder-block-feed-forward "
+        "encoder-block-wiring decoder-block-wiring decoder-block-masks greedy-translation",
+    )
+    | _cells(HANDED, "greedy-words greedy-batch"),
+    "bert": _cells(
+        MODULE,
+        "embeddings-sum embeddings-norm attention-values attention-mask attention-dropout layer-wiring layer-dropout "
+        "model-pooler model-wiring loading-places loading-refused loading-agreement",
+    ),
+    "pretraining": _cells(HANDED, "step-training step-evaluate step-lowers"),
+    "fine-tuning": _cells(MODULE, "layers-mix layers-learned")
+    | _cells(HANDED, "features-extract tuning-evaluate tuning-train tuning-best experiment-reviews"),
+    "sentence-bert": _cells(HANDED, "encode-order experiment-pairs")
+    | _cells(SHARED, "evaluate-ranks evaluate-spearman"),
+    "capstone": _cells(MODULE, "together-blocks together-model published-states head-logits"),
+}
