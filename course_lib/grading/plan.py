@@ -13,9 +13,7 @@ from nbformat import NotebookNode
 
 from course_lib.grading.check_structure import grade_id
 from course_lib.grading.given_objects import defined_names
-
-#: Slow, without points, and needed by no graded cell: they are not run when marks are given.
-DEMONSTRATION = "demonstration"
+from course_lib.grading.source import is_demonstration
 
 
 def role(cell: NotebookNode) -> str:
@@ -52,11 +50,7 @@ def steps(
     }
     visible = {grade_id(cell): cell.source for cell in released.cells}
     tests = {name for cell in instructor.cells if role(cell) == "test" and (name := grade_id(cell))}
-    slow = {
-        name
-        for cell in released.cells
-        if DEMONSTRATION in cell.metadata.get("tags", []) and (name := grade_id(cell)) is not None
-    }
+    slow = {name for cell in released.cells if is_demonstration(cell) and (name := grade_id(cell)) is not None}
     found: list[dict[str, Any]] = []
     done = -1
 
@@ -75,7 +69,7 @@ def steps(
 
     for cell in instructor.cells:
         name, kind = grade_id(cell), role(cell)
-        if kind == "text" or name in slow or DEMONSTRATION in cell.metadata.get("tags", []):
+        if kind == "text" or name in slow or is_demonstration(cell):
             continue
         if kind == "given":
             if name is not None:
