@@ -180,6 +180,20 @@ def grade(
 
 
 @app.command()
+def report(name: Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]) -> None:
+    """Write a page on how the class did, question by question, and on what a person should look at."""
+    from course_lib.grading.check import CannotCheck
+    from course_lib.grading.class_report import report as write_report
+    from course_lib.grading.record import CannotRecord
+
+    try:
+        typer.echo(write_report(name))
+    except (CannotRecord, CannotCheck) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+
+
+@app.command()
 def assemble(
     notebook: Annotated[Path, typer.Argument(help="The capstone: your copy of capstone.ipynb.")],
     folder: Annotated[

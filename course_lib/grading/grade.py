@@ -156,8 +156,8 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
-    for submission, transcript, restored in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
-        result = _record(records, assignment, submission, transcript, restored, root / courses.feedback_directory)
+    for submission, transcript in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
+        result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
         report.results.append(result)
         say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
     report.results.sort(key=lambda result: result.student)
@@ -174,63 +174,60 @@ def _most(assignment: Assignment) -> float:
     return float(sum(cell.metadata.nbgrader.points for cell in assignment.released.cells if is_grade(cell)))
 
 
-Done = tuple[Submission, Transcript | None, NotebookNode | None]
-
-
 def _executed(
     assignment: Assignment, submissions: list[Submission], workers: int, unsafe: bool, limits: Limits
-) -> Iterator[Done]:
+) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[str, list[tuple[Submission, NotebookNode]]] = {}
-    plans: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[Submission]] = {}
     for submission in submissions:
-        if submission.notebook is None:
-            yield submission, None, None
+        if submission.problem:
+            yield submission, None
             continue
-        restored = as_graded(submission.notebook, assignment.released)
-        plan = steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
-        key = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
-        plans[key] = plan
-        groups.setdefault(key, []).append((submission, restored))
+        plan = _plan(assignment, submission)
+        groups.setdefault(hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(), []).append(submission)
     if not groups:
         return
     with ExitStack() as stack:
         warm = [stack.enter_context(Worker(limits, unsafe)) for _ in range(min(workers, len(groups)))]
-        todo: queue.SimpleQueue[str] = queue.SimpleQueue()
-        finished: queue.SimpleQueue[tuple[str, Transcript | BaseException]] = queue.SimpleQueue()
-        for key in groups:
-            todo.put(key)
+        todo: queue.SimpleQueue[list[Submission]] = queue.SimpleQueue()
+        finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
+        for group in groups.values():
+            todo.put(group)
         stop = threading.Event()
         stack.callback(stop.set)
         for worker in warm:
-            threading.Thread(
-                target=_work, args=(worker, plans, assignment.files, todo, finished, stop), daemon=True
-            ).start()
+            threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
         for _ in groups:
-            key, transcript = finished.get()
+            group, transcript = finished.get()
             if isinstance(transcript, BaseException):
                 raise transcript
-            for submission, restored in groups[key]:
-                yield submission, transcript, restored
+            for submission in group:
+                yield submission, transcript
+
+
+def _plan(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
+    notebook = submission.notebook
+    assert notebook is not None, submission.problem
+    restored = as_graded(notebook, assignment.released)
+    return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
 
 
 def _work(
     worker: Worker,
-    plans: dict[str, list[dict[str, Any]]],
-    files: dict[str, bytes],
-    todo: queue.SimpleQueue[str],
-    finished: queue.SimpleQueue[tuple[str, Transcript | BaseException]],
+    assignment: Assignment,
+    todo: queue.SimpleQueue[list[Submission]],
+    finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
     stop: threading.Event,
 ) -> None:
     while not stop.is_set():
         try:
-            key = todo.get_nowait()
+            group = todo.get_nowait()
         except queue.Empty:
             return
         try:
-            finished.put((key, execute(worker, plans[key], files)))
+            finished.put((group, execute(worker, _plan(assignment, group[0]), assignment.files)))
         except BaseException as error:
-            finished.put((key, error))
+            finished.put((group, error))
             return
 
 
@@ -239,20 +236,20 @@ def _record(
     assignment: Assignment,
     submission: Submission,
     transcript: Transcript | None,
-    restored: NotebookNode | None,
     feedback: Path,
 ) -> Result:
     """Judge, record and report one submission."""
     notes, tampering, judged = list(submission.notes), [], None
     if inside := INSIDE.get(assignment.name):
         notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
-    if submission.notebook is None or restored is None or transcript is None:
+    notebook = submission.notebook
+    if notebook is None or transcript is None:
         cells = [cell for cell in assignment.released.cells if is_grade(cell)]
         marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]
     else:
-        problems = structure_problems(submission.notebook, assignment.released)
+        problems = structure_problems(notebook, assignment.released)
         notes += [problem.message for problem in problems if problem.kind in TOLD]
-        judged, marks = judge(restored, transcript)
+        judged, marks = judge(as_graded(notebook, assignment.released), transcript)
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
         if transcript.trouble:
             notes.append(transcript.trouble)

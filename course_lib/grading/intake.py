@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import unicodedata
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Submission:
         student: the name of the folder, which is the student's id in the gradebook.
         path: the notebook.
         digest: SHA-256 of its bytes; "" if there are none to read.
-        notebook: as the student handed it in; None if it is none.
+        packed: its bytes, compressed: of a large class all are held at once, though few are open.
         problem: why it cannot be graded, in words; "" if it can.
         notes: what a person should know about it.
     """
@@ -39,9 +40,14 @@ class Submission:
     student: str
     path: Path
     digest: str = ""
-    notebook: NotebookNode | None = None
+    packed: bytes = b""
     problem: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def notebook(self) -> NotebookNode | None:
+        """A fresh copy of what was handed in; None if it cannot be graded."""
+        return None if self.problem else _notebook(zlib.decompress(self.packed), self.path.name)
 
 
 @dataclass
@@ -104,7 +110,8 @@ def read(student: str, folder: Path, assignment: str) -> Submission:
     try:
         data = _bytes(submission.path)
         submission.digest = hashlib.sha256(data).hexdigest()
-        submission.notebook = _notebook(data, f"{assignment}.ipynb")
+        _notebook(data, f"{assignment}.ipynb")
+        submission.packed = zlib.compress(data)
     except CannotCheck as error:
         submission.problem = str(error)
     return submission

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, SubmittedAssignment
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -72,17 +72,25 @@ class Classroom:
     def scores(self, assignment: str, student: str) -> dict[str, float | None]:
         """Marks of one submission, cell by cell; None where the cell waits for a hand-given mark or was not graded."""
         with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
-            submission = gradebook.find_submission(assignment, student)
-            return {
-                grade.name: None if grade.needs_manual_grade else grade.auto_score
-                for notebook in submission.notebooks
-                for grade in notebook.grades
-            }
+            return _marks(gradebook.find_submission(assignment, student))
+
+    def scores_of_all(self, assignment: str) -> dict[str, dict[str, float | None]]:
+        """Marks of every submission, by student."""
+        with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
+            return {found.student.id: _marks(found) for found in gradebook.assignment_submissions(assignment)}
 
     def max_scores(self, assignment: str) -> dict[str, float]:
         with Gradebook(f"sqlite:///{self.root / 'gradebook.db'}") as gradebook:
             found = gradebook.find_assignment(assignment)
             return {cell.name: cell.max_score for notebook in found.notebooks for cell in notebook.grade_cells}
+
+
+def _marks(submission: SubmittedAssignment) -> dict[str, float | None]:
+    return {
+        grade.name: None if grade.needs_manual_grade else grade.auto_score
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+    }
 
 
 def write_notebook(notebook: NotebookNode, path: Path) -> None:

@@ -85,6 +85,14 @@ def test_marks_after_a_kill_are_those_of_the_answers(term: Term) -> None:
         assert term.classroom.scores("mini", student) == (FULL if number % 2 else HALF)
 
 
+def test_the_report_says_how_the_class_did(term: Term) -> None:
+    term.classroom.run("course report mini")
+    text = (term.classroom.root / "reports" / "mini.html").read_text(encoding="utf-8")
+    assert "6 submissions, 9 points. Mean 5.5, median 5.5." in text  # 7 or 4; the written answer is blank
+    assert "<td>scale-tests</td><td>3</td><td>6</td><td>50%</td><td>50%</td><td>50%</td>" in text
+    assert "never varies" in text
+
+
 def test_stock_nbgrader_goes_on_with_what_was_recorded(term: Term) -> None:
     term.classroom.run("nbgrader generate_feedback mini --force")
     page = term.classroom.root / "feedback" / STUDENTS[1] / "mini" / "mini.html"

@@ -1,0 +1,152 @@
+"""The same submissions through `nbgrader autograde` and `course grade`, sandbox on: seconds, and whether marks agree.
+
+The class hands in an assignment's named wrong and right answers, each once (`tests/assignments/mutants`). The release
+has no demonstrations, which `course grade` would not run: both sides run the same cells. Each side gets a fresh copy of
+the course folder in every round, and the first of one round is the second of the next. What is reported is the median
+over the rounds of nbgrader's seconds divided by ours, by the clock.
+
+    python benchmarks/grading.py [--submissions 60] [--workers 2] [--rounds 3] [--record]
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import numpy as np
+from nbgrader.api import Gradebook
+from side_by_side import read_settings, save, setting, show
+
+from course_lib.grading.mutants import change, load_cases
+from course_lib.grading.release import CONFIG, release
+from course_lib.grading.source import parse_source, read_source, ships, without_demonstrations
+
+ROOT = Path(__file__).parents[1]
+MARKS = dict[tuple[str, str], float | None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is graded, and how often."""
+
+    assignment: str = setting("attention", "which assignment")
+    submissions: int = setting(60, "how many of its wrong and right answers are handed in")
+    workers: int = setting(2, "submissions that `course grade` runs at a time")
+    rounds: int = setting(3, "how often each side grades the class")
+
+
+def hand_in(settings: Settings, course: Path) -> None:
+    """Make a course folder with a released assignment and submissions to it."""
+    name = settings.assignment
+    shutil.copy(ROOT / CONFIG, course)
+    source = ROOT / "solutions" / name / f"{name}.py"
+    (course / "solutions" / name).mkdir(parents=True)
+    parsed = without_demonstrations(parse_source(source))
+    jupytext.write(parsed, course / "solutions" / name / source.name, fmt="py:percent")
+    for file in ships(parsed):
+        shutil.copy(source.parent / file, course / "solutions" / name)
+    released = release(name, course)
+    reference = read_source(course / "solutions" / name / source.name)
+    cases = [case for cases in load_cases(name, ROOT) for case in cases]
+    if len(cases) < settings.submissions:
+        raise ValueError(f"{name} has {len(cases)} wrong and right answers; choose at most so many submissions")
+    for case in cases[: settings.submissions]:
+        answers = {
+            cell.metadata.nbgrader.grade_id: cell.source
+            for cell in change(reference, case.changes).cells
+            if cell.metadata.get("nbgrader", {}).get("solution")
+        }
+        notebook = nbformat.read(released, as_version=4)
+        for cell in notebook.cells:
+            if cell.metadata.get("nbgrader", {}).get("solution"):
+                cell.source = answers[cell.metadata.nbgrader.grade_id]
+        folder = course / "submitted" / case.name / name
+        folder.mkdir(parents=True)
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+        for file in ships(parsed):
+            shutil.copy(released.parent / file, folder)
+
+
+def marks(course: Path, name: str) -> MARKS:
+    """Read every mark that a side gave, by student and question."""
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        return {
+            (submission.student.id, grade.name): grade.auto_score
+            for submission in gradebook.assignment_submissions(name)
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+        }
+
+
+def run(command: list[str], course: Path) -> float:
+    """Run one side and return its seconds; a class with attackers in it may make it say so by its exit status."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, check=False)
+    took = time.perf_counter() - started
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return took
+
+
+def measure(settings: Settings) -> dict[str, Any]:
+    """Let both sides grade the class, in turn."""
+    name = settings.assignment
+    commands = {
+        "ours": [sys.executable, "-m", "course_lib.cli", "grade", name, "--workers", str(settings.workers)],
+        "stock": [sys.executable, "-m", "nbgrader", "autograde", name, "--create"],
+    }
+    spent: dict[str, list[float]] = {side: [] for side in commands}
+    given: dict[str, MARKS] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        course = Path(folder) / "course"
+        course.mkdir()
+        hand_in(settings, course)
+        for turn in range(settings.rounds):
+            for side in commands if turn % 2 else reversed(commands):
+                copy = Path(folder) / f"{side}-{turn}"
+                shutil.copytree(course, copy)
+                spent[side].append(run(commands[side], copy))
+                given[side] = marks(copy, name)
+    ratios = [stock / ours for ours, stock in zip(spent["ours"], spent["stock"], strict=True)]
+    low, ratio, high = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
+    questions = given["stock"].keys() | given["ours"].keys()
+    return {
+        "ratio": ratio,
+        "low": low,
+        "high": high,
+        "seconds_each": statistics.median(spent["ours"]) / settings.submissions,
+        "peer_seconds_each": statistics.median(spent["stock"]) / settings.submissions,
+        "marks": len(questions),
+        "different": sorted(map(list, (key for key in questions if given["ours"].get(key) != given["stock"].get(key)))),
+    }
+
+
+def main() -> None:
+    settings, record = read_settings(Settings, None, __doc__)
+    row = measure(settings)
+    show(
+        f"{settings.submissions} submissions to {settings.assignment}",
+        [row],
+        {
+            "course grade, s each": lambda row: f"{row['seconds_each']:.2f}",
+            "nbgrader, s each": lambda row: f"{row['peer_seconds_each']:.2f}",
+            "nbgrader / course grade": lambda row: f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+            "marks": lambda row: str(row["marks"]),
+            "different": lambda row: str(row["different"]),
+        },
+    )
+    if record:
+        save("benchmark-grading", settings, [row])
+
+
+if __name__ == "__main__":
+    main()
