@@ -7,6 +7,7 @@ module that it names, never here.
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated
@@ -145,7 +146,9 @@ def grade(
     submitted: Annotated[
         Path | None, typer.Option(help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Submissions at a time; each takes about a core.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Submissions at a time; each takes about a core.", show_default="one a core")
+    ] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by itself.
