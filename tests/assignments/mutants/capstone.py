@@ -298,6 +298,7 @@ HEAD = mutants_of(
         "First the dense layer, then GELU, then the norm",
         "visible",
         FILL,
+        SCORE,
     ),
     (
         "dense_not_transposed",
