@@ -1,9 +1,9 @@
 """The same submissions through `nbgrader autograde` and `course grade`, sandbox on: seconds, and whether marks agree.
 
-The class hands in an assignment's named wrong and right answers, each once (`tests/assignments/mutants`). The release
-has no demonstrations, which `course grade` would not run: both sides run the same cells. Each side gets a fresh copy of
-the course folder in every round, and the first of one round is the second of the next. What is reported is the median
-over the rounds of nbgrader's seconds divided by ours, by the clock.
+The class hands in an assignment's named wrong and right answers, each once (`tests/assignments/mutants`). Its
+demonstrations, which `course grade` does not run, stand idle: both sides run the same cells. Each side gets a fresh
+copy of the course folder in every round, and the first of one round is the second of the next. What is reported is the
+median over the rounds of nbgrader's seconds divided by ours, by the clock.
 
     python benchmarks/grading.py [--submissions 60] [--workers 2] [--rounds 3] [--record]
 """
@@ -27,7 +27,7 @@ from side_by_side import read_settings, save, setting, show
 
 from course_lib.grading.mutants import change, load_cases
 from course_lib.grading.release import CONFIG, release
-from course_lib.grading.source import parse_source, read_source, ships, without_demonstrations
+from course_lib.grading.source import parse_source, read_source, ships, with_idle_demonstrations
 
 ROOT = Path(__file__).parents[1]
 MARKS = dict[tuple[str, str], float | None]
@@ -49,7 +49,7 @@ def hand_in(settings: Settings, course: Path) -> None:
     shutil.copy(ROOT / CONFIG, course)
     source = ROOT / "solutions" / name / f"{name}.py"
     (course / "solutions" / name).mkdir(parents=True)
-    parsed = without_demonstrations(parse_source(source))
+    parsed = with_idle_demonstrations(parse_source(source))
     jupytext.write(parsed, course / "solutions" / name / source.name, fmt="py:percent")
     for file in ships(parsed):
         shutil.copy(source.parent / file, course / "solutions" / name)

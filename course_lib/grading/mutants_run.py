@@ -36,7 +36,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import determine_grade, is_grade
 
 from course_lib.grading.mutants import Changes, Mark, Outcome, change, load_cases
-from course_lib.grading.source import AssignmentError, read_source, without_demonstrations
+from course_lib.grading.source import AssignmentError, is_demonstration, read_source
 
 SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
 PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
@@ -92,7 +92,7 @@ class Sitting:
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the cells that are run."""
-    return [cell for cell in without_demonstrations(notebook).cells if cell.cell_type == "code"]
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_demonstration(cell)]
 
 
 def both_versions(notebook: NotebookNode, changes: Changes) -> list[tuple[NotebookNode, NotebookNode]]:

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import inspect
 import re
+import textwrap
 from pathlib import Path
 
 import jupytext
@@ -175,14 +176,18 @@ def is_demonstration(cell: NotebookNode) -> bool:
     return "demonstration" in cell.metadata.get("tags", [])
 
 
-def without_demonstrations(notebook: NotebookNode) -> NotebookNode:
-    """Copy a notebook without the cells that take long and that no mark depends on.
+def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
+    """Copy a notebook in which the cells that take long, and that no mark depends on, stand as they are and do nothing.
 
     >>> cells = [nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell("2", metadata={"tags": ["demonstration"]})]
-    >>> [cell.source for cell in without_demonstrations(nbformat.v4.new_notebook(cells=cells)).cells]
-    ['1']
+    >>> [cell.source for cell in with_idle_demonstrations(nbformat.v4.new_notebook(cells=cells)).cells]
+    ['1', 'if False:\\n    2\\n    pass']
     """
-    return nbformat.from_dict(notebook | {"cells": [cell for cell in notebook.cells if not is_demonstration(cell)]})
+    copy = nbformat.from_dict(notebook)
+    for cell in copy.cells:
+        if is_demonstration(cell):
+            cell.source = f"if False:\n{textwrap.indent(cell.source, '    ')}\n    pass"
+    return copy
 
 
 def ships(notebook: NotebookNode) -> list[str]:

@@ -1,7 +1,7 @@
 """The same notebook through nbgrader itself: the stock command, a kernel for each student, every cell run.
 
 The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show that it marks as nbgrader does.
-Demonstrations, which take most of the time, run in the reference alone: the class gets a release without them.
+Demonstrations, which take most of the time, run in the reference alone: in the class's release they stand idle.
 """
 
 import shutil
@@ -26,7 +26,7 @@ from course_lib.grading.source import (
     parse_source,
     read_source,
     ships,
-    without_demonstrations,
+    with_idle_demonstrations,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,15 +82,13 @@ def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNod
 
 
 def with_demonstrations_of(source: NotebookNode, submission: NotebookNode) -> NotebookNode:
-    """Put each demonstration of the source behind the code that it stands behind there, as a cell of the student's."""
-    behind: dict[str, list[NotebookNode]] = {}
-    for cell in source.cells:
-        if is_demonstration(cell):
-            behind[place].append(nbformat.v4.new_code_cell(cell.source, id=cell.id))
-        elif cell.cell_type == "code":
-            place = cell.id
-            behind[place] = []
-    cells = [added for cell in submission.cells for added in (cell, *behind.get(cell.id, []))]
+    """Put each demonstration of the source behind its idle copy, as a cell of the student's own."""
+    shown = {
+        cell.id: nbformat.v4.new_code_cell(cell.source, id=f"{cell.id}-shown")
+        for cell in source.cells
+        if is_demonstration(cell)
+    }
+    cells = [added for cell in submission.cells for added in (cell, shown.get(cell.id)) if added is not None]
     return nbformat.from_dict(submission | {"cells": cells})
 
 
@@ -101,7 +99,9 @@ def grade(name: str, course: Path) -> Graded:
     for needed in (name, *others(source)):  # the capstone is made of parts of the others
         (course / "solutions" / needed).mkdir(parents=True)
         parsed = parse_source(ROOT / "solutions" / needed / f"{needed}.py")
-        jupytext.write(without_demonstrations(parsed), course / "solutions" / needed / f"{needed}.py", fmt="py:percent")
+        jupytext.write(
+            with_idle_demonstrations(parsed), course / "solutions" / needed / f"{needed}.py", fmt="py:percent"
+        )
         for file in ships(parsed):
             shutil.copy(ROOT / "solutions" / needed / file, course / "solutions" / needed)
     released = release(name, course)
@@ -193,7 +193,7 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) ->
     """Reads what the student reads: the error rate of the trained model, and of its two controls."""
     rates = {
         line.partition(",")[2].partition(":")[0].strip(): float(line.rpartition(":")[2])
-        for line in attention.printed["reference"]["translator"].splitlines()
+        for line in attention.printed["reference"]["translator-shown"].splitlines()
         if line.startswith("alignment error rate")
     }
     assert set(rates) == {"trained", "untrained", "trained, source order shuffled"}

@@ -16,7 +16,7 @@ from classroom import REPOSITORY, Classroom
 from guide import commands
 from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, Sample, cell_of, delete, samples, solve
 
-from course_lib.grading.source import parse_source, without_demonstrations
+from course_lib.grading.source import parse_source, with_idle_demonstrations
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,9 +45,9 @@ def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     classroom = Classroom.create(tmp_path_factory.mktemp("term") / "course")
     source = classroom.root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py"
     source.parent.mkdir(parents=True)
-    # Without the cells that take most of its time and give no mark: 21 submissions are graded here.
+    # The cells that take most of its time and give no mark do nothing: 21 submissions are graded here.
     whole = parse_source(REPOSITORY / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py")
-    jupytext.write(without_demonstrations(whole), source, fmt="py:percent")
+    jupytext.write(with_idle_demonstrations(whole), source, fmt="py:percent")
     released_path = classroom.root / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
 
     release, generate, autograde, feedback, export, autograde_again, feedback_again = commands()
