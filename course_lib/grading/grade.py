@@ -40,6 +40,8 @@ from course_lib.whole_file import write_whole
 
 #: What the restored notebook makes good, and a person should know of.
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
+#: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
+PARSING = threading.Lock()
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
 
@@ -208,8 +210,9 @@ def _executed(
 def _plan(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
     notebook = submission.notebook
     assert notebook is not None, submission.problem
-    restored = as_graded(notebook, assignment.released)
-    return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
+    with PARSING:
+        restored = as_graded(notebook, assignment.released)
+        return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
 
 
 def _work(
@@ -247,9 +250,11 @@ def _record(
         cells = [cell for cell in assignment.released.cells if is_grade(cell)]
         marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]
     else:
-        problems = structure_problems(notebook, assignment.released)
+        with PARSING:
+            problems = structure_problems(notebook, assignment.released)
+            restored = as_graded(notebook, assignment.released)
         notes += [problem.message for problem in problems if problem.kind in TOLD]
-        judged, marks = judge(as_graded(notebook, assignment.released), transcript)
+        judged, marks = judge(restored, transcript)
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
         if transcript.trouble:
             notes.append(transcript.trouble)
