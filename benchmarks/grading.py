@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import nbformat
 import numpy as np
 from nbgrader.api import Gradebook
@@ -27,7 +26,7 @@ from side_by_side import read_settings, save, setting, show
 
 from course_lib.grading.mutants import change, load_cases
 from course_lib.grading.release import CONFIG, release
-from course_lib.grading.source import parse_source, read_source, ships, with_idle_demonstrations
+from course_lib.grading.source import answered, copy_idle, read_source
 
 ROOT = Path(__file__).parents[1]
 MARKS = dict[tuple[str, str], float | None]
@@ -47,31 +46,18 @@ def hand_in(settings: Settings, course: Path) -> None:
     """Make a course folder with a released assignment and submissions to it."""
     name = settings.assignment
     shutil.copy(ROOT / CONFIG, course)
-    source = ROOT / "solutions" / name / f"{name}.py"
-    (course / "solutions" / name).mkdir(parents=True)
-    parsed = with_idle_demonstrations(parse_source(source))
-    jupytext.write(parsed, course / "solutions" / name / source.name, fmt="py:percent")
-    for file in ships(parsed):
-        shutil.copy(source.parent / file, course / "solutions" / name)
+    shipped = copy_idle(name, ROOT, course)
     released = release(name, course)
-    reference = read_source(course / "solutions" / name / source.name)
+    reference = read_source(course / "solutions" / name / f"{name}.py")
     cases = [case for cases in load_cases(name, ROOT) for case in cases]
     if len(cases) < settings.submissions:
         raise ValueError(f"{name} has {len(cases)} wrong and right answers; choose at most so many submissions")
     for case in cases[: settings.submissions]:
-        answers = {
-            cell.metadata.nbgrader.grade_id: cell.source
-            for cell in change(reference, case.changes).cells
-            if cell.metadata.get("nbgrader", {}).get("solution")
-        }
-        notebook = nbformat.read(released, as_version=4)
-        for cell in notebook.cells:
-            if cell.metadata.get("nbgrader", {}).get("solution"):
-                cell.source = answers[cell.metadata.nbgrader.grade_id]
+        notebook = answered(nbformat.read(released, as_version=4), change(reference, case.changes))
         folder = course / "submitted" / case.name / name
         folder.mkdir(parents=True)
         nbformat.write(notebook, folder / f"{name}.ipynb")
-        for file in ships(parsed):
+        for file in shipped:
             shutil.copy(released.parent / file, folder)
 
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PROCESSES", "execute_ahead"]
 
-#: How many chapters run at once: one a core, and not more than memory holds (one takes up to 2.5 GiB).
-PROCESSES = min(4, os.cpu_count() or 1)
+#: How many run at once: one a core, two at least, and not more than memory holds (a page says what it took).
+PROCESSES = max(2, min(4, os.cpu_count() or 1))
 
 
 def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) -> list[str]:
@@ -79,11 +80,11 @@ def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) ->
 
     extensions = settings["parse"]["myst_enable_extensions"]
     jobs: list[Callable[[], object]] = [
-        lambda path=path, notebook=notebook: execute(path, notebook)  # type: ignore[misc]
+        partial(execute, path, notebook)
         for path in executed_pages(root)
         if not _holds(cache, notebook := _notebook(path, extensions))
     ]
-    jobs += [lambda name=name: run_cases(name, root, processes=1) for name in assignments(root)]  # type: ignore[misc]
+    jobs += [partial(run_cases, name, root, processes=1) for name in assignments(root)]
     with ThreadPoolExecutor(processes) as pool:
         for future in [pool.submit(job) for job in jobs]:
             future.result()

@@ -9,7 +9,6 @@ Q  queries     N  documents     D  features
 
 import hashlib
 import json
-import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from course_lib.sentence_bert import token_ids
 from course_lib.sentence_losses import in_batch_losses
 from course_lib.tokenizer_explorer import tokenizer_data
 from course_lib.training import TrainingConfig, batches, train
+from course_lib.whole_file import write_whole
 
 WORDS, VECTORS, BOTH = "By words (BM25)", "By vectors", "Both added"  # searcher.js names them so
 UNTRAINED = "By vectors, before training"
@@ -49,8 +49,7 @@ QUESTION = "find the function that computes the inverse of a matrix"
 SOURCE = "_static/search/pydocs.js"  # where the site has the data, from the page
 SHORTEST = 4  # words of a first sentence that is worth asking for
 SHOWN = 3  # hits of the example, for each way
-# Chosen on the validation split: of 400 to 1,000 steps, rates of 5e-3 and 1e-2, first vectors drawn or tiny's, none was
-# better by more than a point.
+# Chosen on the validation split.
 BATCH, TEMPERATURE = 256, 0.05
 CONFIG = TrainingConfig(
     steps=400, learning_rate=1e-2, schedule="linear", weight_decay=0.0, clip_norm=None, progress=False
@@ -306,24 +305,21 @@ def make() -> Made:
     with FileLock(f"{folder}.lock"):
         if not told.is_file():
             text, figures = _make()
-            for path, content in ((script, text), (told, json.dumps(figures))):  # the second says that all is there
-                with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
-                    file.write(content)
-                Path(file.name).replace(path)
+            write_whole(script, text)
+            write_whole(told, json.dumps(figures))  # it says that all is there
     return Made(script, json.loads(told.read_text(encoding="utf-8")))
 
 
 def _ingredients() -> dict[str, str]:
     library = Path(__file__).parents[1]
-    names = [f"experiments/{name}.py" for name in ("static_search", "licences", "bm25", "sentences", "wordpiece_page")]
-    names += [f"{name}.py" for name in ("search_explorer", "tokenizer_explorer", "training", "sentence_losses")]
-    names += ["data/pydocs_pair.py", "data/sentences.py"]
-    files = [library / name for name in names]
-    files += [CHECKPOINTS / "tiny" / name for name in ("model.safetensors", "tokenizer.json")]
+    files = [
+        *sorted(library.rglob("*.py")),
+        *(CHECKPOINTS / "tiny" / name for name in ("model.safetensors", "tokenizer.json")),
+    ]
     return {
         **pydocs.fingerprint(),
         "torch": torch.__version__,
-        **{path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+        **{str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
     }
 
 

@@ -14,14 +14,12 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
-from traitlets.config import Config
-from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.grading.check import read_released
 from course_lib.grading.fingerprints import Alike, alike, fingerprints
 from course_lib.grading.intake import collect
 from course_lib.grading.record import Records
-from course_lib.grading.release import CONFIG
+from course_lib.grading.release import course_settings
 from course_lib.whole_file import write_whole
 
 BINS = 10
@@ -198,9 +196,7 @@ def report(name: str, root: Path = Path()) -> Path:
         CannotRecord: the gradebook does not know the assignment.
         CannotCheck: the released notebook is not as it was released.
     """
-    config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config()) if (root / CONFIG).is_file() else Config()
-    config.CourseDirectory.root = str(root.resolve())
-    courses = CourseDirectory(config=config)
+    courses = CourseDirectory(config=course_settings(root))
     log = Records(courses, name).done()
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         points = {

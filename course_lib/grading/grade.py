@@ -20,8 +20,6 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import is_grade
-from traitlets.config import Config
-from traitlets.config.loader import PyFileConfigLoader
 
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
@@ -33,7 +31,7 @@ from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
-from course_lib.grading.release import CONFIG
+from course_lib.grading.release import course_settings
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
@@ -138,9 +136,7 @@ def grade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config()) if (root / CONFIG).is_file() else Config()
-    config.CourseDirectory.root = str(root.resolve())
-    courses = CourseDirectory(config=config)
+    courses = CourseDirectory(config=course_settings(root))
     assignment = load(name, root)
     folder = submitted or root / courses.submitted_directory
     if not folder.is_dir():
@@ -185,7 +181,7 @@ def _executed(
         if submission.problem:
             yield submission, None
             continue
-        plan = _plan(assignment, submission)
+        plan = plan_of(assignment, submission)
         groups.setdefault(hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(), []).append(submission)
     if not groups:
         return
@@ -207,7 +203,8 @@ def _executed(
                 yield submission, transcript
 
 
-def _plan(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
+def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
+    """Say which cells of a submission run where, and in which order."""
     notebook = submission.notebook
     assert notebook is not None, submission.problem
     with PARSING:
@@ -228,7 +225,7 @@ def _work(
         except queue.Empty:
             return
         try:
-            finished.put((group, execute(worker, _plan(assignment, group[0]), assignment.files)))
+            finished.put((group, execute(worker, plan_of(assignment, group[0]), assignment.files)))
         except BaseException as error:
             finished.put((group, error))
             return

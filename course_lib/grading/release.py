@@ -26,6 +26,13 @@ def assignments(root: Path = Path()) -> list[str]:
     return sorted(path.parent.name for path in (root / "solutions").glob("*/*.py") if path.stem == path.parent.name)
 
 
+def course_settings(root: Path) -> Config:
+    """Read what ``nbgrader_config.py`` of a course folder sets, for that folder wherever it is called from."""
+    config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
+    config.CourseDirectory.root = str(root.resolve())
+    return config
+
+
 def build_source(name: str, root: Path = Path()) -> Path:
     """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader commands read.
 
@@ -73,8 +80,7 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
     """
     source = nbformat.read(build_source(name, root), as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
-        config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
-        config.CourseDirectory.root = str(root.resolve())
+        config = course_settings(root)
         config.CourseDirectory.release_directory = scratch
         config.CourseDirectory.assignment_id = name
         config.GenerateAssignment.force = True

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import inspect
 import re
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -188,6 +189,34 @@ def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
         if is_demonstration(cell):
             cell.source = f"if False:\n{textwrap.indent(cell.source, '    ')}\n    pass"
     return copy
+
+
+def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
+    """Put the answers of a solved notebook into a copy of the released one, as a student would who thought of them."""
+    answers = {
+        cell.metadata.nbgrader.grade_id: cell.source
+        for cell in solved.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
+    copy = nbformat.from_dict(released)
+    for cell in copy.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = answers[cell.metadata.nbgrader.grade_id]
+    return copy
+
+
+def copy_idle(name: str, root: Path, course: Path) -> list[str]:
+    """Copy an assignment's source to another course folder, with demonstrations that do nothing, and what it ships.
+
+    Returns:
+        The names of the files that it ships.
+    """
+    parsed, place = parse_source(root / "solutions" / name / f"{name}.py"), course / "solutions" / name
+    place.mkdir(parents=True)
+    jupytext.write(with_idle_demonstrations(parsed), place / f"{name}.py", fmt="py:percent")
+    for file in ships(parsed):
+        shutil.copy(root / "solutions" / name / file, place)
+    return ships(parsed)
 
 
 def ships(notebook: NotebookNode) -> list[str]:

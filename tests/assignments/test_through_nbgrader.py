@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import jupytext
 import nbformat
 import pytest
 from nbformat import NotebookNode
@@ -20,16 +19,10 @@ from nbgrader.api import Gradebook
 
 from course_lib.grading.mutants import change, load_cases, run_cases
 from course_lib.grading.release import assignments, release
-from course_lib.grading.source import (
-    is_demonstration,
-    others,
-    parse_source,
-    read_source,
-    ships,
-    with_idle_demonstrations,
-)
+from course_lib.grading.source import answered, copy_idle, is_demonstration, others, read_source, ships
 
 ROOT = Path(__file__).resolve().parents[2]
+SHOWN = "-shown"  # what the id of a demonstration's copy that runs ends in
 SECONDS = 60  # on two cores; the assignments promise it
 
 # Of each assignment two answers: wrong ones, and where the first is one that hidden tests alone see, a right one.
@@ -59,6 +52,13 @@ class Graded:
     printed: dict[str, dict[str, str]]
 
     @property
+    def shown(self) -> dict[str, str]:
+        """What the demonstrations printed, which run in the reference alone."""
+        return {
+            cell.removesuffix(SHOWN): text for cell, text in self.printed["reference"].items() if cell.endswith(SHOWN)
+        }
+
+    @property
     def by_hand(self) -> dict[str, None]:
         """The questions that a person marks: nbgrader gives none of them a score."""
         return dict.fromkeys(cell.metadata.nbgrader.grade_id for cell in graded_cells(self.source, "markdown"))
@@ -69,22 +69,10 @@ def graded_cells(notebook: NotebookNode, kind: str) -> list[NotebookNode]:
     return [c for c in notebook.cells if c.cell_type == kind and c.metadata.get("nbgrader", {}).get("grade")]
 
 
-def with_answers_of(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
-    """Put the answers of a solution notebook into the student's one, as a student would who thought of them."""
-    answers = {
-        c.metadata.nbgrader.grade_id: c.source for c in solved.cells if c.metadata.get("nbgrader", {}).get("solution")
-    }
-    submission = nbformat.from_dict(released)
-    for cell in submission.cells:
-        if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = answers[cell.metadata.nbgrader.grade_id]
-    return submission
-
-
 def with_demonstrations_of(source: NotebookNode, submission: NotebookNode) -> NotebookNode:
     """Put each demonstration of the source behind its idle copy, as a cell of the student's own."""
     shown = {
-        cell.id: nbformat.v4.new_code_cell(cell.source, id=f"{cell.id}-shown")
+        cell.id: nbformat.v4.new_code_cell(cell.source, id=f"{cell.id}{SHOWN}")
         for cell in source.cells
         if is_demonstration(cell)
     }
@@ -97,23 +85,17 @@ def grade(name: str, course: Path) -> Graded:
     shutil.copy(ROOT / "nbgrader_config.py", course)
     source = read_source(ROOT / "solutions" / name / f"{name}.py")
     for needed in (name, *others(source)):  # the capstone is made of parts of the others
-        (course / "solutions" / needed).mkdir(parents=True)
-        parsed = parse_source(ROOT / "solutions" / needed / f"{needed}.py")
-        jupytext.write(
-            with_idle_demonstrations(parsed), course / "solutions" / needed / f"{needed}.py", fmt="py:percent"
-        )
-        for file in ships(parsed):
-            shutil.copy(ROOT / "solutions" / needed / file, course / "solutions" / needed)
+        copy_idle(needed, ROOT, course)
     released = release(name, course)
     changes = {case.name: case.changes for cases in load_cases(name, ROOT) for case in cases}
     submissions = {
-        "reference": with_demonstrations_of(source, with_answers_of(nbformat.read(released, 4), source)),
+        "reference": with_demonstrations_of(source, answered(nbformat.read(released, 4), source)),
         "blank": nbformat.read(released, 4),
     }
     watch = nbformat.v4.new_code_cell("import time; print(time.process_time())", id="used")
     submissions["reference"].cells.append(watch)
     for case in SAMPLE[name]:
-        submissions[case] = with_answers_of(nbformat.read(released, 4), change(source, changes[case]))
+        submissions[case] = answered(nbformat.read(released, 4), change(source, changes[case]))
     for student, notebook in submissions.items():
         folder = course / "submitted" / student / name
         folder.mkdir(parents=True)
@@ -193,7 +175,7 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) ->
     """Reads what the student reads: the error rate of the trained model, and of its two controls."""
     rates = {
         line.partition(",")[2].partition(":")[0].strip(): float(line.rpartition(":")[2])
-        for line in attention.printed["reference"]["translator-shown"].splitlines()
+        for line in attention.shown["translator"].splitlines()
         if line.startswith("alignment error rate")
     }
     assert set(rates) == {"trained", "untrained", "trained, source order shuffled"}
@@ -203,7 +185,7 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) ->
 
 
 def test_a_phrase_that_was_never_seen_is_turned_round(attention: Graded) -> None:
-    printed = attention.printed["reference"]
+    shown = attention.shown
     for pair in ("zone looks at area", "économique looks at economic", "européenne looks at european"):
-        assert pair in printed["picture"]
-    assert printed["translate"].splitlines()[1] == "la zone économique européenne soutient le nouveau traité"
+        assert pair in shown["picture"]
+    assert shown["translate"].splitlines()[1] == "la zone économique européenne soutient le nouveau traité"

@@ -6,11 +6,11 @@ real assignment are tested on the real one.
 
 from __future__ import annotations
 
-import copy
-
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
+
+from course_lib.grading.source import answered
 
 MARGIN_SOLUTION = """def margin(high, low):
     \"\"\"Distance from `low` up to `high`.\"\"\"
@@ -80,11 +80,7 @@ def source_notebook(squares_tests: str = SQUARES_TESTS) -> NotebookNode:
 
 def solve(released: NotebookNode) -> NotebookNode:
     """Fill the answers of the released notebook with the instructor's."""
-    solved = copy.deepcopy(released)
-    for cell, source in zip(solved.cells, source_notebook().cells, strict=True):
-        if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = source.source
-    return solved
+    return answered(released, source_notebook())
 
 
 def released_notebook() -> NotebookNode:

@@ -51,16 +51,6 @@ def cell_of(notebook: NotebookNode, name: str) -> NotebookNode:
     return next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
 
 
-def solve(released: NotebookNode, source: NotebookNode) -> NotebookNode:
-    """Fill every answer of the released notebook with the instructor's."""
-    solved = copy.deepcopy(released)
-    for cell in solved.cells:
-        role = cell.metadata.get("nbgrader", {})
-        if role.get("solution"):
-            cell.source = cell_of(source, role["grade_id"]).source
-    return solved
-
-
 def blank(notebook: NotebookNode, released: NotebookNode, *names: str) -> None:
     for name in names:
         cell_of(notebook, name).source = cell_of(released, name).source

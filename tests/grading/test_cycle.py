@@ -9,14 +9,13 @@ import copy
 import csv
 from dataclasses import dataclass
 
-import jupytext
 import nbformat
 import pytest
 from classroom import REPOSITORY, Classroom
 from guide import commands
-from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, Sample, cell_of, delete, samples, solve
+from sample_class import ASSIGNMENT, BEAM_TESTS, WRITTEN, Sample, cell_of, delete, samples
 
-from course_lib.grading.source import parse_source, with_idle_demonstrations
+from course_lib.grading.source import answered, copy_idle
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,11 +42,9 @@ class Term:
 @pytest.fixture(scope="module")
 def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     classroom = Classroom.create(tmp_path_factory.mktemp("term") / "course")
-    source = classroom.root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py"
-    source.parent.mkdir(parents=True)
     # The cells that take most of its time and give no mark do nothing: 21 submissions are graded here.
-    whole = parse_source(REPOSITORY / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py")
-    jupytext.write(with_idle_demonstrations(whole), source, fmt="py:percent")
+    copy_idle(ASSIGNMENT, REPOSITORY, classroom.root)
+    source = classroom.root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.py"
     released_path = classroom.root / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
 
     release, generate, autograde, feedback, export, autograde_again, feedback_again = commands()
@@ -56,7 +53,7 @@ def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     classroom.run(generate)
     released = classroom.released(ASSIGNMENT)
     instructor = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-    solved = solve(released, instructor)
+    solved = answered(released, instructor)
     the_class = samples(released)
     for sample in the_class:
         submission = copy.deepcopy(solved)

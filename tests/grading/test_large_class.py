@@ -1,6 +1,6 @@
 """A thousand submissions, and a grader that is killed twenty times: the marks are those of a run that nobody disturbed.
 
-It takes a quarter of an hour on two cores, so only `make test-grading` runs it.
+It takes long, so only `make test-grading` runs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from classroom import REPOSITORY, Classroom
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(not WHOLE, reason="a large class takes a quarter of an hour: make test-grading"),
+    pytest.mark.skipif(not WHOLE, reason="a large class takes long: make test-grading"),
 ]
 
 STUDENTS, KILLS = 1000, 20

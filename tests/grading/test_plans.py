@@ -4,7 +4,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from course_lib.grading.grade import _plan, load
+from course_lib.grading.grade import load, plan_of
 from course_lib.grading.intake import Submission
 
 ROOT = Path(__file__).parents[2]
@@ -15,8 +15,8 @@ def test_plans_that_are_made_at_the_same_time_are_those_that_are_made_one_by_one
     assignment = load("attention", ROOT)
     path = ROOT / "exercises" / "attention" / "attention.ipynb"
     submission = Submission("ada", path, "checksum", zlib.compress(path.read_bytes()))
-    alone = _plan(assignment, submission)
+    alone = plan_of(assignment, submission)
     assert len(alone) > 20
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda _: _plan(assignment, submission), range(60)))
+        together = list(pool.map(lambda _: plan_of(assignment, submission), range(60)))
     assert all(plan == alone for plan in together)
