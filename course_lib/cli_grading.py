@@ -84,6 +84,8 @@ def grade(
     for result in report.results:
         if result.problem or result.tampering:
             typer.echo(words(result), err=True)
+    for late in report.late:
+        typer.echo(str(late))
     for cell, reason in INSIDE.get(name, {}).items():
         typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
     before = sum(result.again for result in report.results)

@@ -29,6 +29,7 @@ from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
+from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
@@ -78,6 +79,7 @@ class Report:
 
     results: list[Result] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -141,7 +143,7 @@ def grade(
     folder = submitted or root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
-    records = Records(courses, name)
+    records, late = Records(courses, name), LateWork(courses, name)
     collected = collect(folder, name)
     before, present = records.done(), records.in_gradebook()
     report = Report(strangers=collected.strangers)
@@ -155,9 +157,11 @@ def grade(
         else:
             waiting.append(submission)
     for submission, transcript in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
+        submission.notes += late.words(submission.student)
         result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
         report.results.append(result)
         say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    report.late = late.assign()
     report.results.sort(key=lambda result: result.student)
     return report
 

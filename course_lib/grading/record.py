@@ -126,8 +126,8 @@ class Records:
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
             gradebook.update_or_create_student(student)
             when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
-            more = {"timestamp": when} if when else {}
-            gradebook.update_or_create_submission(self.assignment, student, **more)
+            # None, too: the time of a notebook that this one replaces says nothing about this one
+            gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
             submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
             for grade in submitted.grades:
                 earned = marks[grade.name].earned if grade.name in marks else 0.0
