@@ -59,6 +59,9 @@ def grade(
     workers: Annotated[
         int, typer.Option(min=1, help="Submissions at a time; each takes about a core.", show_default="one a core")
     ] = os.cpu_count() or 1,
+    question: Annotated[
+        str | None, typer.Option(help="Judge only this test again, for all who are graded, and say whose mark changed.")
+    ] = None,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by itself.
@@ -75,6 +78,9 @@ def grade(
     if unsafe:
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
+        if question is not None:
+            _regrade(name, question, submitted, workers, unsafe)
+            return
         report = grade_class(name, Path(), submitted, workers, unsafe, say=typer.echo)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
@@ -91,6 +97,48 @@ def grade(
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:
+        raise typer.Exit(code=1)
+
+
+def _regrade(name: str, question: str, submitted: Path | None, workers: int, unsafe: bool) -> None:
+    from course_lib.grading.regrade import regrade
+
+    found = regrade(name, question, Path(), submitted, workers, unsafe, say=typer.echo)
+    for words in found.left:
+        typer.echo(words, err=True)
+    if found.others:
+        named = ", ".join(sorted(part or "cells that are no test" for part in found.others))
+        typer.echo(f"Changed too, and not judged: {named}. Run: course grade {name}", err=True)
+    same, before = len(found.same), len(found.already)
+    typer.echo(f"{len(found.changes)} marks changed, {same} stay, {before} were judged by this test before.")
+    if found.left or found.others:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def replay(
+    name: Name,
+    seal: Annotated[str, typer.Option(help="A seal that you noted earlier; the log must still contain it.")] = "",
+) -> None:
+    """Build the marks again from grading-log.jsonl alone, and say whether gradebook.db holds the same.
+
+    Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing to compare.
+    """
+    from course_lib.grading.record import CannotRecord
+    from course_lib.grading.replay import replay as replay_log
+
+    try:
+        found = replay_log(name, Path(), seal)
+    except CannotRecord as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for words in [*found.faults, *found.differences]:
+        typer.echo(words, err=True)
+    held = "as in the gradebook" if not found.differences else f"{len(found.differences)} differ from the gradebook"
+    typer.echo(
+        f"{found.count} lines, {len(found.marks)} students, marks {held}. The log's seal: {found.seal or 'none'}"
+    )
+    if not found.ok:
         raise typer.Exit(code=1)
 
 
