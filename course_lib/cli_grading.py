@@ -116,6 +116,29 @@ def _regrade(name: str, question: str, submitted: Path | None, workers: int, uns
 
 
 @grading_app.command()
+def export(
+    name: Name,
+    to: Annotated[str, typer.Option(help="canvas, moodle, blackboard, csv or gradescope.")] = "csv",
+    into: Annotated[
+        Path | None, typer.Option(help="A table of the platform's own, whose column of this assignment is filled.")
+    ] = None,
+) -> None:
+    """Write the marks into exports/, in the form that a learning platform takes."""
+    from course_lib.grading.export import CannotExport
+    from course_lib.grading.export import export as write_export
+    from course_lib.grading.record import CannotRecord
+
+    try:
+        exported = write_export(name, to, Path(), into)
+    except (CannotExport, CannotRecord) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for note in exported.notes:
+        typer.echo(note, err=True)
+    typer.echo(exported.place)
+
+
+@grading_app.command()
 def replay(
     name: Name,
     seal: Annotated[str, typer.Option(help="A seal that you noted earlier; the log must still contain it.")] = "",

@@ -180,7 +180,7 @@ def grade(
         result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
         report.results.append(result)
         say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
-    report.late = late.assign()
+    report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 

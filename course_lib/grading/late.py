@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
@@ -103,16 +103,28 @@ class LateWork:
                     submission.timestamp = when
                 seconds, total = submission.total_seconds_late, 0.0
                 for notebook in submission.notebooks:
-                    penalty = None
-                    if seconds > 0:
-                        said = self.policy.late_submission_penalty(submission.student.id, notebook.score, seconds)
-                        penalty = None if said is None else min(max(0.0, said), notebook.score)
-                    notebook.late_submission_penalty = penalty
-                    total += penalty or 0.0
+                    notebook.late_submission_penalty = self._penalty(submission, notebook)
+                    total += notebook.late_submission_penalty or 0.0
                 if seconds > 0:
                     found.append(Late(submission.student.id, seconds, total))
             gradebook.db.commit()
         return sorted(found, key=lambda late: late.student)
+
+    def _penalty(self, submission: SubmittedAssignment, notebook: SubmittedNotebook) -> float | None:
+        seconds = submission.total_seconds_late
+        if seconds <= 0:
+            return None
+        said = self.policy.late_submission_penalty(submission.student.id, notebook.score, seconds)
+        return None if said is None else min(max(0.0, said), notebook.score)
+
+    def outdated(self, gradebook: Gradebook) -> list[str]:
+        """Name the students whose penalty is not what the policy gives for their marks of now."""
+        return sorted(
+            submission.student.id
+            for submission in gradebook.assignment_submissions(self.assignment)
+            for notebook in submission.notebooks
+            if abs((self._penalty(submission, notebook) or 0.0) - (notebook.late_submission_penalty or 0.0)) > 1e-9
+        )
 
 
 def _ours(policy: LateSubmissionPlugin) -> bool:

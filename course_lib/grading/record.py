@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import nbformat
 from nbformat import NotebookNode
@@ -31,6 +31,7 @@ from course_lib.whole_file import write_whole
 
 LOG = "grading-log.jsonl"
 SECONDS_LOCKED = 120
+Written = TypeVar("Written")
 
 
 class CannotRecord(Exception):
@@ -115,9 +116,7 @@ class Records:
             place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, nbformat.writes(notebook) + "\n")
-        self._patiently(
-            entry.student, lambda: self._marks(entry.student, notebook, {mark.cell: mark for mark in marks})
-        )
+        self.patiently(entry.student, lambda: self._marks(entry.student, notebook, {mark.cell: mark for mark in marks}))
         append(self.log, asdict(entry))
 
     def write_question(self, entry: Entry, notebook: NotebookNode, mark: Mark) -> None:
@@ -128,17 +127,22 @@ class Records:
             judged = {grade_id(cell): cell for cell in notebook.cells}
             kept.cells = [judged[mark.cell] if grade_id(cell) == mark.cell else cell for cell in kept.cells]
             write_whole(place, nbformat.writes(kept) + "\n")
-        self._patiently(entry.student, lambda: self._one_mark(entry.student, mark))
+        self.patiently(entry.student, lambda: self._one_mark(entry.student, mark))
         append(self.log, asdict(entry))
 
-    def _patiently(self, student: str, write: Callable[[], None]) -> None:
+    def patiently(self, what: str, write: Callable[[], Written]) -> Written:
+        """Write into the gradebook, and wait while another program holds it.
+
+        Raises:
+            CannotRecord: it was held for too long.
+        """
         patience = time.monotonic() + SECONDS_LOCKED
         while True:
             try:
                 return write()
             except OperationalError as error:  # another program holds the database
                 if time.monotonic() > patience:
-                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {student} is not recorded."
+                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not recorded."
                     raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
 
     def _place(self, directory: str, student: str) -> Path:

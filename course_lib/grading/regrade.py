@@ -124,7 +124,7 @@ def regrade(
         else:
             found.changes.append(change)
             say(str(change))
-    found.late = LateWork(courses, name).assign()
+    found.late = records.patiently("what came late", LateWork(courses, name).assign)
     found.changes.sort(key=lambda change: change.student)
     return found
 
