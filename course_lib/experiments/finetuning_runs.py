@@ -368,8 +368,8 @@ def record_finetuning(
                     yield {"variant": f"{name}, {variant}", "seed": seed}, run
                     continue
                 plan = next((plan for plan, known in PLANS.items() if known == study), None)
-                asked = plan is not None and study.variants[variant].use == "fine-tuned" and seed == 0
-                keep = kept_folder(plan, name, variant) if asked else None
+                asked = study.variants[variant].use == "fine-tuned" and seed == 0
+                keep = kept_folder(plan, name, variant) if asked and plan is not None else None
                 yield (
                     {"variant": f"{name}, {variant}", "seed": seed},
                     partial(run_variant, task, study.variants[variant], folder, seed, study.max_length, tested, keep),
