@@ -72,6 +72,7 @@ def grade(
     from course_lib.grading.grade import CannotGrade, NoIsolation, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
+    from course_lib.grading.progress import progress
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
@@ -81,7 +82,8 @@ def grade(
         if question is not None:
             _regrade(name, question, submitted, workers, unsafe)
             return
-        report = grade_class(name, Path(), submitted, workers, unsafe, say=typer.echo)
+        with progress() as (say, expect):
+            report = grade_class(name, Path(), submitted, workers, unsafe, say=say, expect=expect)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
@@ -101,9 +103,11 @@ def grade(
 
 
 def _regrade(name: str, question: str, submitted: Path | None, workers: int, unsafe: bool) -> None:
+    from course_lib.grading.progress import progress
     from course_lib.grading.regrade import regrade
 
-    found = regrade(name, question, Path(), submitted, workers, unsafe, say=typer.echo)
+    with progress() as (say, expect):
+        found = regrade(name, question, Path(), submitted, workers, unsafe, say=say, expect=expect)
     for words in found.left:
         typer.echo(words, err=True)
     if found.others:

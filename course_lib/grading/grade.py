@@ -6,6 +6,7 @@ log's line has its marks. So the command can be killed at any moment and started
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import queue
@@ -21,6 +22,7 @@ from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import is_grade
 
+from course_lib.grading import flaky
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
@@ -137,6 +139,7 @@ def grade(
     unsafe: bool = False,
     limits: Limits | None = None,
     say: Callable[[str], None] = lambda words: None,
+    expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
 
@@ -148,6 +151,7 @@ def grade(
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
         say: hears a line for each submission.
+        expect: hears first how many there will be.
 
     Returns:
         What became of each.
@@ -175,6 +179,7 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
+    expect(len(waiting))
     for submission, transcript in executed(assignment, waiting, workers, unsafe, limits or Limits()):
         submission.notes += late.words(submission.student)
         result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
@@ -248,7 +253,8 @@ def _work(
         except queue.Empty:
             return
         try:
-            finished.put((group, execute(worker, plan_of(assignment, group[0]), assignment.files)))
+            once = functools.partial(execute, worker, plan_of(assignment, group[0]), assignment.files)
+            finished.put((group, flaky.settled(once, flaky.declared(assignment.instructor))))
         except BaseException as error:
             finished.put((group, error))
             return
@@ -278,6 +284,7 @@ def _record(
         notes += [problem.message for problem in problems if problem.kind in TOLD]
         judged, marks = judge(restored, transcript)
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
+        notes += flaky.words(transcript)
         if transcript.trouble:
             notes.append(transcript.trouble)
     entry = Entry(

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -31,7 +31,6 @@ from course_lib.whole_file import write_whole
 
 LOG = "grading-log.jsonl"
 SECONDS_LOCKED = 120
-Written = TypeVar("Written")
 
 
 class CannotRecord(Exception):
@@ -130,7 +129,7 @@ class Records:
         self.patiently(entry.student, lambda: self._one_mark(entry.student, mark))
         append(self.log, asdict(entry))
 
-    def patiently(self, what: str, write: Callable[[], Written]) -> Written:
+    def patiently(self, what: str, write: Callable[[], Any]) -> Any:
         """Write into the gradebook, and wait while another program holds it.
 
         Raises:

@@ -15,6 +15,7 @@ from typing import Any
 
 from nbgrader.coursedir import CourseDirectory
 
+from course_lib.grading import flaky
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
@@ -37,6 +38,8 @@ class Change:
     after: float | None
 
     def __str__(self) -> str:
+        if self.before == self.after:
+            return f"{self.student}: stays {_points(self.after)}"
         return f"{self.student}: {_points(self.before)} -> {_points(self.after)}"
 
 
@@ -70,6 +73,7 @@ def regrade(
     unsafe: bool = False,
     limits: Limits | None = None,
     say: Callable[[str], None] = lambda words: None,
+    expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:
     """Judge one question of every graded submission again.
 
@@ -81,7 +85,8 @@ def regrade(
         workers: submissions at a time.
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
-        say: hears a line for each mark that changes.
+        say: hears a line for each submission.
+        expect: hears first how many there will be.
 
     Returns:
         The difference.
@@ -113,6 +118,7 @@ def regrade(
         else:
             found.others |= _changed(line, assignment) - {question}
             waiting.append(submission)
+    expect(len(waiting))
     for submission, transcript in executed(assignment, waiting, workers, unsafe, limits or Limits()):
         assert transcript is not None, submission.problem
         change = _record(
@@ -123,7 +129,7 @@ def regrade(
             found.same.append(submission.student)
         else:
             found.changes.append(change)
-            say(str(change))
+        say(str(change))
     found.late = records.patiently("what came late", LateWork(courses, name).assign)
     found.changes.sort(key=lambda change: change.student)
     return found
@@ -152,7 +158,7 @@ def _record(
     before, kept = line["marks"].get(question), line["marks"]
     said = transcript.marks.get(question, {}).get("tampering", "")
     only = _changed(line, assignment) <= {question}
-    notes = list(line["notes"])
+    notes = [*line["notes"], *flaky.words(transcript)]
     if before != mark.earned:
         notes.append(f"{question} was judged again with a mended test: {_points(before)} -> {_points(mark.earned)}.")
     entry = Entry(
