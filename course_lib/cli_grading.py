@@ -120,6 +120,27 @@ def _regrade(name: str, question: str, submitted: Path | None, workers: int, uns
 
 
 @grading_app.command()
+def publish(
+    folder: Annotated[
+        Path, typer.Argument(help="Where to; outside this repository. An earlier one is brought up to date.")
+    ],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Assignments that students may have by now; all if left out.")
+    ] = None,
+) -> None:
+    """Write the repository that students get: exercises and library, no solution, no test, no hidden line."""
+    from course_lib.grading.publish import CannotPublish
+    from course_lib.grading.publish import publish as write_repository
+
+    try:
+        written = write_repository(folder, names or [])
+    except CannotPublish as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(f"{len(written)} files in {folder}. No line of a solution or a hidden test was found in them.")
+
+
+@grading_app.command()
 def export(
     name: Name,
     to: Annotated[str, typer.Option(help="canvas, moodle, blackboard, csv or gradescope.")] = "csv",
