@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from course_lib.grading.sandbox import Warm
 
 grading_app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
@@ -69,7 +72,13 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
-    from course_lib.grading.grade import CannotGrade, NoIsolation, words
+    import sys
+
+    from course_lib.grading.sandbox import NoIsolation, Warm
+
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
+    warm = Warm(unsafe)  # it imports torch while this process imports nbgrader
+    from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
     from course_lib.grading.progress import progress
@@ -80,10 +89,10 @@ def grade(
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
         if question is not None:
-            _regrade(name, question, submitted, workers, unsafe)
+            _regrade(name, question, submitted, workers, warm)
             return
-        with progress() as (say, expect):
-            report = grade_class(name, Path(), submitted, workers, unsafe, say=say, expect=expect)
+        with warm, progress() as (say, expect):
+            report = grade_class(name, Path(), submitted, workers, unsafe, warm=warm, say=say, expect=expect)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
@@ -102,12 +111,12 @@ def grade(
         raise typer.Exit(code=1)
 
 
-def _regrade(name: str, question: str, submitted: Path | None, workers: int, unsafe: bool) -> None:
+def _regrade(name: str, question: str, submitted: Path | None, workers: int, warm: Warm) -> None:
     from course_lib.grading.progress import progress
     from course_lib.grading.regrade import regrade
 
-    with progress() as (say, expect):
-        found = regrade(name, question, Path(), submitted, workers, unsafe, say=say, expect=expect)
+    with warm, progress() as (say, expect):
+        found = regrade(name, question, Path(), submitted, workers, warm=warm, say=say, expect=expect)
     for words in found.left:
         typer.echo(words, err=True)
     if found.others:

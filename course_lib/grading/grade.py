@@ -11,6 +11,7 @@ import hashlib
 import json
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
 
@@ -43,6 +44,7 @@ from course_lib.whole_file import write_whole
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
 #: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
 PARSING = threading.Lock()
+MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
 
@@ -138,6 +140,7 @@ def grade(
     workers: int = 1,
     unsafe: bool = False,
     limits: Limits | None = None,
+    warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
@@ -150,6 +153,7 @@ def grade(
         workers: submissions at a time.
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
+        warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
         expect: hears first how many there will be.
 
@@ -180,12 +184,15 @@ def grade(
         else:
             waiting.append(submission)
     expect(len(waiting))
-    for submission, transcript in executed(assignment, waiting, workers, unsafe, limits or Limits()):
-        submission.notes += late.words(submission.student)
-        result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
-        report.results.append(result)
-        say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
-    report.late = records.patiently("what came late", late.assign)
+    with ExitStack() as stack:
+        stack.callback(records.close)
+        warm = warm or stack.enter_context(Warm(unsafe))
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+            submission.notes += late.words(submission.student)
+            result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
+            report.results.append(result)
+            say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+        report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 
@@ -201,27 +208,28 @@ def _most(assignment: Assignment) -> float:
 
 
 def executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, unsafe: bool, limits: Limits
+    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[str, list[Submission]] = {}
+    groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
     for submission in submissions:
         if submission.problem:
             yield submission, None
             continue
         plan = plan_of(assignment, submission)
-        groups.setdefault(hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(), []).append(submission)
+        groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
     if not groups:
         return
     with ExitStack() as stack:
-        warm = [stack.enter_context(Worker(limits, unsafe)) for _ in range(min(workers, len(groups)))]
-        todo: queue.SimpleQueue[list[Submission]] = queue.SimpleQueue()
+        sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)
+        todo: queue.SimpleQueue[tuple[bytes, list[Submission]]] = queue.SimpleQueue()
         finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
-        for group in groups.values():
-            todo.put(group)
+        for item in groups.items():
+            todo.put(item)
         stop = threading.Event()
         stack.callback(stop.set)
-        for worker in warm:
+        for orders in sockets:
+            worker = stack.enter_context(Worker(limits, orders=orders))
             threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
         for _ in groups:
             group, transcript = finished.get()
@@ -243,17 +251,17 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
 def _work(
     worker: Worker,
     assignment: Assignment,
-    todo: queue.SimpleQueue[list[Submission]],
+    todo: queue.SimpleQueue[tuple[bytes, list[Submission]]],
     finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
     stop: threading.Event,
 ) -> None:
     while not stop.is_set():
         try:
-            group = todo.get_nowait()
+            packed, group = todo.get_nowait()
         except queue.Empty:
             return
         try:
-            once = functools.partial(execute, worker, plan_of(assignment, group[0]), assignment.files)
+            once = functools.partial(execute, worker, json.loads(zlib.decompress(packed)), assignment.files)
             finished.put((group, flaky.settled(once, flaky.declared(assignment.instructor))))
         except BaseException as error:
             finished.put((group, error))

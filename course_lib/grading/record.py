@@ -92,6 +92,7 @@ class Records:
     def __init__(self, courses: CourseDirectory, assignment: str) -> None:
         self.courses, self.assignment = courses, assignment
         self.log = Path(courses.root) / LOG
+        self._gradebook: Gradebook | None = None  # open while marks are written: to open it takes longer than to write
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
                 gradebook.find_notebook(assignment, assignment)
@@ -140,6 +141,7 @@ class Records:
             try:
                 return write()
             except OperationalError as error:  # another program holds the database
+                self.close()
                 if time.monotonic() > patience:
                     words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not recorded."
                     raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
@@ -149,25 +151,36 @@ class Records:
 
     def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
         cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
-        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            gradebook.update_or_create_student(student)
-            when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
-            # None, too: the time of a notebook that this one replaces says nothing about this one
-            gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
-            submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        gradebook = self._open()
+        gradebook.update_or_create_student(student)
+        when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
+        # None, too: the time of a notebook that this one replaces says nothing about this one
+        gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
+        submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        with gradebook.db.no_autoflush:
             for grade in submitted.grades:
                 _enter(grade, marks[grade.name].earned if grade.name in marks else 0.0)
             for comment in submitted.comments:
                 cell = cells.get(comment.name)
                 same = cell is not None and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
                 comment.auto_comment = "No response." if same else None
-            gradebook.db.commit()
+        gradebook.db.commit()
+
+    def _open(self) -> Gradebook:
+        if self._gradebook is None:
+            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
+        return self._gradebook
+
+    def close(self) -> None:
+        """Let go of the gradebook."""
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
 
     def _one_mark(self, student: str, mark: Mark) -> None:
-        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            grade = gradebook.find_grade(mark.cell, self.assignment, self.assignment, student)
-            _enter(grade, mark.earned)
-            gradebook.db.commit()
+        gradebook = self._open()
+        _enter(gradebook.find_grade(mark.cell, self.assignment, self.assignment, student), mark.earned)
+        gradebook.db.commit()
 
 
 def _enter(grade: Grade, earned: float | None) -> None:

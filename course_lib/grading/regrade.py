@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits
+from course_lib.grading.sandbox import Limits, Warm
 from course_lib.whole_file import write_whole
 
 
@@ -72,6 +73,7 @@ def regrade(
     workers: int = 1,
     unsafe: bool = False,
     limits: Limits | None = None,
+    warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:
@@ -85,6 +87,7 @@ def regrade(
         workers: submissions at a time.
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
+        warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
         expect: hears first how many there will be.
 
@@ -119,18 +122,21 @@ def regrade(
             found.others |= _changed(line, assignment) - {question}
             waiting.append(submission)
     expect(len(waiting))
-    for submission, transcript in executed(assignment, waiting, workers, unsafe, limits or Limits()):
-        assert transcript is not None, submission.problem
-        change = _record(
-            records, assignment, question, submission, transcript, lines[submission.student],
-            root / courses.feedback_directory,
-        )  # fmt: skip
-        if change.before == change.after:
-            found.same.append(submission.student)
-        else:
-            found.changes.append(change)
-        say(str(change))
-    found.late = records.patiently("what came late", LateWork(courses, name).assign)
+    with ExitStack() as stack:
+        stack.callback(records.close)
+        warm = warm or stack.enter_context(Warm(unsafe))
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+            assert transcript is not None, submission.problem
+            change = _record(
+                records, assignment, question, submission, transcript, lines[submission.student],
+                root / courses.feedback_directory,
+            )  # fmt: skip
+            if change.before == change.after:
+                found.same.append(submission.student)
+            else:
+                found.changes.append(change)
+            say(str(change))
+        found.late = records.patiently("what came late", LateWork(courses, name).assign)
     found.changes.sort(key=lambda change: change.student)
     return found
 
