@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import queue
 import threading
 import zlib
@@ -165,9 +166,9 @@ def grade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    courses = CourseDirectory(config=course_settings(root))
+    courses = course_of(root, submitted)
     assignment = load(name, root)
-    folder = submitted or root / courses.submitted_directory
+    folder = root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records, late = Records(courses, name), LateWork(courses, name)
@@ -195,6 +196,14 @@ def grade(
         report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
+
+
+def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
+    """The course as nbgrader sees it, with another folder of submissions if one is named; times lie there too."""
+    courses = CourseDirectory(config=course_settings(root))
+    if submitted is not None:  # nbgrader joins it to the course's folder
+        courses.submitted_directory = os.path.relpath(submitted.resolve(), root.resolve())
+    return courses
 
 
 def words(result: Result) -> str:

@@ -14,18 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbgrader.coursedir import CourseDirectory
-
 from course_lib.grading import flaky
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
-from course_lib.grading.grade import PARSING, Assignment, CannotGrade, executed, load
+from course_lib.grading.grade import PARSING, Assignment, CannotGrade, course_of, executed, load
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
 from course_lib.grading.record import Entry, Records, environment, now
-from course_lib.grading.release import course_settings
 from course_lib.grading.sandbox import Limits, Warm
 from course_lib.whole_file import write_whole
 
@@ -99,12 +96,12 @@ def regrade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    courses = CourseDirectory(config=course_settings(root))
+    courses = course_of(root, submitted)
     assignment = load(name, root)
     tests = [part for part in assignment.cells if part]
     if question not in tests:
         raise CannotGrade(f"{name} has no test {question}. It has: {', '.join(tests)}.")
-    folder = submitted or root / courses.submitted_directory
+    folder = root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records = Records(courses, name)
