@@ -32,6 +32,7 @@ class Transcript:
         given: given cells that raised an error.
         trouble: why the report is incomplete, in words; "" if it is complete.
         seconds: by the clock.
+        repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
     """
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Transcript:
     given: list[dict[str, Any]] = field(default_factory=list)
     trouble: str = ""
     seconds: float = 0.0
+    repeated: dict[str, int] = field(default_factory=dict)
 
 
 class _TimeUp(Exception):

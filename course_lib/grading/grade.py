@@ -6,8 +6,10 @@ log's line has its marks. So the command can be killed at any moment and started
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import os
 import queue
 import threading
 import zlib
@@ -22,6 +24,7 @@ from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import is_grade
 
+from course_lib.grading import flaky
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
@@ -140,6 +143,7 @@ def grade(
     limits: Limits | None = None,
     warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
+    expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
 
@@ -152,6 +156,7 @@ def grade(
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
+        expect: hears first how many there will be.
 
     Returns:
         What became of each.
@@ -161,9 +166,9 @@ def grade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    courses = CourseDirectory(config=course_settings(root))
+    courses = course_of(root, submitted)
     assignment = load(name, root)
-    folder = submitted or root / courses.submitted_directory
+    folder = root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records, late = Records(courses, name), LateWork(courses, name)
@@ -179,6 +184,7 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
+    expect(len(waiting))
     with ExitStack() as stack:
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(unsafe))
@@ -187,9 +193,17 @@ def grade(
             result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
             report.results.append(result)
             say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
-    report.late = records.patiently("what came late", late.assign)
+        report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
+
+
+def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
+    """The course as nbgrader sees it, with another folder of submissions if one is named; times lie there too."""
+    courses = CourseDirectory(config=course_settings(root))
+    if submitted is not None:  # nbgrader joins it to the course's folder
+        courses.submitted_directory = os.path.relpath(submitted.resolve(), root.resolve())
+    return courses
 
 
 def words(result: Result) -> str:
@@ -256,7 +270,8 @@ def _work(
         except queue.Empty:
             return
         try:
-            finished.put((group, execute(worker, json.loads(zlib.decompress(packed)), assignment.files)))
+            once = functools.partial(execute, worker, json.loads(zlib.decompress(packed)), assignment.files)
+            finished.put((group, flaky.settled(once, flaky.declared(assignment.instructor))))
         except BaseException as error:
             finished.put((group, error))
             return
@@ -286,6 +301,7 @@ def _record(
         notes += [problem.message for problem in problems if problem.kind in TOLD]
         judged, marks = judge(restored, transcript)
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
+        notes += flaky.words(transcript)
         if transcript.trouble:
             notes.append(transcript.trouble)
     entry = Entry(
