@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import queue
 import threading
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from nbgrader.utils import is_grade
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.class_run import run_class
+from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
@@ -33,7 +33,7 @@ from course_lib.grading.judge import Mark, judge
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
+from course_lib.grading.sandbox import Limits, NoIsolation, Warm
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
 
@@ -41,7 +41,6 @@ from course_lib.whole_file import write_whole
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
 #: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
 PARSING = threading.Lock()
-MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
 
@@ -146,14 +145,18 @@ def grade(
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records = Records(courses, name)
-    collected = collect(folder, name)
     before, present = records.done(), records.in_gradebook()
+    graded = {
+        student: line["submission"]
+        for student, line in before.items()
+        if line["submission"] and line["tests"] == assignment.digest and student in present
+    }
+    collected = collect(folder, name, graded)
     report = Report(strangers=collected.strangers)
     waiting = []
     for submission in collected.submissions:
         line = before.get(submission.student)
-        same = line and (line["submission"], line["tests"]) == (submission.digest, assignment.digest)
-        if same and line and submission.digest and submission.student in present:
+        if line and submission.digest and submission.digest == graded.get(submission.student):
             earned = sum(mark or 0.0 for mark in line["marks"].values())
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
@@ -161,7 +164,8 @@ def grade(
     with ExitStack() as stack:
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(unsafe))
-        for submission, transcript in _executed(assignment, waiting, workers, warm, limits or Limits()):
+        plan = partial(plan_of, assignment)
+        for submission, transcript in run_class(waiting, plan, assignment.files, workers, warm, limits or Limits()):
             result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
             report.results.append(result)
             say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
@@ -179,38 +183,6 @@ def _most(assignment: Assignment) -> float:
     return float(sum(cell.metadata.nbgrader.points for cell in assignment.released.cells if is_grade(cell)))
 
 
-def _executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
-) -> Iterator[tuple[Submission, Transcript | None]]:
-    """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
-    for submission in submissions:
-        if submission.problem:
-            yield submission, None
-            continue
-        plan = plan_of(assignment, submission)
-        groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
-    if not groups:
-        return
-    with ExitStack() as stack:
-        sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)
-        todo: queue.SimpleQueue[tuple[bytes, list[Submission]]] = queue.SimpleQueue()
-        finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
-        for item in groups.items():
-            todo.put(item)
-        stop = threading.Event()
-        stack.callback(stop.set)
-        for orders in sockets:
-            worker = stack.enter_context(Worker(limits, orders=orders))
-            threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
-        for _ in groups:
-            group, transcript = finished.get()
-            if isinstance(transcript, BaseException):
-                raise transcript
-            for submission in group:
-                yield submission, transcript
-
-
 def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
     """Say which cells of a submission run where, and in which order."""
     notebook = submission.notebook
@@ -218,25 +190,6 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
     with PARSING:
         restored = as_graded(notebook, assignment.released)
         return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
-
-
-def _work(
-    worker: Worker,
-    assignment: Assignment,
-    todo: queue.SimpleQueue[tuple[bytes, list[Submission]]],
-    finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
-    stop: threading.Event,
-) -> None:
-    while not stop.is_set():
-        try:
-            packed, group = todo.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            finished.put((group, execute(worker, json.loads(zlib.decompress(packed)), assignment.files)))
-        except BaseException as error:
-            finished.put((group, error))
-            return
 
 
 def _record(

@@ -61,23 +61,28 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
         undisturbed.submit("mini", f"student-{number:04}", answered(undisturbed, f"# {number}\n{scale}"))
     disturbed = Classroom(Path(shutil.copytree(undisturbed.root, undisturbed.root.parent / "disturbed")))
 
-    memory, began = [], time.monotonic()
+    memory, first, began = [], 0.0, time.monotonic()
     with subprocess.Popen(COMMAND, cwd=undisturbed.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as grader:
         assert grader.stdout is not None
         for line in grader.stdout:
             if f" of {STUDENTS}: " in line:
+                first = first or time.monotonic() - began
                 memory.append(psutil.Process(grader.pid).memory_info().rss)
     assert grader.returncode == 0
     seconds = time.monotonic() - began
 
+    # From before the first submission is graded until so much later that all kills together let most of them be graded.
+    latest = first + 2 * (seconds - first) / (KILLS + 5)
     chance, by_then = random.Random(0), []
     for _ in range(KILLS):
         with subprocess.Popen(COMMAND, cwd=disturbed.root, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as grader:
             with pytest.raises(subprocess.TimeoutExpired):
-                grader.wait(timeout=chance.uniform(0, 2 * seconds / (KILLS + 5)))
+                grader.wait(timeout=chance.uniform(first / 2, latest))
             grader.kill()
         by_then.append(len(logged(disturbed)))
     disturbed.run("course grade mini --workers 2")
+    told = f"{STUDENTS} submissions in {seconds:.0f} s, first after {first:.1f} s; graded after each kill: {by_then};"
+    print(told, f"{max(memory) / 2**20:.0f} MiB at most", file=sys.__stderr__)
     return Terms(undisturbed, seconds, memory, disturbed, by_then)
 
 
