@@ -71,13 +71,19 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
     assert grader.returncode == 0
     seconds = time.monotonic() - began
 
-    # From before the first submission is graded until so much later that all kills together let most of them be graded.
-    latest = first + 2 * (seconds - first) / (KILLS + 5)
     chance, by_then = random.Random(0), []
+    each, most = (seconds - first) / STUDENTS, 2 * STUDENTS // (KILLS + 5)
     for _ in range(KILLS):
-        with subprocess.Popen(COMMAND, cwd=disturbed.root, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as grader:
+        wanted = chance.randrange(most)  # so many may be recorded, and a bit of the next
+        later = chance.uniform(0, 2 * each if wanted else first)
+        with subprocess.Popen(
+            COMMAND, cwd=disturbed.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        ) as grader:
+            assert grader.stdout is not None
+            for _ in range(wanted):
+                grader.stdout.readline()
             with pytest.raises(subprocess.TimeoutExpired):
-                grader.wait(timeout=chance.uniform(first / 2, latest))
+                grader.wait(timeout=later)
             grader.kill()
         by_then.append(len(logged(disturbed)))
     disturbed.run("course grade mini --workers 2")
