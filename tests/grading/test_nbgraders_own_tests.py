@@ -1,7 +1,7 @@
 """nbgrader's own tests of autograding, as installed, with our kernel that is shut in in place of its own.
 
-They are upstream's, unchanged, but for what is added to the configuration that each gets; and the two that upstream skips
-run too. `make test` takes those that say most about what executes, `make test-grading` all.
+They are upstream's, unchanged, but for what is added to the configuration that each gets; and the two that upstream
+skips run too. `make test` takes those that say most about what executes, `make test-grading` all.
 """
 
 from __future__ import annotations
