@@ -46,7 +46,7 @@ def doctor(
     """Examine this machine: each thing the course needs is OK, or you are told what to do."""
     from course_lib.doctor import CHECKS, examine
     from course_lib.findings import render, to_json
-    from course_lib.grading.sandbox import check_sandbox
+    from course_lib.grading.isolation import check_sandbox
 
     findings = examine([*CHECKS, check_sandbox])
     if as_json:
@@ -149,6 +149,9 @@ def grade(
     workers: Annotated[
         int, typer.Option(min=1, help="Submissions at a time; each takes about a core.", show_default="one a core")
     ] = os.cpu_count() or 1,
+    isolation: Annotated[
+        str, typer.Option(help="How submissions are shut in: bubblewrap, or one that is weaker: landlock or container.")
+    ] = "bubblewrap",
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by itself.
@@ -162,10 +165,12 @@ def grade(
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
+    if isolation != "bubblewrap" and not unsafe:
+        typer.echo(f"Shut in by {isolation}, which is weaker than bubblewrap: see the instructor's guide.", err=True)
     if unsafe:
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
-        report = grade_class(name, Path(), submitted, workers, unsafe, say=typer.echo)
+        report = grade_class(name, Path(), submitted, workers, unsafe, isolation=isolation, say=typer.echo)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error

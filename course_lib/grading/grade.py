@@ -115,6 +115,7 @@ def grade(
     workers: int = 1,
     unsafe: bool = False,
     limits: Limits | None = None,
+    isolation: str = "bubblewrap",
     say: Callable[[str], None] = lambda words: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
@@ -126,6 +127,7 @@ def grade(
         workers: submissions at a time.
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
         say: hears a line for each submission.
 
     Returns:
@@ -154,7 +156,9 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
-    for submission, transcript in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
+    for submission, transcript in _executed(
+        assignment, waiting, workers, lambda: Worker(limits or Limits(), unsafe, isolation)
+    ):
         result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
         report.results.append(result)
         say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
@@ -173,7 +177,7 @@ def _most(assignment: Assignment) -> float:
 
 
 def _executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, unsafe: bool, limits: Limits
+    assignment: Assignment, submissions: list[Submission], workers: int, hire: Callable[[], Worker]
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
     groups: dict[str, list[Submission]] = {}
@@ -186,7 +190,7 @@ def _executed(
     if not groups:
         return
     with ExitStack() as stack:
-        warm = [stack.enter_context(Worker(limits, unsafe)) for _ in range(min(workers, len(groups)))]
+        warm = [stack.enter_context(hire()) for _ in range(min(workers, len(groups)))]
         todo: queue.SimpleQueue[list[Submission]] = queue.SimpleQueue()
         finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
         for group in groups.values():
@@ -255,6 +259,8 @@ def _record(
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
         if transcript.trouble:
             notes.append(transcript.trouble)
+        if transcript.over:
+            notes.append(f"The submission's processes took together {transcript.over}, and were ended.")
     entry = Entry(
         time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
         tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},

@@ -7,40 +7,20 @@ each submission on its own.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib.findings import Finding
-from course_lib.grading import confine
+from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
 
-OWN = confine.OWN
-LIBRARY = Path(__file__).resolve().parents[1]
 SECONDS_TO_START = 120
-INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
-#: What the machine's own programs and libraries need; each is bound only where it is there.
-SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/alternatives",
-)
-
-
-class NoIsolation(Exception):
-    """This machine cannot shut submissions in; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +28,7 @@ class Limits:
     """What one submission may use.
 
     Attributes:
-        memory: bytes that each of its processes may take beside what a worker has.
+        memory: bytes that all its processes together may take beside what a worker has.
         cpu_seconds: processor time of each process.
         processes: at a time.
         file_bytes: of one file.
@@ -66,90 +46,14 @@ class Limits:
     total_seconds: float = 600.0
 
 
-def bound() -> list[Path]:
-    """Folders of Python and of the course that are seen inside."""
-    return [Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parents[1], LIBRARY]
-
-
-def _binds() -> list[str]:
-    """Read-only views of the system's libraries, this Python and course_lib."""
-    places = [Path(place) for place in SYSTEM if Path(place).exists()]
-    arguments: list[str] = []
-    for place in places:
-        kind = ["--symlink", os.readlink(place)] if place.is_symlink() else ["--ro-bind", str(place)]
-        arguments += [*kind, str(place)]
-    seen: list[Path] = [place for place in places if not place.is_symlink()]
-    made: set[Path] = set()
-    for place in bound():
-        if any(place == other or other in place.parents for other in seen):
-            continue
-        for parent in reversed(place.parents[:-1]):
-            if parent not in made and not any(parent == other or other in parent.parents for other in seen):
-                arguments += ["--perms", "0755", "--dir", str(parent)]
-                made.add(parent)
-        arguments += ["--ro-bind", str(place), str(place)]
-        seen.append(place)
-    return arguments
-
-
-def command(bwrap: str) -> list[str]:
-    """The command line that runs a program behind the wall.
-
-    As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it.
-    """
-    root = os.getuid() == 0
-    apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
-    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else []
-    own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
-    closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
-    settings = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": OWN,
-        "TMPDIR": OWN,
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(LIBRARY.parent),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MPLBACKEND": "agg",
-        "CUDA_VISIBLE_DEVICES": "",
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    }
-    return [
-        bwrap,
-        *(f"--unshare-{space}" for space in apart),
-        "--unshare-cgroup-try",
-        *rights,
-        "--die-with-parent",
-        "--new-session",
-        "--clearenv",
-        *("--proc", "/proc", "--dev", "/dev"),
-        *own,
-        *_binds(),
-        *closed,
-        *("--chdir", "/"),
-        *(item for name, value in settings.items() for item in ("--setenv", name, value)),
-    ]
-
-
 class Worker:
     """A warm worker, and the processes that it has started."""
 
-    def __init__(self, limits: Limits, unsafe: bool = False) -> None:
-        self.limits, self.confined = limits, not unsafe
-        bwrap = shutil.which("bwrap")
-        if bwrap is None and not unsafe:
-            raise NoIsolation(f"Submissions cannot be shut in: there is no program bwrap. {INSTALL}")
-        ours, theirs = socket.socketpair()
-        module = "course_lib.grading.worker"
-        program = [sys.executable, "-s", "-m", module, str(theirs.fileno()), "confined" if self.confined else "unsafe"]
-        whole = [*command(str(bwrap)), *program] if self.confined else program
-        environment = None if self.confined else {**os.environ, "PYTHONPATH": str(LIBRARY.parent)}
-        self._process = subprocess.Popen(
-            whole, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        theirs.close()
-        self._orders = ours
+    def __init__(self, limits: Limits, unsafe: bool = False, isolation: str = "bubblewrap") -> None:
+        self.limits = limits
+        self.isolation = rung("unsafe" if unsafe else isolation)
+        with tempfile.TemporaryDirectory() as door:
+            self._orders, self._process = self._begin(Path(door))
         self._number = 0
         self._orders.settimeout(SECONDS_TO_START)
         try:
@@ -162,6 +66,30 @@ class Worker:
             said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
             raise NoIsolation(f"The worker does not start: {said[-1] if said else 'it says nothing'}.")
 
+    def _begin(self, door: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        """Start the worker's process, and return the grader's end of the socket to it."""
+        rung = self.isolation
+        program = [sys.executable, "-s", "-m", "course_lib.grading.worker"]
+        nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        if isinstance(rung, Container):
+            rung.make_image()
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(door / Path(DOOR).name))
+                listener.listen(1)
+                listener.settimeout(SECONDS_TO_START)
+                line = rung.command([*program, DOOR, rung.way], self.limits.memory, str(door))
+                process = subprocess.Popen(line, **nowhere)  # type: ignore[call-overload]
+                try:
+                    return listener.accept()[0], process
+                except TimeoutError as error:
+                    process.kill()
+                    raise NoIsolation(f"The container does not start in {SECONDS_TO_START} s.") from error
+        ours, theirs = socket.socketpair()
+        with theirs:
+            line = rung.command([*program, str(theirs.fileno()), rung.way], self.limits.memory, str(door))
+            more = {"pass_fds": [theirs.fileno()], "env": rung.environment(), **nowhere}
+            return ours, subprocess.Popen(line, **more)  # type: ignore[call-overload]
+
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
         """Start a process of this role that holds these ends of pipes, and return its number.
 
@@ -171,18 +99,23 @@ class Worker:
         self._number += 1
         limits = asdict(self.limits)
         hide = [place for place in ("/tmp", "/home") if not any(str(b).startswith(place + "/") for b in bound())]
-        order = {"do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)]}
+        order = {
+            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],
+            "read": [place for place in [*SYSTEM, *map(str, bound())] if place != str(LIBRARY)],
+            "count_disk": self.isolation.count_disk,
+        }  # fmt: skip
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:
-            raise NoIsolation(
-                f"The kernel does not let a submission have namespaces of its own ({answer['why']}). On Ubuntu 24.04: "
-                "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-            )
+            raise NoIsolation(f"A submission cannot be shut in by {self.isolation.name}: {answer['why']}.")
         return self._number
 
-    def end(self, number: int) -> None:
-        """Kill a process that :meth:`start` started, and its whole tree."""
-        self._order({"do": "end", "number": number}, [])
+    def end(self, number: int) -> str:
+        """Kill a process that :meth:`start` started, and its whole tree.
+
+        Returns:
+            What it took more of than it may, for which it was ended before; "" if nothing.
+        """
+        return str(self._order({"do": "end", "number": number}, []).get("over", ""))
 
     def _order(self, order: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
         try:
@@ -197,6 +130,9 @@ class Worker:
     def close(self) -> None:
         """End the worker and all that it started."""
         self._orders.close()
+        if self.isolation.way != "namespaces":  # the worker itself ends its trees, where no kernel does
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
         self._process.kill()
         self._process.wait()
         if self._process.stderr is not None:
@@ -209,23 +145,17 @@ class Worker:
         self.close()
 
 
-def isolation() -> str:
-    """Say how submissions are shut in on this machine.
+def isolation(name: str = "bubblewrap") -> str:
+    """Shut in a process by this rung, and say which it is.
 
     Raises:
-        NoIsolation: they cannot be; the text says why and what to do.
+        NoIsolation: it cannot be; the text says why and what to do.
     """
-    with Worker(Limits()) as worker:
+    with Worker(Limits(), isolation=name) as worker:
         one, other = socket.socketpair()
         with one, other:
             worker.end(worker.start("student", [other]))
-    version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    return f"{version}, a namespace for each submission"
+    return name
 
 
-def check_sandbox() -> Finding:
-    """Say, for `course doctor`, how submissions are shut in here; who grades nobody needs nothing."""
-    try:
-        return Finding("sandbox", True, isolation())
-    except NoIsolation as error:
-        return Finding("sandbox", True, f"none, which those who run `course grade` need. {error}")
+__all__ = ["Limits", "NoIsolation", "Worker", "isolation"]
