@@ -42,6 +42,8 @@ SYSTEM = (
 #: Where the socket to the grader lies in a container.
 DOOR = "/run/course/orders"
 IMAGE = "course-grade-empty"
+#: What root needs there to give each process a user and a folder, to end it, and to count what it wrote.
+CONTAINER_RIGHTS = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
 TRIAL = "from course_lib.grading import confine as c; c.become_nobody(); c.leave_the_world()"
 
@@ -237,7 +239,7 @@ class Container:
             str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=none", "--read-only",
             f"--tmpfs={OWN}:rw,nosuid,nodev,size=512m,mode=0755", "--user=0:0", "--workdir=/",
             f"--memory={2 * memory + 2**30}", f"--memory-swap={2 * memory + 2**30}", "--pids-limit=256",
-            "--cap-drop=ALL", *(f"--cap-add={right}" for right in ("SETUID", "SETGID", "KILL", "CHOWN")),
+            "--cap-drop=ALL", *(f"--cap-add={right}" for right in CONTAINER_RIGHTS),
             "--security-opt=no-new-privileges",
             *(f"--volume={place}:{place}:ro" for place in binds),
             f"--volume={door}:{Path(DOOR).parent}",

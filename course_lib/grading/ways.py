@@ -82,7 +82,7 @@ class Users:
     def folder(self, order: Order) -> Path:
         folder = Path(confine.OWN, str(order["number"]))
         _empty_home(folder)
-        for place in (folder, folder / "home", folder / "tmp"):
+        for place in (folder / "home", folder / "tmp", folder):
             os.chown(place, self._user(order), self._user(order))
         return folder
 

@@ -17,10 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ordinary_user
+import psutil
 import pytest
 from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, open_class
 
-from course_lib.grading import confine, isolation, landlock, system_calls
+from course_lib.grading import confine, isolation, landlock, sandbox, system_calls
+from course_lib.grading.execute import execute
 from course_lib.grading.isolation import Bubblewrap, Container, Landlock, NoIsolation, check_sandbox, rung
 from course_lib.grading.watch import disk_of, memory_of, resident, share, tree_of
 
@@ -118,7 +120,7 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
     ):  # fmt: skip
         assert word in line, word
     assert {word for word in line if word.startswith("--cap-add")} == {
-        f"--cap-add={right}" for right in ("SETUID", "SETGID", "KILL", "CHOWN")
+        f"--cap-add={right}" for right in isolation.CONTAINER_RIGHTS
     }
     writable = [word for word in line if word.startswith("--volume") and not word.endswith(":ro")]
     assert writable == ["--volume=/somewhere/door:/run/course"]
@@ -255,3 +257,42 @@ def test_an_ordinary_user_grades_attackers_and_an_honest_student(name: str, cour
     assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
     log = [json.loads(line) for line in (classroom.root / "grading-log.jsonl").read_text().splitlines()]
     assert any("took together more memory" in note for line in log for note in line["notes"])
+
+
+class UsersInside(Bubblewrap):
+    """What happens in a container, in a sandbox that gives the worker a container's rights and no more."""
+
+    way = "users"
+
+    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+        line = super().command(program, memory, door)
+        rights = [item for right in isolation.CONTAINER_RIGHTS for item in ("--cap-add", f"CAP_{right}")]
+        place = line.index("--die-with-parent")
+        return [*line[:place], *rights, *line[place:]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives its processes users of their own")
+def test_users_of_their_own_cannot_reach_each_other(monkeypatch) -> None:
+    monkeypatch.setattr(sandbox, "rung", lambda name: UsersInside())
+    source = """import glob, os, signal
+reached = []
+for process in (int(p[6:]) for p in glob.glob("/proc/[0-9]*")):
+    if process != os.getpid():
+        try: os.kill(process, 0); reached.append(process)
+        except PermissionError: pass
+        try: open(f"/proc/{process}/mem", "rb").close(); reached.append(-process)
+        except OSError: pass
+for place in ("/", "/own", "/tmp", "/home", "/dev/shm"):
+    try: open(f"{place}/left", "w").close(); reached.append(place)
+    except OSError: pass
+open("mine", "w").close()
+if os.fork() == 0: os.setsid(); signal.pause()
+print(os.getuid() >= 10000, reached)
+"""
+    step = {"kind": "student", "index": 3, "source": source, "names": []}
+    with sandbox.Worker(sandbox.Limits(cell_seconds=5.0)) as worker:
+        transcripts = [execute(worker, [step], {}) for _ in range(2)]
+        left = [p for p in psutil.Process(worker._process.pid).children(recursive=True) if p.uids().real >= 10_000]
+    assert [t.cells[3]["printed"] for t in transcripts] == ["True []\n"] * 2
+    assert left == []
