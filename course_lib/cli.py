@@ -159,18 +159,26 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
-    from course_lib.grading.grade import CannotGrade, NoIsolation, words
+    import sys
+
+    from course_lib.grading.sandbox import NoIsolation, Warm
+
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
+    isolation = "unsafe" if unsafe else isolation
+    warm = Warm(isolation)  # it imports torch while this process imports nbgrader
+    from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
-    if isolation != "bubblewrap" and not unsafe:
+    if isolation not in ("bubblewrap", "unsafe"):
         typer.echo(f"Shut in by {isolation}, which is weaker than bubblewrap: see the instructor's guide.", err=True)
-    if unsafe:
+    if isolation == "unsafe":
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
-        report = grade_class(name, Path(), submitted, workers, unsafe, isolation=isolation, say=typer.echo)
+        with warm:
+            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=typer.echo)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error

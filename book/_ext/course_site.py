@@ -5,12 +5,12 @@ Everything here runs inside Sphinx, so `jupyter-book build` alone behaves as `co
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -41,6 +41,16 @@ def key_cache_by_sources(app: Sphinx, config: Config) -> None:
     """
     folder = cache_folder(Path(app.srcdir).parent, Path(app.outdir).parent)
     config.course_fingerprint, config.nb_execution_cache_path = folder.name, str(folder)
+
+
+def own_all_nodes(app: Sphinx, doctree: nodes.document) -> None:
+    """Make each node the page's own.
+
+    reStructuredText inside Markdown leaves nodes of another document, which knows all of Sphinx's environment: it would
+    be written with each page of the reference, a megabyte and a half, and read again twice.
+    """
+    for node in doctree.findall():
+        node.document = doctree
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -95,20 +105,6 @@ def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
     return {"type": "link", "text": text, "tooltip": tooltip, "url": url, "icon": icon}
 
 
-def name_sidebar_toggles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Give the arrows that unfold the sidebar a name for screen readers; the theme gives them none."""
-    draw = context["generate_toctree_html"]
-
-    def draw_named(*args: Any, **kwargs: Any) -> Any:
-        drawn = draw(*args, **kwargs)
-        tree = BeautifulSoup(drawn, "html.parser") if isinstance(drawn, str) else drawn
-        for toggle in tree.select("li > details > summary"):
-            toggle["aria-label"] = f"Pages under {toggle.find_parent('li').find('a').get_text(strip=True)}"
-        return str(tree) if isinstance(drawn, str) else tree
-
-    context["generate_toctree_html"] = draw_named
-
-
 def mend_bibliography_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
     """Take away the roles that docutils gives a bibliography: links stand beside the entries, which no list allows."""
     if "citation-list" in context.get("body", ""):
@@ -140,16 +136,18 @@ class AssignmentLinks(SphinxRole):
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    # Pages are millions of small objects that stay. Python would look through them for garbage every 700 new ones.
+    gc.set_threshold(500_000, 20, 20)
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)
     app.connect("config-inited", key_cache_by_sources)
+    app.connect("doctree-read", own_all_nodes)
     app.connect("doctree-resolved", require_alt_text)
     # Before napoleon (priority 500) has turned the sections into fields.
     app.connect("autodoc-process-docstring", link_chapter, priority=400)
     # After the theme (501) has listed its own buttons.
     app.connect("html-page-context", add_buttons, priority=502)
     app.connect("html-page-context", mend_bibliography_roles)
-    app.connect("html-page-context", name_sidebar_toggles, priority=502)
     app.connect("build-finished", write_notebooks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

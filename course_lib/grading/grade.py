@@ -10,6 +10,7 @@ import hashlib
 import json
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from course_lib.grading.judge import Mark, judge
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
 
@@ -40,6 +41,7 @@ from course_lib.whole_file import write_whole
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
 #: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
 PARSING = threading.Lock()
+MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
 
@@ -113,9 +115,9 @@ def grade(
     root: Path = Path(),
     submitted: Path | None = None,
     workers: int = 1,
-    unsafe: bool = False,
-    limits: Limits | None = None,
     isolation: str = "bubblewrap",
+    limits: Limits | None = None,
+    warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
@@ -125,9 +127,9 @@ def grade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        unsafe: run without a sandbox; for work that you would run as yourself.
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
-        isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
+        warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
 
     Returns:
@@ -156,12 +158,13 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
-    for submission, transcript in _executed(
-        assignment, waiting, workers, lambda: Worker(limits or Limits(), unsafe, isolation)
-    ):
-        result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
-        report.results.append(result)
-        say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    with ExitStack() as stack:
+        stack.callback(records.close)
+        warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
+        for submission, transcript in _executed(assignment, waiting, workers, warm, limits or Limits()):
+            result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
+            report.results.append(result)
+            say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
     report.results.sort(key=lambda result: result.student)
     return report
 
@@ -177,27 +180,28 @@ def _most(assignment: Assignment) -> float:
 
 
 def _executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, hire: Callable[[], Worker]
+    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[str, list[Submission]] = {}
+    groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
     for submission in submissions:
         if submission.problem:
             yield submission, None
             continue
         plan = plan_of(assignment, submission)
-        groups.setdefault(hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(), []).append(submission)
+        groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
     if not groups:
         return
     with ExitStack() as stack:
-        warm = [stack.enter_context(hire()) for _ in range(min(workers, len(groups)))]
-        todo: queue.SimpleQueue[list[Submission]] = queue.SimpleQueue()
+        sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)
+        todo: queue.SimpleQueue[tuple[bytes, list[Submission]]] = queue.SimpleQueue()
         finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
-        for group in groups.values():
-            todo.put(group)
+        for item in groups.items():
+            todo.put(item)
         stop = threading.Event()
         stack.callback(stop.set)
-        for worker in warm:
+        for orders in sockets:
+            worker = stack.enter_context(Worker(limits, warm, orders))
             threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
         for _ in groups:
             group, transcript = finished.get()
@@ -219,17 +223,17 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
 def _work(
     worker: Worker,
     assignment: Assignment,
-    todo: queue.SimpleQueue[list[Submission]],
+    todo: queue.SimpleQueue[tuple[bytes, list[Submission]]],
     finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
     stop: threading.Event,
 ) -> None:
     while not stop.is_set():
         try:
-            group = todo.get_nowait()
+            packed, group = todo.get_nowait()
         except queue.Empty:
             return
         try:
-            finished.put((group, execute(worker, plan_of(assignment, group[0]), assignment.files)))
+            finished.put((group, execute(worker, json.loads(zlib.decompress(packed)), assignment.files)))
         except BaseException as error:
             finished.put((group, error))
             return

@@ -133,11 +133,11 @@ def command(bwrap: str) -> list[str]:
     """The command line that runs a program behind the wall.
 
     As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it; and
-    the right to ask its children, who then belong to nobody, how much memory they share.
+    the rights to end its children, who then belong to nobody, and to ask them how much memory they share.
     """
     root = os.getuid() == 0
     apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
-    kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_PTRACE")
+    kept = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE")
     rights = ["--cap-drop", "ALL", *(item for right in kept for item in ("--cap-add", right))] if root else []
     own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
     closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
@@ -225,12 +225,11 @@ class Container:
         asked = subprocess.run([program, "info"], capture_output=True, text=True, check=False)
         if asked.returncode != 0:
             return f"{Path(program).name} does not answer: {(asked.stderr.strip() or 'no word').splitlines()[-1]}"
+        # The image has nothing in it: what runs is this machine's own, bound read-only. A tar file ends by two blocks.
+        made = subprocess.run([program, "import", "-", IMAGE], input=bytes(1024), capture_output=True, check=False)
+        if made.returncode != 0:
+            return f"{Path(program).name} makes no image: {made.stderr.decode(errors='replace').strip()[-300:]}"
         return ""
-
-    def make_image(self) -> None:
-        """Make an image with nothing in it: what runs in it is this machine's own, bound read-only."""
-        nothing = bytes(1024)  # the two empty blocks by which a tar file ends
-        subprocess.run([str(self.program()), "import", "-", IMAGE], input=nothing, capture_output=True, check=True)
 
     def command(self, program: list[str], memory: int, door: str) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]

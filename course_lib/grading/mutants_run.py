@@ -14,6 +14,7 @@ Cells with the tag ``demonstration`` are left out: they are slow, and no mark de
 """
 
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -222,6 +223,7 @@ def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
+    gc.freeze()  # a case that looks for garbage shall not have to copy all that it shares with the others
     os.chdir(root / "solutions" / name)
     cases: dict[str, Changes] = {mutant.name: mutant.changes for mutant in mutants}
     cases.update({answer.name: answer.changes for answer in right})

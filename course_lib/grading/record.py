@@ -64,6 +64,7 @@ class Records:
     def __init__(self, courses: CourseDirectory, assignment: str) -> None:
         self.courses, self.assignment = courses, assignment
         self.log = Path(courses.root) / LOG
+        self._gradebook: Gradebook | None = None  # open while marks are written: to open it takes longer than to write
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
                 gradebook.find_notebook(assignment, assignment)
@@ -102,6 +103,7 @@ class Records:
                 self._marks(entry.student, notebook, {mark.cell: mark for mark in marks})
                 break
             except OperationalError as error:  # another program holds the database
+                self.close()
                 if time.monotonic() > patience:
                     words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {entry.student} is not recorded."
                     raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
@@ -123,12 +125,15 @@ class Records:
 
     def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
         cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
-        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            gradebook.update_or_create_student(student)
-            when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
-            more = {"timestamp": when} if when else {}
-            gradebook.update_or_create_submission(self.assignment, student, **more)
-            submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        if self._gradebook is None:
+            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
+        gradebook = self._gradebook
+        gradebook.update_or_create_student(student)
+        when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
+        more = {"timestamp": when} if when else {}
+        gradebook.update_or_create_submission(self.assignment, student, **more)
+        submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        with gradebook.db.no_autoflush:
             for grade in submitted.grades:
                 earned = marks[grade.name].earned if grade.name in marks else 0.0
                 grade.auto_score = earned
@@ -137,7 +142,13 @@ class Records:
                 cell = cells.get(comment.name)
                 same = cell is not None and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
                 comment.auto_comment = "No response." if same else None
-            gradebook.db.commit()
+        gradebook.db.commit()
+
+    def close(self) -> None:
+        """Let go of the gradebook."""
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
 
 
 def now() -> str:

@@ -18,9 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
+from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, NoIsolation, bound, rung
 
 SECONDS_TO_START = 120
+MOST_WORKERS = 200
 
 
 @dataclass(frozen=True)
@@ -46,49 +47,129 @@ class Limits:
     total_seconds: float = 600.0
 
 
-class Worker:
-    """A warm worker, and the processes that it has started."""
+class Warm:
+    """The process that imports torch behind the wall, once for all workers.
 
-    def __init__(self, limits: Limits, unsafe: bool = False, isolation: str = "bubblewrap") -> None:
-        self.limits = limits
-        self.isolation = rung("unsafe" if unsafe else isolation)
-        with tempfile.TemporaryDirectory() as door:
-            self._orders, self._process = self._begin(Path(door))
-        self._number = 0
-        self._orders.settimeout(SECONDS_TO_START)
+    It is started and not waited for: while it imports, the grader imports and reads what was handed in.
+
+    Args:
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
+        memory: bytes that one submission may take.
+    """
+
+    def __init__(self, isolation: str = "bubblewrap", memory: int = Limits.memory) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._orders: socket.socket | None = None
+        self._refused = ""
+        self._door = tempfile.TemporaryDirectory()
         try:
+            self.isolation = rung(isolation)
+            self._begin(memory)
+        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall
+            self._refused = str(error)
+
+    def _begin(self, memory: int) -> None:
+        rung = self.isolation
+        program = [sys.executable, "-s", "-m", "course_lib.grading.worker"]
+        settings: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE,
+        }
+        if rung.by_socket:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
+            self._listener.listen(1)
+            self._process = subprocess.Popen(
+                rung.command([*program, DOOR, rung.way], memory, self._door.name), env=rung.environment(), **settings
+            )
+            return
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                rung.command([*program, str(theirs.fileno()), rung.way], memory, self._door.name),
+                env=rung.environment(), pass_fds=[theirs.fileno()], **settings,
+            )  # fmt: skip
+
+    def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
+        """Wait until torch is there, and fork workers.
+
+        Args:
+            workers: how many.
+            many: whether so many submissions come that it pays to make forks cheap first, for half a second.
+
+        Returns:
+            The socket of each, for :class:`Worker`.
+
+        Raises:
+            NoIsolation: the process does not start.
+        """
+        if self._process is None:
+            raise NoIsolation(self._refused)
+        try:
+            if self._orders is None:
+                self._listener.settimeout(SECONDS_TO_START)
+                self._orders = self._listener.accept()[0]
+            self._orders.settimeout(SECONDS_TO_START)
             ready = self._orders.recv(64)
         except TimeoutError:
             ready = b""
-        if ready != b"ready":
+        if ready != b"ready" or self._orders is None:
             self._process.kill()
             assert self._process.stderr is not None
             said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
             raise NoIsolation(f"The worker does not start: {said[-1] if said else 'it says nothing'}.")
+        pairs = [socket.socketpair() for _ in range(min(workers, MOST_WORKERS))]
+        socket.send_fds(self._orders, [b"many" if many else b"few"], [theirs.fileno() for _, theirs in pairs])
+        for _, theirs in pairs:
+            theirs.close()
+        return [ours for ours, _ in pairs]
 
-    def _begin(self, door: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-        """Start the worker's process, and return the grader's end of the socket to it."""
-        rung = self.isolation
-        program = [sys.executable, "-s", "-m", "course_lib.grading.worker"]
-        nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        if isinstance(rung, Container):
-            rung.make_image()
-            with socket.socket(socket.AF_UNIX) as listener:
-                listener.bind(str(door / Path(DOOR).name))
-                listener.listen(1)
-                listener.settimeout(SECONDS_TO_START)
-                line = rung.command([*program, DOOR, rung.way], self.limits.memory, str(door))
-                process = subprocess.Popen(line, **nowhere)  # type: ignore[call-overload]
-                try:
-                    return listener.accept()[0], process
-                except TimeoutError as error:
-                    process.kill()
-                    raise NoIsolation(f"The container does not start in {SECONDS_TO_START} s.") from error
-        ours, theirs = socket.socketpair()
-        with theirs:
-            line = rung.command([*program, str(theirs.fileno()), rung.way], self.limits.memory, str(door))
-            more = {"pass_fds": [theirs.fileno()], "env": rung.environment(), **nowhere}
-            return ours, subprocess.Popen(line, **more)  # type: ignore[call-overload]
+    def close(self) -> None:
+        """End the process and all that it started."""
+        self._door.cleanup()
+        if self._process is None:
+            return
+        if self._orders is not None:
+            self._orders.close()
+        if self.isolation.by_socket:
+            self._listener.close()
+        if self.isolation.way != "namespaces":  # where no kernel ends the trees, the workers do
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
+        self._process.kill()
+        self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        self._process = None
+
+    def __enter__(self) -> Warm:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Worker:
+    """A warm worker, and the processes that it has started.
+
+    Args:
+        limits: what each of them may use.
+        warm: of which it was forked; without one, and its socket, the worker has a warm process of its own.
+        orders: a socket that :meth:`Warm.fork` gave.
+    """
+
+    def __init__(self, limits: Limits, warm: Warm | None = None, orders: socket.socket | None = None) -> None:
+        self.limits, self._number, self._own = limits, 0, None
+        if warm is None or orders is None:
+            warm = self._own = Warm(memory=limits.memory)
+            try:
+                (orders,) = warm.fork(1)
+            except BaseException:
+                warm.close()
+                raise
+        self.isolation, self._orders = warm.isolation, orders
+        self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
         """Start a process of this role that holds these ends of pipes, and return its number.
@@ -128,15 +209,10 @@ class Worker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """End the worker and all that it started."""
+        """Let go of the worker; one that has a warm process of its own ends with all that it started."""
         self._orders.close()
-        if self.isolation.way != "namespaces":  # the worker itself ends its trees, where no kernel does
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=10)
-        self._process.kill()
-        self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        if self._own is not None:
+            self._own.close()
 
     def __enter__(self) -> Worker:
         return self
@@ -151,11 +227,11 @@ def isolation(name: str = "bubblewrap") -> str:
     Raises:
         NoIsolation: it cannot be; the text says why and what to do.
     """
-    with Worker(Limits(), isolation=name) as worker:
+    with Warm(name) as warm, Worker(Limits(), warm, warm.fork(1)[0]) as worker:
         one, other = socket.socketpair()
         with one, other:
             worker.end(worker.start("student", [other]))
     return name
 
 
-__all__ = ["Limits", "NoIsolation", "Worker", "isolation"]
+__all__ = ["Limits", "NoIsolation", "Warm", "Worker", "isolation"]

@@ -1,7 +1,6 @@
-"""Takes memory in many processes, each below the limit of one. Expected: ended together, 0 for that question, told."""
+"""Takes memory in many processes, each below the limit of one. Expected: ended together, 0 for that question."""
 
 EXPECTED = {"scale-tests": 0.0}
-NOTE = "took together more memory than the 1 GiB"
 SCALE = """import mmap, os, time
 def scale(x):
     for _ in range(7):
