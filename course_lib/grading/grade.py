@@ -30,6 +30,7 @@ from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
+from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
@@ -51,13 +52,19 @@ class CannotGrade(Exception):
 
 @dataclass(frozen=True)
 class Assignment:
-    """The instructor's notebook, the released one, the files beside it, and a checksum of all."""
+    """The instructor's notebook, the released one, the files beside it, and a checksum of all, and of each test."""
 
     name: str
     instructor: NotebookNode
     released: NotebookNode
     files: dict[str, bytes]
     digest: str
+    cells: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tests(self) -> list[NotebookNode]:
+        """Its graded cells, as released."""
+        return [cell for cell in self.released.cells if is_grade(cell)]
 
 
 @dataclass
@@ -80,6 +87,7 @@ class Report:
 
     results: list[Result] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -107,7 +115,20 @@ def load(name: str, root: Path) -> Assignment:
     digest.update(json.dumps([instructor.cells, read_released(released).cells], sort_keys=True).encode())
     for file in sorted(files):
         digest.update(file.encode() + hashlib.sha256(files[file]).digest())
-    return Assignment(name, instructor, read_released(released), files, digest.hexdigest())
+    cells = _checksums(instructor, read_released(released), files)
+    return Assignment(name, instructor, read_released(released), files, digest.hexdigest(), cells)
+
+
+def _checksums(instructor: NotebookNode, released: NotebookNode, files: dict[str, bytes]) -> dict[str, str]:
+    """By question, a checksum of its test; under "" one of all that every mark depends on."""
+    tests = {grade_id(cell) for cell in released.cells if is_grade(cell) and not cell.metadata.nbgrader.get("solution")}
+    parts: dict[str, Any] = {"": [VERSION, *(hashlib.sha256(files[file]).hexdigest() for file in sorted(files))]}
+    for cell in [*instructor.cells, *released.cells]:
+        name = grade_id(cell)
+        parts.setdefault(name if name in tests and name is not None else "", []).append(cell)
+    return {
+        name: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16] for name, part in parts.items()
+    }
 
 
 def grade(
@@ -145,7 +166,7 @@ def grade(
     folder = submitted or root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
-    records = Records(courses, name)
+    records, late = Records(courses, name), LateWork(courses, name)
     collected = collect(folder, name)
     before, present = records.done(), records.in_gradebook()
     report = Report(strangers=collected.strangers)
@@ -161,10 +182,12 @@ def grade(
     with ExitStack() as stack:
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in _executed(assignment, waiting, workers, warm, limits or Limits()):
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+            submission.notes += late.words(submission.student)
             result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
             report.results.append(result)
             say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 
@@ -176,10 +199,10 @@ def words(result: Result) -> str:
 
 
 def _most(assignment: Assignment) -> float:
-    return float(sum(cell.metadata.nbgrader.points for cell in assignment.released.cells if is_grade(cell)))
+    return float(sum(cell.metadata.nbgrader.points for cell in assignment.tests))
 
 
-def _executed(
+def executed(
     assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
@@ -252,8 +275,10 @@ def _record(
         notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
     notebook = submission.notebook
     if notebook is None or transcript is None:
-        cells = [cell for cell in assignment.released.cells if is_grade(cell)]
-        marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]
+        marks = [
+            Mark(str(grade_id(cell)), float(cell.metadata.nbgrader.points), 0.0, submission.problem)
+            for cell in assignment.tests
+        ]
     else:
         with PARSING:
             problems = structure_problems(notebook, assignment.released)
@@ -268,7 +293,7 @@ def _record(
     entry = Entry(
         time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
         tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},
-        problem=submission.problem, notes=notes, tampering=tampering,
+        problem=submission.problem, notes=notes, tampering=tampering, cells=assignment.cells,
     )  # fmt: skip
     told = [*([submission.problem] if submission.problem else []), *notes]
     place = feedback / submission.student / assignment.name / f"{assignment.name}.html"

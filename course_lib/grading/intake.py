@@ -110,7 +110,7 @@ def read(student: str, folder: Path, assignment: str) -> Submission:
         submission.path = others[0]
         submission.notes.append(f"The notebook should be called {assignment}.ipynb; the only one here was taken.")
     try:
-        data = _bytes(submission.path)
+        data = plain_bytes(submission.path)
         submission.digest = hashlib.sha256(data).hexdigest()
         notebook = _notebook(data, f"{assignment}.ipynb")
         submission.packed = zlib.compress(json.dumps(notebook).encode())
@@ -119,7 +119,7 @@ def read(student: str, folder: Path, assignment: str) -> Submission:
     return submission
 
 
-def _bytes(path: Path) -> bytes:
+def plain_bytes(path: Path) -> bytes:
     """Read a plain file of bounded size; no link is followed, no pipe or device opened."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
