@@ -64,7 +64,7 @@ def run_class(
     packed: dict[bytes, bytes] = {}
     with ExitStack() as stack:
         for orders in warm.fork(workers, many=len(runnable) >= MANY):
-            worker = stack.enter_context(Worker(limits, orders=orders))
+            worker = stack.enter_context(Worker(limits, warm, orders))
             threading.Thread(target=_work, args=(worker, files, chancy, todo, finished), daemon=True).start()
             stack.callback(todo.put, None)
         waiting = iter(runnable)

@@ -137,7 +137,7 @@ def grade(
     root: Path = Path(),
     submitted: Path | None = None,
     workers: int = 1,
-    unsafe: bool = False,
+    isolation: str = "bubblewrap",
     limits: Limits | None = None,
     warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
@@ -150,7 +150,7 @@ def grade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        unsafe: run without a sandbox; for work that you would run as yourself.
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
@@ -189,7 +189,7 @@ def grade(
     expect(len(waiting))
     with ExitStack() as stack:
         stack.callback(records.close)
-        warm = warm or stack.enter_context(Warm(unsafe))
+        warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
         for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
             submission.notes += late.words(submission.student)
             result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
@@ -262,6 +262,8 @@ def _record(
         notes += flaky.words(transcript)
         if transcript.trouble:
             notes.append(transcript.trouble)
+        if transcript.over:
+            notes.append(f"The submission's processes took together {transcript.over}, and were ended.")
     entry = Entry(
         time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
         tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},

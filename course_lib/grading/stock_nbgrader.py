@@ -30,7 +30,8 @@ from traitlets import Instance, Int
 
 from course_lib.grading.check_run import LimitedOutput
 from course_lib.grading.confine import NOBODY
-from course_lib.grading.sandbox import INSTALL, LIBRARY, Limits, NoIsolation, command
+from course_lib.grading.isolation import INSTALL, LIBRARY, NoIsolation, command
+from course_lib.grading.sandbox import Limits
 
 #: Variables of the grader's environment that the kernel sees: nbgrader's own sign that this is grading.
 SEEN = ("NBGRADER_EXECUTION", "NBGRADER_VALIDATING")
