@@ -74,6 +74,13 @@ c.IgnorePattern.pattern = r"(?s).*"
 # keeps its old ones. Put the cell back, so that it runs and is graded.
 c.OverwriteCells.add_missing_cells = True
 
+# Stock: late work costs nothing, or everything. This policy takes a share of the marks for each day that has begun. It
+# costs nothing until you say so here, and until the assignment has a due date in the gradebook.
+c.AssignLatePenalties.plugin_class = "course_lib.grading.late.LatePolicy"
+c.LatePolicy.percent_per_day = 0.0
+c.LatePolicy.grace_minutes = 15.0
+c.LatePolicy.most_percent = 50.0
+
 # Stock: a copied cell stops the grading of the whole class; a submission that cannot be graded to its end keeps the
 # marks of the one before it; a student who deletes a test with its answer is not graded. Our two steps stand among
 # nbgrader's own, in the place of CheckCellMetadata, which has nothing left to find here. (`CheckCellMetadata.enabled =

@@ -7,12 +7,13 @@ module that it names, never here.
 
 from __future__ import annotations
 
-import os
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from course_lib.cli_grading import grading_app
 
 app = typer.Typer(
     name="course",
@@ -141,62 +142,6 @@ def check(
 
 
 @app.command()
-def grade(
-    name: Annotated[str, typer.Argument(help="The assignment, e.g. attention.")],
-    submitted: Annotated[
-        Path | None, typer.Option(help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Submissions at a time; each takes about a core.", show_default="one a core")
-    ] = os.cpu_count() or 1,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
-) -> None:
-    """Grade every submission of an assignment that is not graded yet, each shut in by itself.
-
-    Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
-    for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
-    """
-    from course_lib.grading.grade import CannotGrade, NoIsolation, words
-    from course_lib.grading.grade import grade as grade_class
-    from course_lib.grading.inside import INSIDE
-    from course_lib.grading.record import CannotRecord
-    from course_lib.grading.source import AssignmentError
-
-    if unsafe:
-        typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
-    try:
-        report = grade_class(name, Path(), submitted, workers, unsafe, say=typer.echo)
-    except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
-    for stranger in report.strangers:
-        typer.echo(stranger, err=True)
-    for result in report.results:
-        if result.problem or result.tampering:
-            typer.echo(words(result), err=True)
-    for cell, reason in INSIDE.get(name, {}).items():
-        typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
-    before = sum(result.again for result in report.results)
-    typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
-    if not report.ok:
-        raise typer.Exit(code=1)
-
-
-@app.command()
-def report(name: Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]) -> None:
-    """Write a page on how the class did, question by question, and on what a person should look at."""
-    from course_lib.grading.check import CannotCheck
-    from course_lib.grading.class_report import report as write_report
-    from course_lib.grading.record import CannotRecord
-
-    try:
-        typer.echo(write_report(name))
-    except (CannotRecord, CannotCheck) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
-
-
-@app.command()
 def assemble(
     notebook: Annotated[Path, typer.Argument(help="The capstone: your copy of capstone.ipynb.")],
     folder: Annotated[
@@ -320,6 +265,8 @@ def pretrain(
         raise typer.Exit(code=1) from error
     typer.echo(card)
 
+
+app.add_typer(grading_app)
 
 data_app = typer.Typer(help="The data sets: what is in them, where they come from.", no_args_is_help=True)
 app.add_typer(data_app, name="data")

@@ -121,11 +121,15 @@ def write_api_pages(folder: Path) -> list[str]:
     return [module.__name__ for module in modules]
 
 
+#: The command line: `course --help` says what is in it.
+COMMANDS = ("course_lib.cli", "course_lib.cli_grading")
+
+
 def public_modules() -> Iterator[ModuleType]:
     """Import and yield each module of the library whose name has no leading underscore, the command line apart."""
     yield course_lib
     for found in pkgutil.walk_packages(course_lib.__path__, "course_lib."):
-        if not any(part.startswith("_") for part in found.name.split(".")) and found.name != "course_lib.cli":
+        if not any(part.startswith("_") for part in found.name.split(".")) and found.name not in COMMANDS:
             yield importlib.import_module(found.name)
 
 

@@ -78,9 +78,12 @@ def structure_problems(submitted: NotebookNode, released: NotebookNode) -> list[
     []
     """
     problems: list[Problem] = []
+    handed_in: dict[str | None, list[NotebookNode]] = {}
+    for cell in submitted.cells:
+        handed_in.setdefault(grade_id(cell), []).append(cell)
     for expected in released.cells:
         if (name := grade_id(expected)) is not None:
-            copies = [cell for cell in submitted.cells if grade_id(cell) == name]
+            copies = handed_in.get(name, [])
             problems.extend(_presence(expected, copies, submitted))
             problems.extend(problem for cell in copies[-1:] for problem in _changes(cell, expected))
             problems.extend(problem for cell in copies[-1:] for problem in _unanswered(cell, expected))

@@ -10,6 +10,7 @@ import hashlib
 import json
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,10 +30,11 @@ from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
+from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
 
@@ -40,6 +42,7 @@ from course_lib.whole_file import write_whole
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
 #: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
 PARSING = threading.Lock()
+MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
 
 
@@ -49,13 +52,19 @@ class CannotGrade(Exception):
 
 @dataclass(frozen=True)
 class Assignment:
-    """The instructor's notebook, the released one, the files beside it, and a checksum of all."""
+    """The instructor's notebook, the released one, the files beside it, and a checksum of all, and of each test."""
 
     name: str
     instructor: NotebookNode
     released: NotebookNode
     files: dict[str, bytes]
     digest: str
+    cells: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tests(self) -> list[NotebookNode]:
+        """Its graded cells, as released."""
+        return [cell for cell in self.released.cells if is_grade(cell)]
 
 
 @dataclass
@@ -78,6 +87,7 @@ class Report:
 
     results: list[Result] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -105,7 +115,20 @@ def load(name: str, root: Path) -> Assignment:
     digest.update(json.dumps([instructor.cells, read_released(released).cells], sort_keys=True).encode())
     for file in sorted(files):
         digest.update(file.encode() + hashlib.sha256(files[file]).digest())
-    return Assignment(name, instructor, read_released(released), files, digest.hexdigest())
+    cells = _checksums(instructor, read_released(released), files)
+    return Assignment(name, instructor, read_released(released), files, digest.hexdigest(), cells)
+
+
+def _checksums(instructor: NotebookNode, released: NotebookNode, files: dict[str, bytes]) -> dict[str, str]:
+    """By question, a checksum of its test; under "" one of all that every mark depends on."""
+    tests = {grade_id(cell) for cell in released.cells if is_grade(cell) and not cell.metadata.nbgrader.get("solution")}
+    parts: dict[str, Any] = {"": [VERSION, *(hashlib.sha256(files[file]).hexdigest() for file in sorted(files))]}
+    for cell in [*instructor.cells, *released.cells]:
+        name = grade_id(cell)
+        parts.setdefault(name if name in tests and name is not None else "", []).append(cell)
+    return {
+        name: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16] for name, part in parts.items()
+    }
 
 
 def grade(
@@ -115,6 +138,7 @@ def grade(
     workers: int = 1,
     unsafe: bool = False,
     limits: Limits | None = None,
+    warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
@@ -126,6 +150,7 @@ def grade(
         workers: submissions at a time.
         unsafe: run without a sandbox; for work that you would run as yourself.
         limits: what a submission may use.
+        warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
 
     Returns:
@@ -141,7 +166,7 @@ def grade(
     folder = submitted or root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
-    records = Records(courses, name)
+    records, late = Records(courses, name), LateWork(courses, name)
     collected = collect(folder, name)
     before, present = records.done(), records.in_gradebook()
     report = Report(strangers=collected.strangers)
@@ -154,10 +179,15 @@ def grade(
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
-    for submission, transcript in _executed(assignment, waiting, workers, unsafe, limits or Limits()):
-        result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
-        report.results.append(result)
-        say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    with ExitStack() as stack:
+        stack.callback(records.close)
+        warm = warm or stack.enter_context(Warm(unsafe))
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+            submission.notes += late.words(submission.student)
+            result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
+            report.results.append(result)
+            say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+    report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 
@@ -169,31 +199,32 @@ def words(result: Result) -> str:
 
 
 def _most(assignment: Assignment) -> float:
-    return float(sum(cell.metadata.nbgrader.points for cell in assignment.released.cells if is_grade(cell)))
+    return float(sum(cell.metadata.nbgrader.points for cell in assignment.tests))
 
 
-def _executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, unsafe: bool, limits: Limits
+def executed(
+    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[str, list[Submission]] = {}
+    groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
     for submission in submissions:
         if submission.problem:
             yield submission, None
             continue
         plan = plan_of(assignment, submission)
-        groups.setdefault(hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(), []).append(submission)
+        groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
     if not groups:
         return
     with ExitStack() as stack:
-        warm = [stack.enter_context(Worker(limits, unsafe)) for _ in range(min(workers, len(groups)))]
-        todo: queue.SimpleQueue[list[Submission]] = queue.SimpleQueue()
+        sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)
+        todo: queue.SimpleQueue[tuple[bytes, list[Submission]]] = queue.SimpleQueue()
         finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
-        for group in groups.values():
-            todo.put(group)
+        for item in groups.items():
+            todo.put(item)
         stop = threading.Event()
         stack.callback(stop.set)
-        for worker in warm:
+        for orders in sockets:
+            worker = stack.enter_context(Worker(limits, orders=orders))
             threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
         for _ in groups:
             group, transcript = finished.get()
@@ -215,17 +246,17 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
 def _work(
     worker: Worker,
     assignment: Assignment,
-    todo: queue.SimpleQueue[list[Submission]],
+    todo: queue.SimpleQueue[tuple[bytes, list[Submission]]],
     finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
     stop: threading.Event,
 ) -> None:
     while not stop.is_set():
         try:
-            group = todo.get_nowait()
+            packed, group = todo.get_nowait()
         except queue.Empty:
             return
         try:
-            finished.put((group, execute(worker, plan_of(assignment, group[0]), assignment.files)))
+            finished.put((group, execute(worker, json.loads(zlib.decompress(packed)), assignment.files)))
         except BaseException as error:
             finished.put((group, error))
             return
@@ -244,8 +275,10 @@ def _record(
         notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
     notebook = submission.notebook
     if notebook is None or transcript is None:
-        cells = [cell for cell in assignment.released.cells if is_grade(cell)]
-        marks = [Mark(str(grade_id(c)), float(c.metadata.nbgrader.points), 0.0, submission.problem) for c in cells]
+        marks = [
+            Mark(str(grade_id(cell)), float(cell.metadata.nbgrader.points), 0.0, submission.problem)
+            for cell in assignment.tests
+        ]
     else:
         with PARSING:
             problems = structure_problems(notebook, assignment.released)
@@ -258,7 +291,7 @@ def _record(
     entry = Entry(
         time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
         tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},
-        problem=submission.problem, notes=notes, tampering=tampering,
+        problem=submission.problem, notes=notes, tampering=tampering, cells=assignment.cells,
     )  # fmt: skip
     told = [*([submission.problem] if submission.problem else []), *notes]
     place = feedback / submission.student / assignment.name / f"{assignment.name}.html"

@@ -6,6 +6,7 @@ Nothing is skipped in silence: a submission that cannot be read is one with a pr
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
 
 from course_lib.grading.check import CannotCheck, parse_notebook
@@ -32,7 +34,7 @@ class Submission:
         student: the name of the folder, which is the student's id in the gradebook.
         path: the notebook.
         digest: SHA-256 of its bytes; "" if there are none to read.
-        packed: its bytes, compressed: of a large class all are held at once, though few are open.
+        packed: the notebook that is in them, compressed: of a large class all are held at once, though few are open.
         problem: why it cannot be graded, in words; "" if it can.
         notes: what a person should know about it.
     """
@@ -47,7 +49,7 @@ class Submission:
     @property
     def notebook(self) -> NotebookNode | None:
         """A fresh copy of what was handed in; None if it cannot be graded."""
-        return None if self.problem else _notebook(zlib.decompress(self.packed), self.path.name)
+        return None if self.problem else nbformat.from_dict(json.loads(zlib.decompress(self.packed)))
 
 
 @dataclass
@@ -108,16 +110,16 @@ def read(student: str, folder: Path, assignment: str) -> Submission:
         submission.path = others[0]
         submission.notes.append(f"The notebook should be called {assignment}.ipynb; the only one here was taken.")
     try:
-        data = _bytes(submission.path)
+        data = plain_bytes(submission.path)
         submission.digest = hashlib.sha256(data).hexdigest()
-        _notebook(data, f"{assignment}.ipynb")
-        submission.packed = zlib.compress(data)
+        notebook = _notebook(data, f"{assignment}.ipynb")
+        submission.packed = zlib.compress(json.dumps(notebook).encode())
     except CannotCheck as error:
         submission.problem = str(error)
     return submission
 
 
-def _bytes(path: Path) -> bytes:
+def plain_bytes(path: Path) -> bytes:
     """Read a plain file of bounded size; no link is followed, no pipe or device opened."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

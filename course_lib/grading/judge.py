@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
+import nbformat
 from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -42,7 +42,7 @@ def judge(notebook: NotebookNode, transcript: Transcript) -> tuple[NotebookNode,
         The notebook as nbgrader keeps it in ``autograded/``, with nothing in it that a browser would run, and a mark
         for each graded cell.
     """
-    judged = copy.deepcopy(notebook)
+    judged = nbformat.from_dict(notebook)
     marks = []
     for index, cell in enumerate(judged.cells):
         name = grade_id(cell)

@@ -53,6 +53,7 @@ def reachable(now: torch.Tensor, claimed: bytes) -> torch.Tensor | None:
 
 Generator = torch.Generator | random.Random
 PYTHON_STATE = struct.Struct("<625I")
+NORMAL = struct.Struct("<d")
 
 
 def state_of(generator: Generator) -> bytes:
@@ -88,12 +89,14 @@ class Randomness:
     """The state of torch's and Python's own generators, as it goes back and forth with the calls."""
 
     def __init__(self) -> None:
-        self.sent: tuple[bytes, tuple] | None = None
+        self.sent: tuple[bytes, bytes] | None = None
 
     @staticmethod
-    def now() -> tuple[bytes, tuple]:
-        """Both states as they are."""
-        return torch.get_rng_state().numpy().tobytes(), random.getstate()
+    def now() -> tuple[bytes, bytes]:
+        """Both states as they are; Python's is 625 words, and half a pair of normal numbers if one is kept."""
+        _, words, normal = random.getstate()
+        kept = b"" if normal is None else NORMAL.pack(normal)
+        return torch.get_rng_state().numpy().tobytes(), PYTHON_STATE.pack(*words) + kept
 
     def watch_seeds(self) -> None:
         """Notice each seeding from now on: a seed set twice is sent twice, though the state is the same."""
@@ -108,7 +111,7 @@ class Randomness:
 
         return seeding
 
-    def to_send(self) -> tuple[bytes, tuple] | None:
+    def to_send(self) -> tuple[bytes, bytes] | None:
         """Both states, or None if the other side has them."""
         state = self.now()
         if state == self.sent:
@@ -116,14 +119,15 @@ class Randomness:
         self.sent = state
         return state
 
-    def adopt(self, states: tuple[bytes, tuple] | None) -> None:
+    def adopt(self, states: tuple[bytes, bytes] | None) -> None:
         """Go on from the states that the trusted side sent."""
         if states is not None:
             torch.set_rng_state(torch.frombuffer(bytearray(states[0]), dtype=torch.uint8))
-            random.setstate(states[1])
+            words, kept = states[1][: PYTHON_STATE.size], states[1][PYTHON_STATE.size :]
+            random.setstate((3, PYTHON_STATE.unpack(words), *(NORMAL.unpack(kept) if kept else (None,))))
         self.sent = self.now()
 
-    def to_return(self) -> tuple[bytes | None, tuple | None]:
+    def to_return(self) -> tuple[bytes | None, bytes | None]:
         """What was drawn from during the call: each state, or None."""
         before, now = self.sent, self.now()
         if before is None:
@@ -137,8 +141,10 @@ class Randomness:
         theirs, python = states
         if type(theirs) is bytes and (state := reachable(torch.get_rng_state(), theirs)) is not None:
             torch.default_generator.set_state(state)
-        if type(python) is tuple and (drawn := _python_reachable(random.getstate(), python)) is not None:
-            random.setstate(drawn)
+        if type(python) is bytes and len(python) >= PYTHON_STATE.size:
+            words = PYTHON_STATE.unpack(python[: PYTHON_STATE.size])
+            if (drawn := _python_reachable(random.getstate(), (3, words, None))) is not None:
+                random.setstate(drawn)
         self.sent = self.now()
 
 

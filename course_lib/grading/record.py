@@ -7,29 +7,31 @@ in the log comes after it: a submission without its line is graded again, with t
 
 from __future__ import annotations
 
-import json
-import os
+import getpass
 import platform
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum
 from sqlalchemy.exc import OperationalError
 
+from course_lib.grading.chain import append, lines
 from course_lib.grading.check_structure import grade_id
 from course_lib.grading.judge import Mark
 from course_lib.whole_file import write_whole
 
 LOG = "grading-log.jsonl"
 SECONDS_LOCKED = 120
+Written = TypeVar("Written")
 
 
 class CannotRecord(Exception):
@@ -38,7 +40,23 @@ class CannotRecord(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the audit log."""
+    """One line of the audit log.
+
+    Attributes:
+        time: when, in UTC.
+        assignment: of which.
+        student: whose.
+        submission: SHA-256 of the notebook that was handed in.
+        tests: SHA-256 of the assignment: all that marks depend on.
+        environment: versions of what runs the tests.
+        marks: by question; None where a person marks.
+        problem: why it could not be graded, in words.
+        notes: what a person should know.
+        tampering: what looked like it.
+        cells: by question, a checksum of its test; under "" of all the rest.
+        question: the only one that was judged for this line; "" if all were.
+        who: the account under which the command ran.
+    """
 
     time: str
     assignment: str
@@ -50,6 +68,17 @@ class Entry:
     problem: str
     notes: list[str]
     tampering: list[str]
+    cells: dict[str, str] = field(default_factory=dict)
+    question: str = ""
+    who: str = field(default_factory=lambda: account())
+
+
+def account() -> str:
+    """Name the account that runs this; a container may have none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
 
 
 def environment() -> str:
@@ -64,6 +93,7 @@ class Records:
     def __init__(self, courses: CourseDirectory, assignment: str) -> None:
         self.courses, self.assignment = courses, assignment
         self.log = Path(courses.root) / LOG
+        self._gradebook: Gradebook | None = None  # open while marks are written: to open it takes longer than to write
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
                 gradebook.find_notebook(assignment, assignment)
@@ -74,16 +104,7 @@ class Records:
 
     def done(self) -> dict[str, dict[str, Any]]:
         """By student, the last line of the log for this assignment; a line that a crash cut off does not count."""
-        lines = self.log.read_bytes().split(b"\n")[:-1] if self.log.exists() else []
-        entries = {}
-        for line in lines:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if entry["assignment"] == self.assignment:
-                entries[entry["student"]] = entry
-        return entries
+        return {line["student"]: line for line in lines(self.log) if line["assignment"] == self.assignment}
 
     def in_gradebook(self) -> set[str]:
         """Students who have a submission of this assignment there."""
@@ -96,48 +117,74 @@ class Records:
             place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, nbformat.writes(notebook) + "\n")
+        self.patiently(entry.student, lambda: self._marks(entry.student, notebook, {mark.cell: mark for mark in marks}))
+        append(self.log, asdict(entry))
+
+    def write_question(self, entry: Entry, notebook: NotebookNode, mark: Mark) -> None:
+        """Record one question that was judged again; whatever else is recorded of the submission stays."""
+        place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
+        if place.is_file():
+            kept = nbformat.read(place, as_version=4)
+            judged = {grade_id(cell): cell for cell in notebook.cells}
+            kept.cells = [judged[mark.cell] if grade_id(cell) == mark.cell else cell for cell in kept.cells]
+            write_whole(place, nbformat.writes(kept) + "\n")
+        self.patiently(entry.student, lambda: self._one_mark(entry.student, mark))
+        append(self.log, asdict(entry))
+
+    def patiently(self, what: str, write: Callable[[], Written]) -> Written:
+        """Write into the gradebook, and wait while another program holds it.
+
+        Raises:
+            CannotRecord: it was held for too long.
+        """
         patience = time.monotonic() + SECONDS_LOCKED
         while True:
             try:
-                self._marks(entry.student, notebook, {mark.cell: mark for mark in marks})
-                break
+                return write()
             except OperationalError as error:  # another program holds the database
+                self.close()
                 if time.monotonic() > patience:
-                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {entry.student} is not recorded."
+                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not recorded."
                     raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
-        line = (json.dumps(asdict(entry), ensure_ascii=False) + "\n").encode()
-        with self.log.open("a+b") as log:
-            if log.tell() and not self._ends_with_newline():
-                line = b"\n" + line
-            log.write(line)
-            log.flush()
-            os.fsync(log.fileno())
-
-    def _ends_with_newline(self) -> bool:
-        with self.log.open("rb") as log:
-            log.seek(-1, os.SEEK_END)
-            return log.read(1) == b"\n"
 
     def _place(self, directory: str, student: str) -> Path:
         return Path(self.courses.format_path(directory, student, self.assignment))
 
     def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
         cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
-        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            gradebook.update_or_create_student(student)
-            when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
-            more = {"timestamp": when} if when else {}
-            gradebook.update_or_create_submission(self.assignment, student, **more)
-            submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        if self._gradebook is None:
+            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
+        gradebook = self._gradebook
+        gradebook.update_or_create_student(student)
+        when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
+        # None, too: the time of a notebook that this one replaces says nothing about this one
+        gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
+        submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        with gradebook.db.no_autoflush:
             for grade in submitted.grades:
-                earned = marks[grade.name].earned if grade.name in marks else 0.0
-                grade.auto_score = earned
-                grade.needs_manual_grade = earned is None or grade.manual_score is not None
+                _enter(grade, marks[grade.name].earned if grade.name in marks else 0.0)
             for comment in submitted.comments:
                 cell = cells.get(comment.name)
                 same = cell is not None and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
                 comment.auto_comment = "No response." if same else None
+        gradebook.db.commit()
+
+    def close(self) -> None:
+        """Let go of the gradebook."""
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
+
+    def _one_mark(self, student: str, mark: Mark) -> None:
+        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
+            grade = gradebook.find_grade(mark.cell, self.assignment, self.assignment, student)
+            _enter(grade, mark.earned)
             gradebook.db.commit()
+
+
+def _enter(grade: Grade, earned: float | None) -> None:
+    grade.auto_score = earned
+    grade.needs_manual_grade = earned is None or grade.manual_score is not None
 
 
 def now() -> str:

@@ -24,6 +24,7 @@ from course_lib.grading import confine
 OWN = confine.OWN
 LIBRARY = Path(__file__).resolve().parents[1]
 SECONDS_TO_START = 120
+MOST_WORKERS = 200
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
 #: What the machine's own programs and libraries need; each is bound only where it is there.
 SYSTEM = (
@@ -131,26 +132,43 @@ def command(bwrap: str) -> list[str]:
     ]
 
 
-class Worker:
-    """A warm worker, and the processes that it has started."""
+class Warm:
+    """The process that imports torch behind the wall, once for all workers.
 
-    def __init__(self, limits: Limits, unsafe: bool = False) -> None:
-        self.limits, self.confined = limits, not unsafe
+    It is started and not waited for: while it imports, the grader imports and reads what was handed in.
+    """
+
+    def __init__(self, unsafe: bool = False) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
         bwrap = shutil.which("bwrap")
         if bwrap is None and not unsafe:
-            raise NoIsolation(f"Submissions cannot be shut in: there is no program bwrap. {INSTALL}")
-        ours, theirs = socket.socketpair()
+            return
+        self._orders, theirs = socket.socketpair()
         module = "course_lib.grading.worker"
-        program = [sys.executable, "-s", "-m", module, str(theirs.fileno()), "confined" if self.confined else "unsafe"]
-        whole = [*command(str(bwrap)), *program] if self.confined else program
-        environment = None if self.confined else {**os.environ, "PYTHONPATH": str(LIBRARY.parent)}
+        program = [sys.executable, "-s", "-m", module, str(theirs.fileno()), "unsafe" if unsafe else "confined"]
+        whole = program if unsafe else [*command(str(bwrap)), *program]
+        environment = {**os.environ, "PYTHONPATH": str(LIBRARY.parent)} if unsafe else None
         self._process = subprocess.Popen(
             whole, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=environment,
         )  # fmt: skip
         theirs.close()
-        self._orders = ours
-        self._number = 0
+
+    def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
+        """Wait until torch is there, and fork workers.
+
+        Args:
+            workers: how many.
+            many: whether so many submissions come that it pays to make forks cheap first, for half a second.
+
+        Returns:
+            The socket of each, for :class:`Worker`.
+
+        Raises:
+            NoIsolation: the process does not start.
+        """
+        if self._process is None:
+            raise NoIsolation(f"Submissions cannot be shut in: there is no program bwrap. {INSTALL}")
         self._orders.settimeout(SECONDS_TO_START)
         try:
             ready = self._orders.recv(64)
@@ -161,6 +179,50 @@ class Worker:
             assert self._process.stderr is not None
             said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
             raise NoIsolation(f"The worker does not start: {said[-1] if said else 'it says nothing'}.")
+        pairs = [socket.socketpair() for _ in range(min(workers, MOST_WORKERS))]
+        socket.send_fds(self._orders, [b"many" if many else b"few"], [theirs.fileno() for _, theirs in pairs])
+        for _, theirs in pairs:
+            theirs.close()
+        return [ours for ours, _ in pairs]
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        if self._process is None:
+            return
+        self._orders.close()
+        self._process.kill()
+        self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        self._process = None
+
+    def __enter__(self) -> Warm:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Worker:
+    """A warm worker, and the processes that it has started.
+
+    Args:
+        limits: what each of them may use.
+        unsafe: run without a sandbox.
+        orders: a socket that :meth:`Warm.fork` gave; without one the worker has a warm process of its own.
+    """
+
+    def __init__(self, limits: Limits, unsafe: bool = False, orders: socket.socket | None = None) -> None:
+        self.limits, self._number, self._warm = limits, 0, None
+        if orders is None:
+            self._warm = Warm(unsafe)
+            try:
+                (orders,) = self._warm.fork(1)
+            except BaseException:
+                self._warm.close()
+                raise
+        self._orders = orders
+        self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
         """Start a process of this role that holds these ends of pipes, and return its number.
@@ -195,12 +257,10 @@ class Worker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """End the worker and all that it started."""
+        """Let go of the worker; one that has a warm process of its own ends with all that it started."""
         self._orders.close()
-        self._process.kill()
-        self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        if self._warm is not None:
+            self._warm.close()
 
     def __enter__(self) -> Worker:
         return self

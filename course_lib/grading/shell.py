@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
 import sys
 import types
+import warnings
 from typing import Any
 
 
@@ -22,7 +25,36 @@ def shell() -> Any:
     made.showtraceback = made.showsyntaxerror = lambda *_, **__: None
     for step in ("write_output_prompt", "write_format_data", "finish_displayhook"):
         setattr(made.displayhook, step, lambda *_, **__: None)
+    made.displayhook.compute_format_data = lambda result: ({}, {})
+    made.transform_cell = _Transform(made)
     return made
+
+
+class _Transform:
+    """Lets IPython rewrite its magics, and passes by what is Python already: to look for magics takes long.
+
+    Cells of one line, cells that begin with a prompt, and all cells once somebody added a transformer go to IPython.
+    """
+
+    def __init__(self, here: Any) -> None:
+        self.here, self.transform = here, here.transform_cell
+        self.usual = self._transformers()
+
+    def _transformers(self) -> list[Any]:
+        manager = self.here.input_transformer_manager
+        return [
+            *(list(manager.cleanup_transforms), list(manager.line_transforms), list(manager.token_transformers)),
+            list(self.here.input_transformers_post),
+        ]
+
+    def __call__(self, source: str) -> str:
+        text = source.strip()
+        if "\n" in text and not text.startswith("In ") and self._transformers() == self.usual:
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(source)
+                return source if source.endswith("\n") else source + "\n"
+        return self.transform(source)
 
 
 def fresh_shell() -> tuple[Any, dict[str, Any]]:

@@ -1,13 +1,17 @@
-"""A warm worker: it has torch imported, and forks a process for each student and each referee.
+"""Warm workers: they have torch imported, and fork a process for each student and each referee.
 
-It runs inside bubblewrap (:mod:`course_lib.grading.sandbox`) and never runs a line of a student's itself. The grader
-sends it one order a message over a socket, with the ends of the pipes that the new process is to hold.
+They run inside bubblewrap (:mod:`course_lib.grading.sandbox`) and never run a line of a student's themselves. The first
+of them imports torch, and forks one for each submission at a time. The grader sends each of these one order a message
+over a socket, with the ends of the pipes that the new process is to hold.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import os
+import random
 import signal
 import socket
 import sys
@@ -20,6 +24,9 @@ from course_lib.grading.shell import shell
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
+MOST_WORKERS = 200
+#: The size of a huge page, and the kernel's MADV_COLLAPSE (Linux 6.1).
+HUGE, COLLAPSE = 2 * 2**20, 25
 QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
@@ -128,17 +135,52 @@ def end(tree: int, confined: bool) -> None:
         pass
 
 
+def cheap_forks() -> None:
+    """Let the kernel keep this process's memory in pages of 2 MiB where it can: a fork copies one entry for each page.
+
+    With torch imported, a fork and its end take 14 ms of processor time before and 4 ms after; a submission needs nine.
+    """
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        place, rights, *_, name = [*line.split()[:5], *(line.split()[5:] or [""])]
+        begin, end = (int(address, 16) for address in place.split("-"))
+        if rights == "rw-p" and name in ("", "[heap]"):
+            begin, end = -(-begin // HUGE) * HUGE, end // HUGE * HUGE
+            for page in range(begin, end, HUGE):
+                libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE)  # or it stays as it is
+
+
 def main() -> None:
-    """Import what takes long, say that it is done, and wait for orders."""
+    """Import what takes long, say that it is done, and fork as many workers as the grader sends sockets."""
+    import numpy
     import torch
     import torch._dynamo
 
     torch.set_num_threads(1)
     torch.ones(2, 3).matmul(torch.ones(3, 2))
     shell()
-    orders = socket.socket(fileno=int(sys.argv[1]))
-    orders.sendall(b"ready")
-    serve(orders, sys.argv[2] == "confined")
+    torch.manual_seed(0)  # every submission starts from here
+    random.seed(0)
+    numpy.random.seed(0)  # noqa: NPY002 - students draw from it
+    gc.collect()
+    gc.freeze()  # no fork copies memory because it looks for garbage here
+    grader = socket.socket(fileno=int(sys.argv[1]))
+    grader.sendall(b"ready")
+    wish, sockets, _, _ = socket.recv_fds(grader, 64, MOST_WORKERS)
+    if wish == b"many":
+        cheap_forks()
+    for number in sockets:
+        if os.fork() == 0:
+            grader.close()
+            for other in sockets:
+                if other != number:
+                    os.close(other)
+            serve(socket.socket(fileno=number), sys.argv[2] == "confined")
+            os._exit(0)
+    for number in sockets:
+        os.close(number)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    grader.recv(1)  # comes to an end with the grader
 
 
 if __name__ == "__main__":

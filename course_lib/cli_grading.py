@@ -1,0 +1,188 @@
+"""The instructor's commands of `course`; as in `course_lib.cli`, one thin function a command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from course_lib.grading.sandbox import Warm
+
+grading_app = typer.Typer()
+Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
+
+
+@grading_app.command()
+def collect(
+    name: Name,
+    download: Annotated[Path, typer.Argument(help="A zip or a folder: of Moodle, Canvas, Blackboard, or your own.")],
+    students: Annotated[
+        Path | None, typer.Option(help="The class as CSV: id, first_name, last_name, email, lms_user_id.")
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option(help="For other platforms: a regular expression as `nbgrader zip_collect` takes it.")
+    ] = "",
+    timezone: Annotated[str, typer.Option(help="In which the platform writes times.")] = "UTC",
+) -> None:
+    """Put the notebooks of a download into submitted/, and say what is not plain about any of them.
+
+    Exit status: 0, or 1 if something needs a person, or 2 if nothing could be collected.
+    """
+    from course_lib.grading.collect import collect as collect_download
+    from course_lib.grading.roster import CannotReadRoster
+    from course_lib.grading.unpack import CannotUnpack
+
+    try:
+        collection = collect_download(name, download, Path(), students, pattern, timezone)
+    except (CannotUnpack, CannotReadRoster, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for one in collection.taken:
+        for words in one.notes:
+            typer.echo(f"{one.student}: {words}")
+        if one.problem:
+            typer.echo(f"{one.student}: {one.problem}", err=True)
+    for stranger in collection.strangers:
+        typer.echo(stranger, err=True)
+    taken = [one for one in collection.taken if one.source]
+    typer.echo(f"{len(taken)} collected, {len(collection.taken) - len(taken)} without a notebook.")
+    if not collection.ok:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def grade(
+    name: Name,
+    submitted: Annotated[
+        Path | None, typer.Option(help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Submissions at a time; each takes about a core.", show_default="one a core")
+    ] = os.cpu_count() or 1,
+    question: Annotated[
+        str | None, typer.Option(help="Judge only this test again, for all who are graded, and say whose mark changed.")
+    ] = None,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
+) -> None:
+    """Grade every submission of an assignment that is not graded yet, each shut in by itself.
+
+    Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
+    for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
+    """
+    from course_lib.grading.sandbox import NoIsolation, Warm
+
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
+    warm = Warm(unsafe)  # it imports torch while this process imports nbgrader
+    from course_lib.grading.grade import CannotGrade, words
+    from course_lib.grading.grade import grade as grade_class
+    from course_lib.grading.inside import INSIDE
+    from course_lib.grading.record import CannotRecord
+    from course_lib.grading.source import AssignmentError
+
+    if unsafe:
+        typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
+    try:
+        with warm:
+            if question is not None:
+                _regrade(name, question, submitted, workers, warm)
+                return
+            report = grade_class(name, Path(), submitted, workers, unsafe, warm=warm, say=typer.echo)
+    except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for stranger in report.strangers:
+        typer.echo(stranger, err=True)
+    for result in report.results:
+        if result.problem or result.tampering:
+            typer.echo(words(result), err=True)
+    for late in report.late:
+        typer.echo(str(late))
+    for cell, reason in INSIDE.get(name, {}).items():
+        typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
+    before = sum(result.again for result in report.results)
+    typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
+    if not report.ok:
+        raise typer.Exit(code=1)
+
+
+def _regrade(name: str, question: str, submitted: Path | None, workers: int, warm: Warm) -> None:
+    from course_lib.grading.regrade import regrade
+
+    found = regrade(name, question, Path(), submitted, workers, warm=warm, say=typer.echo)
+    for words in found.left:
+        typer.echo(words, err=True)
+    if found.others:
+        named = ", ".join(sorted(part or "cells that are no test" for part in found.others))
+        typer.echo(f"Changed too, and not judged: {named}. Run: course grade {name}", err=True)
+    same, before = len(found.same), len(found.already)
+    typer.echo(f"{len(found.changes)} marks changed, {same} stay, {before} were judged by this test before.")
+    if found.left or found.others:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def export(
+    name: Name,
+    to: Annotated[str, typer.Option(help="canvas, moodle, blackboard, csv or gradescope.")] = "csv",
+    into: Annotated[
+        Path | None, typer.Option(help="A table of the platform's own, whose column of this assignment is filled.")
+    ] = None,
+) -> None:
+    """Write the marks into exports/, in the form that a learning platform takes."""
+    from course_lib.grading.export import CannotExport
+    from course_lib.grading.export import export as write_export
+    from course_lib.grading.record import CannotRecord
+
+    try:
+        exported = write_export(name, to, Path(), into)
+    except (CannotExport, CannotRecord) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for note in exported.notes:
+        typer.echo(note, err=True)
+    typer.echo(exported.place)
+
+
+@grading_app.command()
+def replay(
+    name: Name,
+    seal: Annotated[str, typer.Option(help="A seal that you noted earlier; the log must still contain it.")] = "",
+) -> None:
+    """Build the marks again from grading-log.jsonl alone, and say whether gradebook.db holds the same.
+
+    Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing to compare.
+    """
+    from course_lib.grading.record import CannotRecord
+    from course_lib.grading.replay import replay as replay_log
+
+    try:
+        found = replay_log(name, Path(), seal)
+    except CannotRecord as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for words in [*found.faults, *found.differences]:
+        typer.echo(words, err=True)
+    held = "as in the gradebook" if not found.differences else f"{len(found.differences)} differ from the gradebook"
+    typer.echo(
+        f"{found.count} lines, {len(found.marks)} students, marks {held}. The log's seal: {found.seal or 'none'}"
+    )
+    if not found.ok:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def report(name: Name) -> None:
+    """Write a page on how the class did, question by question, and on what a person should look at."""
+    from course_lib.grading.check import CannotCheck
+    from course_lib.grading.class_report import report as write_report
+    from course_lib.grading.record import CannotRecord
+
+    try:
+        typer.echo(write_report(name))
+    except (CannotRecord, CannotCheck) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error

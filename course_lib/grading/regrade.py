@@ -1,0 +1,189 @@
+"""`course grade NAME --question ID`: after a test was mended, judge that question of the class again, and no other.
+
+A submission is run whole, because later cells stand on earlier ones; of what comes out only the question's mark is
+kept. All other marks stay as they were, be it that a run today would give others. Who has the new mark already is not
+run again, so this command, too, can be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbgrader.coursedir import CourseDirectory
+
+from course_lib.grading.check_run import as_graded
+from course_lib.grading.execute import Transcript
+from course_lib.grading.feedback import page
+from course_lib.grading.grade import PARSING, Assignment, CannotGrade, executed, load
+from course_lib.grading.intake import Submission, collect
+from course_lib.grading.judge import Mark, judge
+from course_lib.grading.late import Late, LateWork
+from course_lib.grading.record import Entry, Records, environment, now
+from course_lib.grading.release import course_settings
+from course_lib.grading.sandbox import Limits, Warm
+from course_lib.whole_file import write_whole
+
+
+@dataclass(frozen=True)
+class Change:
+    """One student's mark of the question, before and after."""
+
+    student: str
+    before: float | None
+    after: float | None
+
+    def __str__(self) -> str:
+        return f"{self.student}: {_points(self.before)} -> {_points(self.after)}"
+
+
+@dataclass
+class Regraded:
+    """What became of the class.
+
+    Attributes:
+        changes: of students whose mark differs now.
+        same: students who were judged again and keep their mark.
+        already: students who had been judged by the mended test before.
+        left: in words, who was left out and why.
+        others: other questions whose tests differ from the ones that the marks were made with.
+        late: what came late, whose penalty follows the new mark.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    already: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
+    late: list[Late] = field(default_factory=list)
+
+
+def regrade(
+    name: str,
+    question: str,
+    root: Path = Path(),
+    submitted: Path | None = None,
+    workers: int = 1,
+    unsafe: bool = False,
+    limits: Limits | None = None,
+    warm: Warm | None = None,
+    say: Callable[[str], None] = lambda words: None,
+) -> Regraded:
+    """Judge one question of every graded submission again.
+
+    Args:
+        name: the assignment.
+        question: the ``grade_id`` of its test cell.
+        root: the course folder, where ``nbgrader_config.py`` stands.
+        submitted: the folder of submissions; nbgrader's by default.
+        workers: submissions at a time.
+        unsafe: run without a sandbox; for work that you would run as yourself.
+        limits: what a submission may use.
+        warm: a process that imports torch already; one is started if there is none.
+        say: hears a line for each mark that changes.
+
+    Returns:
+        The difference.
+
+    Raises:
+        CannotGrade: there is no such assignment or question, or no folder of submissions.
+        CannotRecord: the gradebook does not know the assignment, or cannot be written.
+        NoIsolation: this machine cannot shut submissions in.
+    """
+    courses = CourseDirectory(config=course_settings(root))
+    assignment = load(name, root)
+    tests = [part for part in assignment.cells if part]
+    if question not in tests:
+        raise CannotGrade(f"{name} has no test {question}. It has: {', '.join(tests)}.")
+    folder = submitted or root / courses.submitted_directory
+    if not folder.is_dir():
+        raise CannotGrade(f"There is no folder {folder} of submissions.")
+    records = Records(courses, name)
+    lines = records.done()
+    found, waiting = Regraded(), []
+    for submission in collect(folder, name).submissions:
+        line = lines.get(submission.student)
+        if line is None or line["submission"] != submission.digest or not submission.digest:
+            found.left.append(f"{submission.student} is not graded yet, or handed in again. Run: course grade {name}")
+        elif line["problem"]:
+            found.left.append(f"{submission.student} keeps 0: {line['problem']}")
+        elif line.get("cells", {}).get(question) == assignment.cells[question]:
+            found.already.append(submission.student)
+        else:
+            found.others |= _changed(line, assignment) - {question}
+            waiting.append(submission)
+    with ExitStack() as stack:
+        stack.callback(records.close)
+        warm = warm or stack.enter_context(Warm(unsafe))
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+            assert transcript is not None, submission.problem
+            change = _record(
+                records, assignment, question, submission, transcript, lines[submission.student],
+                root / courses.feedback_directory,
+            )  # fmt: skip
+            if change.before == change.after:
+                found.same.append(submission.student)
+            else:
+                found.changes.append(change)
+                say(str(change))
+    found.late = records.patiently("what came late", LateWork(courses, name).assign)
+    found.changes.sort(key=lambda change: change.student)
+    return found
+
+
+def _changed(line: dict[str, Any], assignment: Assignment) -> set[str]:
+    """The parts of an assignment that differ from what a line of the log was made with; all if it does not say."""
+    return {part for part, digest in assignment.cells.items() if line.get("cells", {}).get(part) != digest}
+
+
+def _record(
+    records: Records,
+    assignment: Assignment,
+    question: str,
+    submission: Submission,
+    transcript: Transcript,
+    line: dict[str, Any],
+    feedback: Path,
+) -> Change:
+    """Judge and record the question of one submission, and keep the rest of its line."""
+    assert submission.notebook is not None
+    with PARSING:
+        restored = as_graded(submission.notebook, assignment.released)
+    judged, marks = judge(restored, transcript)
+    mark = next(mark for mark in marks if mark.cell == question)
+    before, kept = line["marks"].get(question), line["marks"]
+    said = transcript.marks.get(question, {}).get("tampering", "")
+    only = _changed(line, assignment) <= {question}
+    notes = list(line["notes"])
+    if before != mark.earned:
+        notes.append(f"{question} was judged again with a mended test: {_points(before)} -> {_points(mark.earned)}.")
+    entry = Entry(
+        time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
+        # where other tests changed as well, the old checksum stays, and `course grade` judges everything again
+        tests=assignment.digest if only else line["tests"], environment=environment(),
+        marks=kept | {question: mark.earned}, problem="", notes=notes,
+        tampering=[*line["tampering"], *([said] if said and said not in line["tampering"] else [])],
+        cells=line.get("cells", {}) | {question: assignment.cells[question]}, question=question,
+    )  # fmt: skip
+    shown = [mark if mark.cell == question else _kept(mark, kept) for mark in marks]
+    place = feedback / submission.student / assignment.name / f"{assignment.name}.html"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(place, page(assignment.name, submission.student, shown, notes))
+    records.write_question(entry, copy.deepcopy(judged), mark)
+    return Change(submission.student, before, mark.earned)
+
+
+def _kept(mark: Mark, kept: dict[str, float | None]) -> Mark:
+    """A question that keeps its mark; today's words only where they explain it."""
+    earned = kept.get(mark.cell, 0.0)
+    return (
+        mark if earned == mark.earned else Mark(mark.cell, mark.points, earned, "This question was not judged again.")
+    )
+
+
+def _points(earned: float | None) -> str:
+    return "by hand" if earned is None else f"{earned:g}"
