@@ -113,7 +113,6 @@ class Modules:
             key = self._keys[value] = f"{self._mine}{self._made}"
         if key.startswith(self._mine):
             self.own[key] = value
-            self.offered.add(key)
         return key
 
     def _open(self, key: str) -> bool:
@@ -130,6 +129,7 @@ class Modules:
             return "optimizer", {"key": value.key, "parameters": held, "gradients": [p.grad for p in held]}
         if isinstance(value, torch.optim.Optimizer) and self.strict:
             groups = [{"params": group["params"], **_plain(group)} for group in value.param_groups]
+            self.offered.add(self._key(value))
             return "optimizer", {"key": self._key(value), "groups": groups}
         return None
 
@@ -140,6 +140,7 @@ class Modules:
         held = [t for part in parts for t in [*part._parameters.values(), *part._buffers.values()] if t is not None]
         writer.leaves.update(map(id, held))
         key, form = self._key(value), [self._form(part) for part in parts]
+        self.offered.update(self._key(part) for part in parts)
         if self._told.get(key) == form:
             return {
                 "key": key,
@@ -197,9 +198,10 @@ class Modules:
 
     def unchanged(self, tensor: torch.Tensor) -> bool:
         """Say whether the other side has these numbers; if not, it will."""
-        held, then = self._numbers.get(id(tensor), (None, None))
-        if held is not None and held() is tensor and then.dtype == tensor.dtype and torch.equal(then, tensor):
-            return True
+        if id(tensor) in self._numbers:
+            held, then = self._numbers[id(tensor)]
+            if held() is tensor and then.dtype == tensor.dtype and torch.equal(then, tensor):
+                return True
         self.note(tensor)
         return False
 
@@ -242,8 +244,11 @@ class Modules:
             self._keys[mine] = key
             self.theirs[key] = mine
         self._take(reader, mine, fields, new)
-        names = [[n for n, t in fields[part].items() if t is not None] for part in ("parameters", "buffers")]
-        self._rows[key] = (*names, [self._key(part) for part in fields["modules"].values() if part is not None])
+        self._rows[key] = (
+            [name for name, pair in fields["parameters"].items() if pair is not None],
+            [name for name, value in fields["buffers"].items() if value is not None],
+            [self._key(part) for part in fields["modules"].values() if part is not None],
+        )
         return mine
 
     def _again(self, reader: Reader, key: str, mine: torch.nn.Module, fields: dict[str, Any]) -> None:
@@ -268,7 +273,7 @@ class Modules:
             wish = want == "1" if isinstance(table.get(name), torch.nn.Parameter) else None
             self._tensor(reader, table, name, tensor, wish, new=False, open_=open_)
         for k, part, mode in zip(keys, parts, modes, strict=True):
-            if self._open(k):
+            if part is not None and self._open(k):
                 part.training = mode == "1"
 
     def _all_keys(self, key: str, seen: dict[str, None]) -> dict[str, None]:
