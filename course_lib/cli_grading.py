@@ -73,8 +73,6 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
-    import sys
-
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
