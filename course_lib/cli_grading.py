@@ -66,6 +66,9 @@ def grade(
     question: Annotated[
         str | None, typer.Option(help="Judge only this test again, for all who are graded, and say whose mark changed.")
     ] = None,
+    isolation: Annotated[
+        str, typer.Option(help="How submissions are shut in: bubblewrap, or one that is weaker: landlock or container.")
+    ] = "bubblewrap",
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by itself.
@@ -76,7 +79,8 @@ def grade(
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
-    warm = Warm(unsafe)  # it imports torch while this process imports nbgrader
+    isolation = "unsafe" if unsafe else isolation
+    warm = Warm(isolation)  # it imports torch while this process imports nbgrader
     from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
@@ -84,14 +88,16 @@ def grade(
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
-    if unsafe:
+    if isolation not in ("bubblewrap", "unsafe"):
+        typer.echo(f"Shut in by {isolation}, which is weaker than bubblewrap: see the instructor's guide.", err=True)
+    if isolation == "unsafe":
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
         if question is not None:
             _regrade(name, question, submitted, workers, warm)
             return
         with warm, progress() as (say, expect):
-            report = grade_class(name, Path(), submitted, workers, unsafe, warm=warm, say=say, expect=expect)
+            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=say, expect=expect)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error

@@ -68,7 +68,7 @@ def regrade(
     root: Path = Path(),
     submitted: Path | None = None,
     workers: int = 1,
-    unsafe: bool = False,
+    isolation: str = "bubblewrap",
     limits: Limits | None = None,
     warm: Warm | None = None,
     say: Callable[[str], None] = lambda words: None,
@@ -82,7 +82,7 @@ def regrade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        unsafe: run without a sandbox; for work that you would run as yourself.
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
@@ -121,7 +121,7 @@ def regrade(
     expect(len(waiting))
     with ExitStack() as stack:
         stack.callback(records.close)
-        warm = warm or stack.enter_context(Warm(unsafe))
+        warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
         for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
             assert transcript is not None, submission.problem
             change = _record(
