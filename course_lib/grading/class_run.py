@@ -94,9 +94,8 @@ def _packed(transcript: Transcript) -> bytes:
 
 
 def _unpacked(data: bytes) -> Transcript:
-    transcript = Transcript(**json.loads(zlib.decompress(data)))
-    transcript.cells = {int(index): told for index, told in transcript.cells.items()}
-    return transcript
+    told = json.loads(zlib.decompress(data))
+    return Transcript(**told | {"cells": {int(index): cell for index, cell in told["cells"].items()}})
 
 
 def _work(worker: Worker, files: dict[str, bytes], chancy: Mapping[str, float], todo: Todo, finished: Finished) -> None:
