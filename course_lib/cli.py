@@ -47,7 +47,7 @@ def doctor(
     """Examine this machine: each thing the course needs is OK, or you are told what to do."""
     from course_lib.doctor import CHECKS, examine
     from course_lib.findings import render, to_json
-    from course_lib.grading.sandbox import check_sandbox
+    from course_lib.grading.isolation import check_sandbox
 
     findings = examine([*CHECKS, check_sandbox])
     if as_json:

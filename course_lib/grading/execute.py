@@ -31,7 +31,9 @@ class Transcript:
         marks: by name, what the test cell earned with its hidden tests.
         given: given cells that raised an error.
         trouble: why the report is incomplete, in words; "" if it is complete.
+        over: of what the submission's processes together took more than they may, in words.
         seconds: by the clock.
+        repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
     """
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -39,7 +41,9 @@ class Transcript:
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: list[dict[str, Any]] = field(default_factory=list)
     trouble: str = ""
+    over: str = ""
     seconds: float = 0.0
+    repeated: dict[str, int] = field(default_factory=dict)
 
 
 class _TimeUp(Exception):
@@ -119,7 +123,7 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
                 break
             if event == "student":
                 if student:
-                    worker.end(student)
+                    transcript.over = worker.end(student) or transcript.over
                 one, other = socket.socketpair()
                 with one, other:
                     student = worker.start("student", [other])
@@ -142,6 +146,6 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
     finally:
         ours.close()
         for number in started:
-            worker.end(number)
+            transcript.over = worker.end(number) or transcript.over
     transcript.seconds = time.monotonic() - began
     return transcript

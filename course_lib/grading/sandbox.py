@@ -7,41 +7,21 @@ each submission on its own.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib.findings import Finding
-from course_lib.grading import confine
+from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, NoIsolation, bound, rung
 
-OWN = confine.OWN
-LIBRARY = Path(__file__).resolve().parents[1]
 SECONDS_TO_START = 120
 MOST_WORKERS = 200
-INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
-#: What the machine's own programs and libraries need; each is bound only where it is there.
-SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/alternatives",
-)
-
-
-class NoIsolation(Exception):
-    """This machine cannot shut submissions in; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +29,7 @@ class Limits:
     """What one submission may use.
 
     Attributes:
-        memory: bytes that each of its processes may take beside what a worker has.
+        memory: bytes that all its processes together may take beside what a worker has.
         cpu_seconds: processor time of each process.
         processes: at a time.
         file_bytes: of one file.
@@ -67,92 +47,49 @@ class Limits:
     total_seconds: float = 600.0
 
 
-def bound() -> list[Path]:
-    """Folders of Python and of the course that are seen inside."""
-    return [Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parents[1], LIBRARY]
-
-
-def _binds() -> list[str]:
-    """Read-only views of the system's libraries, this Python and course_lib."""
-    places = [Path(place) for place in SYSTEM if Path(place).exists()]
-    arguments: list[str] = []
-    for place in places:
-        kind = ["--symlink", os.readlink(place)] if place.is_symlink() else ["--ro-bind", str(place)]
-        arguments += [*kind, str(place)]
-    seen: list[Path] = [place for place in places if not place.is_symlink()]
-    made: set[Path] = set()
-    for place in bound():
-        if any(place == other or other in place.parents for other in seen):
-            continue
-        for parent in reversed(place.parents[:-1]):
-            if parent not in made and not any(parent == other or other in parent.parents for other in seen):
-                arguments += ["--perms", "0755", "--dir", str(parent)]
-                made.add(parent)
-        arguments += ["--ro-bind", str(place), str(place)]
-        seen.append(place)
-    return arguments
-
-
-def command(bwrap: str) -> list[str]:
-    """The command line that runs a program behind the wall.
-
-    As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it.
-    """
-    root = os.getuid() == 0
-    apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
-    rights = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else []
-    own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
-    closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
-    settings = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": OWN,
-        "TMPDIR": OWN,
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(LIBRARY.parent),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MPLBACKEND": "agg",
-        "CUDA_VISIBLE_DEVICES": "",
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    }
-    return [
-        bwrap,
-        *(f"--unshare-{space}" for space in apart),
-        "--unshare-cgroup-try",
-        *rights,
-        "--die-with-parent",
-        "--new-session",
-        "--clearenv",
-        *("--proc", "/proc", "--dev", "/dev"),
-        *own,
-        *_binds(),
-        *closed,
-        *("--chdir", "/"),
-        *(item for name, value in settings.items() for item in ("--setenv", name, value)),
-    ]
-
-
 class Warm:
     """The process that imports torch behind the wall, once for all workers.
 
     It is started and not waited for: while it imports, the grader imports and reads what was handed in.
+
+    Args:
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
+        memory: bytes that one submission may take.
     """
 
-    def __init__(self, unsafe: bool = False) -> None:
+    def __init__(self, isolation: str = "bubblewrap", memory: int = Limits.memory) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        bwrap = shutil.which("bwrap")
-        if bwrap is None and not unsafe:
+        self._orders: socket.socket | None = None
+        self._refused = ""
+        self._door = tempfile.TemporaryDirectory()
+        try:
+            self.isolation = rung(isolation)
+            self._begin(memory)
+        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall
+            self._refused = str(error)
+
+    def _begin(self, memory: int) -> None:
+        rung = self.isolation
+        program = [sys.executable, "-s", "-m", "course_lib.grading.worker"]
+        settings: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE,
+        }
+        if rung.by_socket:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
+            self._listener.listen(1)
+            self._process = subprocess.Popen(
+                rung.command([*program, DOOR, rung.way], memory, self._door.name), env=rung.environment(), **settings
+            )
             return
         self._orders, theirs = socket.socketpair()
-        module = "course_lib.grading.worker"
-        program = [sys.executable, "-s", "-m", module, str(theirs.fileno()), "unsafe" if unsafe else "confined"]
-        whole = program if unsafe else [*command(str(bwrap)), *program]
-        environment = {**os.environ, "PYTHONPATH": str(LIBRARY.parent)} if unsafe else None
-        self._process = subprocess.Popen(
-            whole, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env=environment,
-        )  # fmt: skip
-        theirs.close()
+        with theirs:
+            self._process = subprocess.Popen(
+                rung.command([*program, str(theirs.fileno()), rung.way], memory, self._door.name),
+                env=rung.environment(), pass_fds=[theirs.fileno()], **settings,
+            )  # fmt: skip
 
     def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
         """Wait until torch is there, and fork workers.
@@ -168,13 +105,16 @@ class Warm:
             NoIsolation: the process does not start.
         """
         if self._process is None:
-            raise NoIsolation(f"Submissions cannot be shut in: there is no program bwrap. {INSTALL}")
-        self._orders.settimeout(SECONDS_TO_START)
+            raise NoIsolation(self._refused)
         try:
+            if self._orders is None:
+                self._listener.settimeout(SECONDS_TO_START)
+                self._orders = self._listener.accept()[0]
+            self._orders.settimeout(SECONDS_TO_START)
             ready = self._orders.recv(64)
         except TimeoutError:
             ready = b""
-        if ready != b"ready":
+        if ready != b"ready" or self._orders is None:
             self._process.kill()
             assert self._process.stderr is not None
             said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
@@ -187,9 +127,16 @@ class Warm:
 
     def close(self) -> None:
         """End the process and all that it started."""
+        self._door.cleanup()
         if self._process is None:
             return
-        self._orders.close()
+        if self._orders is not None:
+            self._orders.close()
+        if self.isolation.by_socket:
+            self._listener.close()
+        if self.isolation.way != "namespaces":  # where no kernel ends the trees, the workers do
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
         self._process.kill()
         self._process.wait()
         if self._process.stderr is not None:
@@ -208,20 +155,20 @@ class Worker:
 
     Args:
         limits: what each of them may use.
-        unsafe: run without a sandbox.
-        orders: a socket that :meth:`Warm.fork` gave; without one the worker has a warm process of its own.
+        warm: of which it was forked; without one, and its socket, the worker has a warm process of its own.
+        orders: a socket that :meth:`Warm.fork` gave.
     """
 
-    def __init__(self, limits: Limits, unsafe: bool = False, orders: socket.socket | None = None) -> None:
-        self.limits, self._number, self._warm = limits, 0, None
-        if orders is None:
-            self._warm = Warm(unsafe)
+    def __init__(self, limits: Limits, warm: Warm | None = None, orders: socket.socket | None = None) -> None:
+        self.limits, self._number, self._own = limits, 0, None
+        if warm is None or orders is None:
+            warm = self._own = Warm(memory=limits.memory)
             try:
-                (orders,) = self._warm.fork(1)
+                (orders,) = warm.fork(1)
             except BaseException:
-                self._warm.close()
+                warm.close()
                 raise
-        self._orders = orders
+        self.isolation, self._orders = warm.isolation, orders
         self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
@@ -233,18 +180,23 @@ class Worker:
         self._number += 1
         limits = asdict(self.limits)
         hide = [place for place in ("/tmp", "/home") if not any(str(b).startswith(place + "/") for b in bound())]
-        order = {"do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)]}
+        order = {
+            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],
+            "read": [place for place in [*SYSTEM, *map(str, bound())] if place != str(LIBRARY)],
+            "count_disk": self.isolation.count_disk,
+        }  # fmt: skip
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:
-            raise NoIsolation(
-                f"The kernel does not let a submission have namespaces of its own ({answer['why']}). On Ubuntu 24.04: "
-                "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-            )
+            raise NoIsolation(f"A submission cannot be shut in by {self.isolation.name}: {answer['why']}.")
         return self._number
 
-    def end(self, number: int) -> None:
-        """Kill a process that :meth:`start` started, and its whole tree."""
-        self._order({"do": "end", "number": number}, [])
+    def end(self, number: int) -> str:
+        """Kill a process that :meth:`start` started, and its whole tree.
+
+        Returns:
+            What it took more of than it may, for which it was ended before; "" if nothing.
+        """
+        return str(self._order({"do": "end", "number": number}, []).get("over", ""))
 
     def _order(self, order: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
         try:
@@ -259,8 +211,8 @@ class Worker:
     def close(self) -> None:
         """Let go of the worker; one that has a warm process of its own ends with all that it started."""
         self._orders.close()
-        if self._warm is not None:
-            self._warm.close()
+        if self._own is not None:
+            self._own.close()
 
     def __enter__(self) -> Worker:
         return self
@@ -269,23 +221,17 @@ class Worker:
         self.close()
 
 
-def isolation() -> str:
-    """Say how submissions are shut in on this machine.
+def isolation(name: str = "bubblewrap") -> str:
+    """Shut in a process by this rung, and say which it is.
 
     Raises:
-        NoIsolation: they cannot be; the text says why and what to do.
+        NoIsolation: it cannot be; the text says why and what to do.
     """
-    with Worker(Limits()) as worker:
+    with Warm(name) as warm, Worker(Limits(), warm, warm.fork(1)[0]) as worker:
         one, other = socket.socketpair()
         with one, other:
             worker.end(worker.start("student", [other]))
-    version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    return f"{version}, a namespace for each submission"
+    return name
 
 
-def check_sandbox() -> Finding:
-    """Say, for `course doctor`, how submissions are shut in here; who grades nobody needs nothing."""
-    try:
-        return Finding("sandbox", True, isolation())
-    except NoIsolation as error:
-        return Finding("sandbox", True, f"none, which those who run `course grade` need. {error}")
+__all__ = ["Limits", "NoIsolation", "Warm", "Worker", "isolation"]

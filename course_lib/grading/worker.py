@@ -7,20 +7,24 @@ over a socket, with the ends of the pipes that the new process is to hold.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
 import os
 import random
+import select
 import signal
 import socket
 import sys
-import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_lib.grading import confine, referee, student_side
 from course_lib.grading.shell import shell
+from course_lib.grading.watch import SECONDS, disk_of, memory_of, resident
+from course_lib.grading.ways import WAYS, Way
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
@@ -30,17 +34,35 @@ HUGE, COLLAPSE = 2 * 2**20, 25
 QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-def start(order: dict[str, Any], pipes: list[int], confined: bool) -> int:
+@dataclass
+class Tree:
+    """The processes of one student or referee.
+
+    Attributes:
+        first: the process from which all descend.
+        order: what asked for it.
+        folder: its home and its temporary folder.
+        over: of what it took more than it may, in words; then it is ended.
+    """
+
+    first: int
+    order: dict[str, Any]
+    folder: Path
+    over: str = ""
+
+
+def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
     """Fork the process that an order asks for.
 
     Args:
         order: ``role``, ``number``, ``limits`` and what the role needs.
         pipes: file descriptors for it.
-        confined: whether it is shut in; False only where the instructor asked for that by name.
+        way: how it is shut in.
 
     Returns:
-        The process to kill when it is over: with it goes its whole tree.
+        The tree to end when it is over.
     """
+    folder = way.folder(order)
     reading, writing = os.pipe()
     outer = os.fork()
     if outer != 0:
@@ -51,88 +73,98 @@ def start(order: dict[str, Any], pipes: list[int], confined: bool) -> int:
         number = told.replace("+", "", 1)  # the two processes write in either order
         if "+" not in told or not number.isdigit():
             raise confine.CannotConfine(told or "the process ended while it was shut in")
-        return int(number)
+        return Tree(int(number), order, folder)
     os.close(reading)
     try:
         confine.default_signals()
-        if confined:
-            confine.become_nobody()
-            confine.leave_the_world()
+        way.before_the_tree(order)
         mapped = confine.virtual_bytes()
         inner = os.fork()
         if inner != 0:
             os.write(writing, str(inner).encode())
             os._exit(0)
         os.setsid()
-        if confined:
-            confine.own_folders(order["limits"]["disk"], order["hide"])
-            confine.drop_privileges()
-        os.write(writing, b"+")
-        os.close(writing)
-        _inside(order, pipes, mapped, confined)
+        way.first_of_tree(order)
+        _inside(order, pipes, mapped, way, folder, writing)
     except BaseException as error:
-        os.write(writing, f"{type(error).__name__}: {error}".encode())
+        with contextlib.suppress(OSError):
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
     finally:
         os._exit(1)
-    return 0
 
 
-def _inside(order: dict[str, Any], pipes: list[int], mapped: int, confined: bool) -> None:
+def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, folder: Path, writing: int) -> None:
     """Go on as the first process of the tree, and fork the one that works."""
-    confine.only_these_files(pipes)
+    confine.only_these_files([*pipes, writing])
     child = os.fork()
     if child != 0:
-        for pipe in pipes:
+        for pipe in [*pipes, writing]:
             os.close(pipe)
         confine.init(child)
     confine.limit(order["limits"], mapped)
-    home, temporary = Path(confine.OWN, "home"), Path(confine.OWN, "tmp")
-    if not confined:
-        home = temporary = Path(tempfile.mkdtemp())
-    folder = home / "work"
-    folder.mkdir()
-    os.chdir(folder)
+    home, temporary = folder / "home", folder / "tmp"
     os.environ.clear()
     os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET})
+    way.before_the_role(order, folder)
+    work = home / "work"
+    work.mkdir()
+    os.chdir(work)
+    os.write(writing, b"+")
+    os.close(writing)
     try:
         ROLES[order["role"]](*pipes)
     finally:
         os._exit(0)
 
 
-def serve(orders: socket.socket, confined: bool) -> None:
-    """Carry out the grader's orders until it closes the socket."""
-    trees: dict[int, int] = {}
+def serve(orders: socket.socket, way: Way, lane: int) -> None:
+    """Carry out the grader's orders until it closes the socket, and watch those who work meanwhile."""
+    trees: dict[int, Tree] = {}
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends this process with itself
     while True:
+        while not select.select([orders], [], [], SECONDS if trees else None)[0]:
+            for tree in trees.values():
+                watch(tree, way)
         message, pipes, _, _ = socket.recv_fds(orders, LARGEST_ORDER, 8)
         if not message:
+            for tree in trees.values():
+                way.end(tree.first, tree.order, tree.folder)
             return
-        order = json.loads(message)
+        order = {**json.loads(message), "lane": lane}
         answer: dict[str, Any] = {"ok": True}
         if order["do"] == "start":
             try:
-                trees[order["number"]] = start(order, pipes, confined)
+                trees[order["number"]] = start(order, pipes, way)
             except (confine.CannotConfine, OSError) as error:
                 answer = {"ok": False, "why": str(error)}
             finally:
                 for pipe in pipes:
                     os.close(pipe)
         elif order["do"] == "end":
-            tree = trees.pop(order["number"], None)
-            if tree is not None:
-                end(tree, confined)
+            ended = trees.pop(order["number"], None)
+            if ended is not None:
+                way.end(ended.first, ended.order, ended.folder)
+                answer["over"] = ended.over
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # of ended trees, where nobody else is there to wait
+                pass
         orders.sendall(json.dumps(answer).encode())
 
 
-def end(tree: int, confined: bool) -> None:
-    """Kill a process tree: the kernel ends all of a namespace with its first process."""
-    try:
-        os.kill(tree, signal.SIGKILL)
-        if not confined:
-            os.killpg(tree, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
+def watch(tree: Tree, way: Way) -> None:
+    """End a tree whose processes take more together than a submission may."""
+    if tree.over:
+        return
+    limits = tree.order["limits"]
+    memory = limits["memory"] + resident(os.getpid())
+    if memory_of(tree.first, memory) > memory:
+        tree.over = f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission may take"
+    elif tree.order["count_disk"]:
+        disk = int(limits["disk"].removesuffix("m")) * 2**20
+        if disk_of(tree.folder, disk) > disk:
+            tree.over = f"more disk than the {disk / 2**20:g} MiB that a submission may take"
+    if tree.over:
+        way.end(tree.first, tree.order, tree.folder)
 
 
 def cheap_forks() -> None:
@@ -150,6 +182,15 @@ def cheap_forks() -> None:
                 libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE)  # or it stays as it is
 
 
+def connected(where: str) -> socket.socket:
+    """The grader's socket: the number of an open one, or the path of one that listens, into a container."""
+    if where.isdigit():
+        return socket.socket(fileno=int(where))
+    orders = socket.socket(socket.AF_UNIX)
+    orders.connect(where)
+    return orders
+
+
 def main() -> None:
     """Import what takes long, say that it is done, and fork as many workers as the grader sends sockets."""
     import numpy
@@ -164,23 +205,26 @@ def main() -> None:
     numpy.random.seed(0)  # noqa: NPY002 - students draw from it
     gc.collect()
     gc.freeze()  # no fork copies memory because it looks for garbage here
-    grader = socket.socket(fileno=int(sys.argv[1]))
+    grader = connected(sys.argv[1])
     grader.sendall(b"ready")
     wish, sockets, _, _ = socket.recv_fds(grader, 64, MOST_WORKERS)
     if wish == b"many":
         cheap_forks()
-    for number in sockets:
+    for lane, number in enumerate(sockets):
         if os.fork() == 0:
             grader.close()
             for other in sockets:
                 if other != number:
                     os.close(other)
-            serve(socket.socket(fileno=number), sys.argv[2] == "confined")
+            serve(socket.socket(fileno=number), WAYS[sys.argv[2]](), lane)
             os._exit(0)
     for number in sockets:
         os.close(number)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     grader.recv(1)  # comes to an end with the grader
+    with contextlib.suppress(ChildProcessError):
+        while True:  # until each worker has ended what it started
+            os.wait()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import pytest
 from attack_class import COUNT, POINTS, SCALE, answered, open_class
 from classroom import REPOSITORY, Classroom
 
-from course_lib.grading import sandbox
+from course_lib.grading import isolation
 from course_lib.grading.grade import CannotGrade, grade
 from course_lib.grading.record import CannotRecord
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
@@ -126,7 +126,7 @@ def test_equal_answers_are_run_once_and_recorded_for_each(term: Term, monkeypatc
 
 
 def test_without_bubblewrap_nothing_is_run(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
     term.classroom.submit("mini", "late", answered(term.classroom, f"# late\n{SCALE}"))
     with pytest.raises(NoIsolation, match="Install bubblewrap"):
         grade("mini", term.classroom.root)
