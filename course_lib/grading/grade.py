@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import nbformat
 from nbformat import NotebookNode
@@ -44,6 +44,17 @@ TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tag
 PARSING = threading.Lock()
 MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Something that runs submissions on other machines (:class:`course_lib.grading.cluster.Cluster`)."""
+
+    def transcripts(
+        self, groups: list[bytes], files: dict[str, bytes], limits: Limits
+    ) -> Iterator[tuple[bytes, Transcript]]:
+        """Run submissions, given by their packed steps, and yield each as it is done."""
+        ...
 
 
 class CannotGrade(Exception):
@@ -138,7 +149,7 @@ def grade(
     workers: int = 1,
     isolation: str = "bubblewrap",
     limits: Limits | None = None,
-    warm: Warm | None = None,
+    warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
@@ -150,7 +161,7 @@ def grade(
         workers: submissions at a time.
         isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
-        warm: a process that imports torch already; one is started if there is none.
+        warm: a process that imports torch already, or a cluster; a process is started if there is none.
         say: hears a line for each submission.
 
     Returns:
@@ -203,7 +214,7 @@ def _most(assignment: Assignment) -> float:
 
 
 def executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
+    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm | Elsewhere, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions, several at a time; of those that would run the same cells only one is run."""
     groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
@@ -214,6 +225,11 @@ def executed(
         plan = plan_of(assignment, submission)
         groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
     if not groups:
+        return
+    if isinstance(warm, Elsewhere):
+        for packed, told in warm.transcripts(list(groups), assignment.files, limits):
+            for submission in groups[packed]:
+                yield submission, told
         return
     with ExitStack() as stack:
         sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)

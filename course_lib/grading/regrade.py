@@ -19,7 +19,7 @@ from nbgrader.coursedir import CourseDirectory
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
-from course_lib.grading.grade import PARSING, Assignment, CannotGrade, executed, load
+from course_lib.grading.grade import PARSING, Assignment, CannotGrade, Elsewhere, executed, load
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
@@ -70,7 +70,7 @@ def regrade(
     workers: int = 1,
     isolation: str = "bubblewrap",
     limits: Limits | None = None,
-    warm: Warm | None = None,
+    warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
 ) -> Regraded:
     """Judge one question of every graded submission again.
