@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,6 +79,8 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
+    import sys
+
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
@@ -88,6 +89,7 @@ def grade(
     from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
+    from course_lib.grading.progress import progress
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
@@ -96,11 +98,11 @@ def grade(
     if isolation == "unsafe":
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:
-        with warm:
-            if question is not None:
-                _regrade(name, question, submitted, workers, warm)
-                return
-            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=typer.echo)
+        if question is not None:
+            _regrade(name, question, submitted, workers, warm)
+            return
+        with warm, progress() as (say, expect):
+            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=say, expect=expect)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
@@ -130,9 +132,11 @@ def _on_cluster(address: str, isolation: str) -> Cluster:
 
 
 def _regrade(name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster) -> None:
+    from course_lib.grading.progress import progress
     from course_lib.grading.regrade import regrade
 
-    found = regrade(name, question, Path(), submitted, workers, warm=warm, say=typer.echo)
+    with warm, progress() as (say, expect):
+        found = regrade(name, question, Path(), submitted, workers, warm=warm, say=say, expect=expect)
     for words in found.left:
         typer.echo(words, err=True)
     if found.others:
@@ -142,6 +146,27 @@ def _regrade(name: str, question: str, submitted: Path | None, workers: int, war
     typer.echo(f"{len(found.changes)} marks changed, {same} stay, {before} were judged by this test before.")
     if found.left or found.others:
         raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def publish(
+    folder: Annotated[
+        Path, typer.Argument(help="Where to; outside this repository. An earlier one is brought up to date.")
+    ],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Assignments that students may have by now; all if left out.")
+    ] = None,
+) -> None:
+    """Write the repository that students get: exercises and library, no solution, no test, no hidden line."""
+    from course_lib.grading.publish import CannotPublish
+    from course_lib.grading.publish import publish as write_repository
+
+    try:
+        written = write_repository(folder, names or [])
+    except CannotPublish as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(f"{len(written)} files in {folder}. No line of a solution or a hidden test was found in them.")
 
 
 @grading_app.command()

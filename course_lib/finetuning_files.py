@@ -4,6 +4,7 @@ The layout is that of ``transformers``' task models: the encoder's names begin w
 ``classifier`` or ``qa_outputs``, and ``config.json`` names the kind of model and the labels.
 """
 
+import copy
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.whole_file import write_whole
 from course_lib.wordpiece import WordPiece
 
-__all__ = ["TaskModel", "label_names", "looking"]
+__all__ = ["TaskModel", "average", "label_names", "looking"]
 
 POOLER = frozenset({"pooler.dense.weight", "pooler.dense.bias"})
 
@@ -169,6 +170,54 @@ class TaskModel(PretrainedModel):
             settings["label2id"] = {name: index for index, name in enumerate(self.labels)}
         write_whole(folder / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
         write_json(folder / CONFIG, settings)
+
+
+def average(models: Sequence[Model]) -> Model:
+    """Make one model of several that were fine-tuned from the same checkpoint: each weight is the mean of theirs.
+
+    Parameters
+    ----------
+    models
+        Of one kind and size, with the same labels, and begun with the same head.
+
+    Returns
+    -------
+    TaskModel
+        A new model, in evaluation mode; it costs as much to use as one of them.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or they are not of one kind, one configuration and the same labels.
+
+    Notes
+    -----
+    Wortsman et al. 2022, section 2 ("uniform soup").
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.finetuning_heads import SequenceClassifier
+    >>> models = [SequenceClassifier(BertConfig.tiny(vocab_size=12), 2) for _ in range(3)]
+    >>> for bias, model in zip([1.0, 2.0, 6.0], models):
+    ...     _ = nn.init.constant_(model.classifier.bias, bias)
+    >>> average(models).classifier.bias.tolist()
+    [3.0, 3.0]
+    """
+    if not models:
+        raise ValueError("there are no models to average")
+    first = models[0]
+    for model in models[1:]:
+        if (type(model), model.config, model.labels) != (type(first), first.config, first.labels):
+            raise ValueError("the models differ in their kind, their configuration or their labels; average like ones")
+    mean = copy.deepcopy(first)
+    states = [model.state_dict() for model in models]
+    with torch.no_grad():
+        for name, tensor in mean.state_dict().items():
+            if tensor.is_floating_point():
+                tensor.copy_(torch.stack([state[name].to(tensor.device) for state in states]).mean(dim=0))
+    return mean.eval()
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 Run with ``course experiment finetuning --data sst2 --checkpoint FOLDER``, once for each checkpoint that is compared; a
 run is recorded when it ends. Ways: "fine-tuned"; "frozen", where only the head learns; "from scratch", the same model
-with random weights; and for single sentences "features", a logistic regression on frozen states.
+with random weights; for single sentences "features", a logistic regression on frozen states; and "averaged", the mean
+of models that other plans have fine-tuned.
 """
 
 import time
@@ -22,11 +23,11 @@ from course_lib.experiments.features import WAYS, Way, classify, read_features, 
 from course_lib.experiments.finetuning_tasks import MODELS, Rows, Task, read_task
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, finetune
-from course_lib.finetuning_files import TaskModel
+from course_lib.finetuning_files import TaskModel, average
 from course_lib.training import device, set_seed
 
-USES = ("fine-tuned", "frozen", "from scratch", "features")
-KEPT = Path("_build") / "finetuned"  # the model of the first seed, for `course experiment errors`
+USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged")
+KEPT = Path("_build") / "finetuned"  # models of the first seed, for `course experiment errors` and for "averaged"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Variant:
         For "features": which states.
     whole
         Draw whole sentences only, where the train split has phrases cut out of them too.
+    plans
+        For "averaged": keys of `PLANS`, each of one variant whose model is kept.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class Variant:
     config: FineTuningConfig = field(default_factory=FineTuningConfig)
     way: Way = WAYS[1]
     whole: bool = False
+    plans: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.use not in USES:
@@ -96,7 +100,14 @@ class FineTuningStudy:
 def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
     """Load a study back from a record's configuration."""
     variants = {
-        name: Variant(**{**x, "config": FineTuningConfig(**x["config"]), "way": Way(*x["way"])})
+        name: Variant(
+            **{
+                **x,
+                "config": FineTuningConfig(**x["config"]),
+                "way": Way(*x["way"]),
+                "plans": tuple(x.get("plans", ())),
+            }
+        )
         for name, x in configuration["variants"].items()
     }
     return FineTuningStudy(**{**configuration, "variants": variants})
@@ -149,6 +160,12 @@ def _passes(rate: float) -> FineTuningStudy:
     return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
 
 
+def _mean() -> FineTuningStudy:
+    """SST-2, the mean of the models with three passes: runs at different rates end at different weights."""
+    plans = ("sst2-small-rate", "sst2-passes", "sst2-large-rate")
+    return FineTuningStudy("sst2", {"mean of three rates": Variant("averaged", None, plans=plans)}, 64)
+
+
 # On real data a run takes minutes to an hour of one processor core: hence few labels, and rows left out of tests.
 PLANS: Mapping[str, FineTuningStudy] = {
     "sst2": _reviews(),
@@ -156,6 +173,7 @@ PLANS: Mapping[str, FineTuningStudy] = {
     "sst2-passes": _passes(1e-4),
     "sst2-small-rate": _passes(5e-5),
     "sst2-large-rate": _passes(2e-4),
+    "sst2-mean": _mean(),
     "cola": _study("cola", 1000, epochs=3, max_length=48, batch_size=16),
     "mrpc": _study("mrpc", 1000, epochs=2, max_length=96, tested=800, batch_size=16),
     "rte": _study("rte", 1000, epochs=2, max_length=128, batch_size=16),
@@ -178,6 +196,7 @@ DEAR = (
     "sst2-passes",
     "sst2-small-rate",
     "sst2-large-rate",
+    "sst2-mean",
     "cola",
     "mrpc",
     "rte",
@@ -188,9 +207,9 @@ DEAR = (
 )
 
 
-def kept_folder(data: str, checkpoint: str, variant: str) -> Path:
-    """Return where the fine-tuned model of seed 0 is kept: a task, the last part of a checkpoint's name, a variant."""
-    return KEPT / "-".join([data, checkpoint, *variant.replace(",", "").split()])
+def kept_folder(plan: str, checkpoint: str, variant: str) -> Path:
+    """Return where the fine-tuned model of seed 0 is kept: a plan, the last part of a checkpoint's name, a variant."""
+    return KEPT / "-".join([plan, checkpoint, *variant.replace(",", "").split()])
 
 
 def run_variant(
@@ -239,6 +258,35 @@ def run_variant(
             model.save_pretrained(keep, tokenizer)
     seconds = time.perf_counter() - started
     return {"scores": scores, "rows": len(rows.inputs), "steps": steps, "seconds": round(seconds, 1)}
+
+
+def score_average(task: Task, kept: Sequence[Path], folder: Path, max_length: int, tested: Rows) -> dict[str, Any]:
+    """Score the model whose weights are the means of some that were kept, on rows that none of them saw.
+
+    Parameters
+    ----------
+    task, folder, max_length, tested
+        As in `run_variant`.
+    kept
+        Folders of the models.
+
+    Returns
+    -------
+    dict
+        Scores, and seconds; no rows and no steps, as nothing is learnt.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a model has not been kept.
+    """
+    for path in kept:
+        if not path.is_dir():
+            raise FileNotFoundError(f"{path} does not exist: first run the plan that fine-tunes it, with seed 0")
+    started = time.perf_counter()
+    models = [MODELS[task.form].from_pretrained(path, **task.model_options) for path in kept]
+    scores = task.score(average(models).to(device()), FastWordPiece.load(folder), tested, max_length)
+    return {"scores": scores, "rows": 0, "steps": 0, "seconds": round(time.perf_counter() - started, 1)}
 
 
 def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskModel:
@@ -314,8 +362,14 @@ def record_finetuning(
         tested = task.test.sample(study.tested, seed=0)
         for seed in seeds:
             for variant in variants:
-                asked = study.variants[variant].use == "fine-tuned" and seed == 0 and study in PLANS.values()
-                keep = kept_folder(study.data, name, variant) if asked else None
+                if study.variants[variant].use == "averaged":
+                    kept = [kept_folder(plan, name, *PLANS[plan].variants) for plan in study.variants[variant].plans]
+                    run = partial(score_average, task, kept, folder, study.max_length, tested)
+                    yield {"variant": f"{name}, {variant}", "seed": seed}, run
+                    continue
+                plan = next((plan for plan, known in PLANS.items() if known == study), None)
+                asked = study.variants[variant].use == "fine-tuned" and seed == 0
+                keep = kept_folder(plan, name, variant) if asked and plan is not None else None
                 yield (
                     {"variant": f"{name}, {variant}", "seed": seed},
                     partial(run_variant, task, study.variants[variant], folder, seed, study.max_length, tested, keep),

@@ -11,32 +11,29 @@ its deadline, and rebuilds errors as builtin exceptions.
 
 from __future__ import annotations
 
-import builtins
 import socket
 import struct
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
+from course_lib.grading.errors_across import describe, rebuild
+from course_lib.grading.modules_across import HeldObject, Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")
 CALLS_DEEP = 30
-MESSAGE_CHARACTERS = 20_000
+#: Calls whose graph of gradients is kept, the latest.
+GRAPHS = 200
 
 
 class PeerGone(BaseException):
     """The other process ended, fell silent or sent no valid message; not to be caught by tests that await errors."""
-
-
-class StudentError(Exception):
-    """An exception of the student's that is no builtin one, or none that a test may see (SystemExit)."""
 
 
 class _Elsewhere(torch.autograd.Function):
@@ -89,7 +86,8 @@ class Peer:
         self.exports: dict[str, Any] = {}
         self.classes: dict[str, type] = {}
         self.handlers: dict[str, Callable[..., Any]] = {}
-        self.make: Callable[[Handle], Any] = lambda handle: RemoteFunction(self, handle.key, handle.name)
+        self.modules = Modules(strict, self.call, lambda name: self._object_of(Handle(False, f"name:{name}", "", "")))
+        self.make: Callable[[Handle], Any] = self._far_object
         self.deadline = float("inf")
         self.failed_call_back: BaseException | None = None
         self.randomness = Randomness()
@@ -143,24 +141,33 @@ class Peer:
     # ---- what crosses -------------------------------------------------------------------------------------------
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
-        return Writer(self._handle_of, self._fields_of, known)
+        writer = Writer(self._handle_of, lambda value: self._fields_of(writer, value), known)
+        return writer
 
     def reader(self, data: bytes) -> Reader:
-        return Reader(data, self._object_of, self._rebuild)
+        reader = Reader(data, self._object_of, lambda name, fields: self._rebuild(reader, name, fields))
+        return reader
+
+    def _far_object(self, handle: Handle) -> Any:
+        if handle.kind == "object":
+            return HeldObject(self.modules, handle.key, handle.name)
+        return RemoteFunction(self, handle.key, handle.name)
 
     def _handle_of(self, value: Any) -> Handle | None:
-        key = getattr(value, "_key", None) if isinstance(value, RemoteFunction) else None
+        key = getattr(value, "_key", None) if isinstance(value, RemoteFunction | HeldObject) else None
         key = key or getattr(value, "__dict__", {}).get("__course_key__")
         if isinstance(key, str):
             return Handle(False, key, "function", "")
-        if self.strict and not callable(value):
+        if self.strict and not callable(value) and type(value).__module__ != "__main__":
             return None
-        kind = "class" if isinstance(value, type) else "module" if isinstance(value, torch.nn.Module) else "object"
+        kind = "class" if isinstance(value, type) else "object"
         if kind == "object" and callable(value) and hasattr(value, "__name__"):
             kind = "function"
         self._exported += 1
         key = f"#{self._exported}"
         self.exports[key] = value
+        if self.strict and kind == "object":
+            self.modules.own[key] = value
         name = str(getattr(value, "__name__", type(value).__name__))[:80]
         return Handle(True, key, kind, name)
 
@@ -169,18 +176,24 @@ class Peer:
             return self.make(handle)
         if handle.key in self.exports:
             return self.exports[handle.key]
+        if handle.key.startswith("method:"):
+            return self.modules.method(handle.key.removeprefix("method:"))
         if self.strict or self.find is None:
             raise Refused("a handle that was never given out")
         return self.find(handle.key)
 
-    def _fields_of(self, value: Any) -> tuple[str, dict[str, Any]] | None:
+    def _fields_of(self, writer: Writer, value: Any) -> tuple[str, dict[str, Any]] | None:
+        if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
+            return self.modules.fields_of(writer, value)
         name = type(value).__name__
-        if self.classes.get(name) is not type(value) or isinstance(value, torch.nn.Module):
+        if self.classes.get(name) is not type(value):
             return None
         return name, dict(getattr(value, "__dict__", {}))
 
-    def _rebuild(self, name: str, fields: dict[str, Any]) -> Any:
-        if name not in self.classes or issubclass(self.classes[name], torch.nn.Module):
+    def _rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
+        if name in ("module", "optimizer"):
+            return self.modules.rebuild(reader, name, fields)
+        if name not in self.classes:
             raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
         made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
@@ -203,7 +216,7 @@ class Peer:
 
     def _unpack(self, value: Any, size: int) -> tuple[Any, ...]:
         if type(value) is tuple and len(value) == 2 and value[0] == "raised":
-            raise self._error(value[1])
+            raise rebuild(value[1])
         if type(value) is not tuple or len(value) != size or value[0] != "done":
             raise Refused("an answer of a form that no answer has")
         return value
@@ -212,7 +225,8 @@ class Peer:
         """Call what the other side knows by this key."""
         self._calls += 1
         self._deep += 1
-        call = self._calls
+        call, frozen = self._calls, self.modules.frozen
+        self.modules.frozen |= key.startswith("method:")
         if self._deep > CALLS_DEEP:
             raise RecursionError("functions call each other back and forth without an end")
         try:
@@ -236,14 +250,18 @@ class Peer:
             self._bring_home(writer, changed, generators)
             if after is not None:
                 transplant((args, kwargs), after)
-            self.randomness.accept(states)
+            if self.strict:
+                self.randomness.accept(states)
+            else:
+                self.randomness.adopt(states)
             return result
         finally:
             self._deep -= 1
+            self.modules.frozen = frozen
 
     def _hang_in(self, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
         """Replace results that have gradients by the same numbers with a place in this side's graph."""
-        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as < 0]
+        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as == -1]
         if any(not (entry := reader.entries[i].value).is_floating_point() and not entry.is_complex() for i in places):
             raise Refused("a gradient of whole numbers")
         if places and torch.is_grad_enabled():
@@ -260,6 +278,8 @@ class Peer:
             if type(index) is not int or not 0 <= index < len(writer.tensors):
                 raise Refused("a change of an argument that was not there")
             mine = writer.tensors[index]
+            if self.strict and self.modules.frozen and id(mine) in writer.leaves:
+                continue
             if _like(tensor) != (mine.shape, mine.dtype):
                 raise Refused("a change of an argument's shape or type, which cannot be carried over")
             with torch.no_grad():
@@ -267,25 +287,6 @@ class Peer:
         for mine_generator, state in zip(writer.generators, generators, strict=False):
             if type(state) is bytes:
                 draw_on(mine_generator, state)
-
-    def _error(self, told: Any) -> BaseException:
-        """Rebuild an exception from its description: a builtin class, or a StudentError."""
-        fields = ("type", "bases", "message", "trace")
-        if type(told) is not dict or any(type(told.get(f)) is not (list if f == "bases" else str) for f in fields):
-            raise Refused("an error of a form that no error has")
-        message = told["message"][:MESSAGE_CHARACTERS]
-        for name in told["bases"]:
-            kind = getattr(builtins, name, None) if type(name) is str else None
-            if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
-                try:
-                    error = kind(message)
-                except TypeError:
-                    break
-                error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
-                return error
-        error = StudentError(f"{told['type'][:80]}: {message}")
-        error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
-        return error
 
     # ---- answering ----------------------------------------------------------------------------------------------
 
@@ -327,51 +328,58 @@ class Peer:
         function = self._object_of(Handle(False, key, "", ""))
         if not callable(function):
             raise TypeError(f"{type(function).__name__!r} object is not callable")
-        if not self.strict:
+        if self.strict:
+            self.randomness.accept(states)
+        else:
             self.randomness.adopt(states)
-        before = self.writer().structure((args, kwargs))
+        began, asked = self.writer(), self._calls
+        of_module = key.startswith("method:")  # the other side takes nothing over of what this does to its modules
+        given = (args[1:], kwargs) if of_module else (args, kwargs)
+        before = began.structure(given), self.modules.notes(given)
         contents = [tensor.detach().clone() for tensor in reader.tensors]
         with torch.set_grad_enabled(bool(with_gradients)):
             result = function(*args, **kwargs)
         changed = {i: t for i, t in enumerate(reader.tensors) if not _same_bytes(t, contents[i])}
-        after = None if self.writer().structure((args, kwargs)) == before else (args, kwargs)
+        now = self.writer().structure(given), self.modules.notes(given)
+        after = None if now == before else (args, kwargs)
+        if began.has_modules and asked != self._calls:
+            # The other side has seen modules in between: it gets their last state.
+            changed = {i: t for i, t in enumerate(reader.tensors) if i in changed or id(t) in began.leaves}
+            after = (args, kwargs)
         known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
         generators = [state_of(generator) for generator in reader.generators if generator is not None]
         writer = self.writer(known)
-        mine = None if self.strict else self.randomness.to_return()
+        mine = self.randomness.to_send() if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}
         message = writer.message(("done", result, fresh, after, mine, generators))
-        outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known]
+        outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known and id(t) not in writer.leaves]
         if outputs:
-            self._graphs[call] = (outputs, [t for t in reader.tensors if t.requires_grad])
+            wanted = [t for t, entry in zip(reader.tensors, reader.entries, strict=True) if entry.requires_grad]
+            self._graphs[call] = (outputs, wanted)
+            while len(self._graphs) > GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
         return message
 
     def _serve_backward(self, call: int, gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
         if call not in self._graphs or type(gradients) is not list:
             raise Refused("gradients of a call that had none")
         outputs, inputs = self._graphs[call]
-        for tensor in inputs:
-            tensor.grad = None
         pairs = [(o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad]
-        torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs], retain_graph=True)
-        return [None if tensor.grad is None else tensor.grad.detach().clone() for tensor in inputs]
+        kept = [tensor.grad for tensor in inputs]  # a module's own: what it has gathered is not for this answer
+        try:
+            for tensor in inputs:
+                tensor.grad = None
+            torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs], retain_graph=True)
+            return [None if tensor.grad is None else tensor.grad.detach().clone() for tensor in inputs]
+        finally:
+            for tensor, gradient in zip(inputs, kept, strict=True):
+                tensor.grad = gradient
 
     def forget(self) -> None:
         """Drop what was handed out: after a test, its call-backs are dead."""
         self.exports.clear()
+        self.modules.forget()
         self._graphs.clear()
-
-
-def describe(error: BaseException) -> dict[str, Any]:
-    """Say what an exception is, as data."""
-    bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
-    try:
-        message = str(error)
-    except Exception:
-        message = "an error whose text cannot be read"
-    trace = "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
-    message = message[:MESSAGE_CHARACTERS]
-    return {"type": type(error).__name__, "bases": bases, "message": str.__str__(message), "trace": trace}
 
 
 def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
-from traitlets import Int
+from traitlets import HasTraits, Int
 
 from course_lib.grading.check_structure import cell_name, grade_id
 
@@ -107,18 +107,11 @@ def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
     return notebook
 
 
-class _Client(NotebookClient):
-    """nbclient's runner, with a limit on what a cell may print and a note of each cell's exception."""
+class LimitedOutput(HasTraits):
+    """For a client of nbclient's: throws away what a cell prints beyond a limit."""
 
     output_limit = Int(OUTPUT_LIMIT)
-
-    def __init__(self, nb: NotebookNode, **options: Any) -> None:
-        super().__init__(nb, on_cell_error=self._note_error, **options)
-        self.printed: dict[int, int] = {}
-        self.replies: dict[int, dict[str, Any]] = {}
-
-    def _note_error(self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
-        self.replies[cell_index] = execute_reply["content"]
+    printed: dict[int, int]  # characters by the place of the cell
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         if msg["msg_type"] in ("stream", "display_data", "update_display_data", "execute_result"):
@@ -127,7 +120,19 @@ class _Client(NotebookClient):
             self.printed[cell_index] = self.printed.get(cell_index, 0) + size
             if self.printed[cell_index] > self.output_limit:
                 return None
-        return super().process_message(msg, cell, cell_index)
+        return super().process_message(msg, cell, cell_index)  # type: ignore[misc]
+
+
+class _Client(LimitedOutput, NotebookClient):
+    """nbclient's runner, with a limit on what a cell may print and a note of each cell's exception."""
+
+    def __init__(self, nb: NotebookNode, **options: Any) -> None:
+        super().__init__(nb, on_cell_error=self._note_error, **options)
+        self.printed: dict[int, int] = {}
+        self.replies: dict[int, dict[str, Any]] = {}
+
+    def _note_error(self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+        self.replies[cell_index] = execute_reply["content"]
 
     def answers(self) -> bool:
         """Whether the kernel is free to reply; asked after an interrupt, which some loops swallow."""

@@ -13,18 +13,18 @@ import atexit
 import json
 import queue
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
 
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.class_run import Run, Steps, packed_transcript, run_settled, unpacked_transcript
+from course_lib.grading.execute import Transcript
 from course_lib.grading.record import environment
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
 
 #: Submissions that each thread of the cluster has in hand or waits for: the grader's memory stays flat.
-AHEAD = 3
+AHEAD = 2
 SECONDS_TO_CONNECT = 30
 
 
@@ -60,18 +60,18 @@ def _crew(isolation: str, limits: str, threads: int) -> _Crew:
     return _CREWS[key]
 
 
-def there(packed: bytes, files: bytes, isolation: str, limits: str, wanted: str) -> bytes:
+def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: str) -> bytes:
     """Run one submission on a machine of the cluster.
 
     Args:
         packed: its steps as compressed JSON.
         files: what the assignment ships, packed by :func:`pack_files`.
         isolation: the name of a rung.
-        limits: of :class:`course_lib.grading.sandbox.Limits`, as JSON.
+        settings: limits, and tests that depend on chance, as JSON.
         wanted: what :func:`course_lib.grading.record.environment` says where the grader runs.
 
     Returns:
-        The transcript as JSON.
+        The transcript as compressed JSON.
 
     Raises:
         NoCluster: this machine would give other marks, or cannot shut submissions in.
@@ -80,14 +80,15 @@ def there(packed: bytes, files: bytes, isolation: str, limits: str, wanted: str)
 
     if environment() != wanted:
         raise NoCluster(f"A machine of the cluster has {environment()}; the grader has {wanted}. Install the same.")
+    limits, chancy = json.loads(settings)
     threads = get_worker().state.nthreads
-    crew = _KEEPER.submit(_crew, isolation, limits, threads).result()
+    crew = _KEEPER.submit(_crew, isolation, json.dumps(limits), threads).result()
     worker = crew.free.get()
     try:
-        transcript = execute(worker, json.loads(zlib.decompress(packed)), unpack_files(files))
+        steps = json.loads(zlib.decompress(packed))
+        return packed_transcript(run_settled(worker, unpack_files(files), chancy, steps))
     finally:
         crew.free.put(worker)
-    return json.dumps(asdict(transcript)).encode()
 
 
 def pack_files(files: dict[str, bytes]) -> bytes:
@@ -104,13 +105,6 @@ def unpack_files(packed: bytes) -> dict[str, bytes]:
         files[name] = rest[at : at + size]
         at += size
     return files
-
-
-def read_transcript(told: bytes) -> Transcript:
-    """Read what :func:`there` returned; JSON writes the places of cells as texts."""
-    fields: dict[str, Any] = json.loads(told)
-    fields["cells"] = {int(place): cell for place, cell in fields["cells"].items()}
-    return Transcript(**fields)
 
 
 class Cluster:
@@ -135,41 +129,29 @@ class Cluster:
         except (OSError, ValueError, TimeoutError) as error:
             raise NoCluster(f"No Dask scheduler answers at {address}: {error}") from error
 
-    def transcripts(
-        self, groups: list[bytes], files: dict[str, bytes], limits: Limits
-    ) -> Iterator[tuple[bytes, Transcript]]:
-        """Run submissions anywhere in the cluster, and yield each as it is done.
+    def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
+        """Give functions that each run one submission somewhere in the cluster, two for each thread of it.
 
         Args:
-            groups: steps, packed.
             files: what the assignment ships.
-            limits: what each may use.
+            limits: what each submission may use.
+            chancy: tests that are run again where they fail, and their points.
 
         Raises:
-            NoCluster: the cluster is gone, or a machine of it cannot be used.
+            NoCluster: nobody works in the cluster.
         """
-        from distributed import as_completed
-
+        threads = sum(self.client.nthreads().values())
+        if not threads:
+            raise NoCluster("The Dask cluster has no worker. Start one, with dask worker, and this command again.")
         shipped = self.client.scatter(pack_files(files), broadcast=True, hash=False)
-        more = (shipped, self.isolation, json.dumps(asdict(limits)), environment())
-        waiting, running = iter(groups), {}
+        more = (shipped, self.isolation, json.dumps([asdict(limits), dict(chancy)]), environment())
 
-        def submit(packed: bytes) -> Any:
-            future = self.client.submit(there, packed, *more, pure=False, retries=0)
-            running[future.key] = packed
-            return future
+        def run(steps: Steps) -> Transcript:
+            with _in_words():
+                future = self.client.submit(there, zlib.compress(json.dumps(steps).encode()), *more, pure=False)
+                return unpacked_transcript(future.result())
 
-        threads = sum(self.client.nthreads().values()) or 1
-        first = [submit(packed) for _, packed in zip(range(AHEAD * threads), waiting, strict=False)]
-        coming = as_completed(first, loop=self.client.loop)
-        with _in_words():
-            for future in coming:
-                transcript = read_transcript(future.result())
-                packed = running.pop(future.key)
-                future.release()
-                if (another := next(waiting, None)) is not None:
-                    coming.add(submit(another))
-                yield packed, transcript
+        return [run] * (AHEAD * threads)
 
     def close(self) -> None:
         """Leave the cluster; what it still has of ours it forgets."""

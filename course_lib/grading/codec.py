@@ -6,7 +6,8 @@ send any bytes: :class:`Reader` takes none of them on trust.
 
 A message is a table of tensors, a table of the states of random generators, and one value that refers to them. Tensors
 stand in a table of their own so that a receiver can hang them into its graph of gradients before the value is built.
-What is no data crosses as a handle: a name or number under which its own side knows the thing.
+What is no data crosses as a handle: a name or number under which its own side knows the thing. The file is longer than
+400 lines because writing and reading of each kind of value are checked side by side.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class TensorEntry:
     value: torch.Tensor
     requires_grad: bool
     parameter: bool
-    same_as: int  # index in the table of the message that this one answers, or -1
+    same_as: int  # index in the table of the message that this one answers; -1 if there is none, -2 for a module's own
 
 
 class Writer:
@@ -92,6 +93,8 @@ class Writer:
         known: dict[int, int] | None = None,
     ) -> None:
         self.handle, self.given, self.known = handle, given, known or {}
+        self.has_modules = False
+        self.leaves: set[int] = set()  # by id, tensors of modules: no results, though they have gradients
         self.tensors: list[torch.Tensor] = []
         self.generators: list[Generator] = []
         self._places: dict[int, int] = {}
@@ -124,7 +127,7 @@ class Writer:
         out += data
 
     def _tensor(self, out: bytearray, tensor: torch.Tensor) -> None:
-        same_as = self.known.get(id(tensor), -1)
+        same_as = self.known.get(id(tensor), -2 if id(tensor) in self.leaves else -1)
         out += struct.pack("<q??", same_as, tensor.requires_grad, isinstance(tensor, torch.nn.Parameter))
         if same_as >= 0:
             return
@@ -148,7 +151,13 @@ class Writer:
         if depth > DEPTH:
             raise Refused(f"a value is nested deeper than {DEPTH} levels")
         kind = type(value)
-        if value is None or value is True or value is False or value is Ellipsis:
+        if kind is str:
+            out += b"s"
+            self._text(out, value)
+        elif kind is dict or kind is tuple:
+            out += b"d" if kind is dict else b"t"
+            self._items(out, value if kind is tuple else [item for pair in value.items() for item in pair], depth)
+        elif value is None or value is True or value is False or value is Ellipsis:
             out += {None: b"N", True: b"T", False: b"F", Ellipsis: b"e"}[value]
         elif isinstance(value, torch.Tensor):
             out += b"x"
@@ -252,11 +261,27 @@ class Reader:
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in range(self._count(8))]
         self.generators: list[Generator | None] = [None] * len(self.states)
+        self.settled: set[int] = set()  # rows that are now tensors of modules that were here before
+        self.later: list[Callable[[], None]] = []  # what has to wait until all rows are settled
+        self._places: dict[int, int] = {}
+
+    def place_of(self, tensor: torch.Tensor) -> int | None:
+        """The row of a tensor of this message."""
+        return self._places.get(id(tensor))
+
+    def settle(self, row: int, tensor: torch.Tensor) -> None:
+        """Let a row be this tensor from now on."""
+        self.tensors[row] = tensor
+        self._places[id(tensor)] = row
+        self.settled.add(row)
 
     def value(self) -> Any:
         """Build the message's value; it must end where the message ends."""
+        self._places = {id(tensor): row for row, tensor in enumerate(self.tensors)}
         try:
             value = self._take(0)
+            for do in self.later:
+                do()
         except (UnicodeError, TypeError, ValueError, OverflowError, ZeroDivisionError, RuntimeError) as error:
             raise Refused(f"a broken value: {type(error).__name__}: {error}") from error
         if self._at != len(self._data):
@@ -307,11 +332,11 @@ class Reader:
         if count * DTYPES[name].itemsize != len(data):
             raise Refused(f"a tensor of shape {shape} with {len(data)} bytes")
         if not data:
-            return TensorEntry(torch.empty(shape, dtype=DTYPES[name]), requires_grad, parameter, -1)
+            return TensorEntry(torch.empty(shape, dtype=DTYPES[name]), requires_grad, parameter, max(same_as, -2))
         if name == "bool" and data.translate(None, b"\0\1"):
             raise Refused("a tensor of truth values that holds something else")
         flat = torch.frombuffer(bytearray(data), dtype=DTYPES[name])
-        return TensorEntry(flat.reshape(shape), requires_grad, parameter, -1)
+        return TensorEntry(flat.reshape(shape), requires_grad, parameter, max(same_as, -2))
 
     def _take(self, depth: int) -> Any:
         self._values += 1

@@ -3,12 +3,10 @@
 Each platform writes this in its own way. What is read here is what the student's browser and the platform wrote, so it
 is a claim: `course_lib.grading.roster` says whether there is such a student.
 
-| platform | a file in its download |
-| --- | --- |
-| Moodle | ``Full Name_12345_assignsubmission_file_/x.ipynb``, or without the folder |
-| Canvas | ``lastfirst_LATE_123_456_x-1.ipynb``: LATE only where it is late, the user's number, the submission's |
-| Blackboard | ``Title_user_attempt_2026-11-22-10-15-00_x.ipynb``, and a text file about the attempt |
-| none | a folder for each student, ``ada/x.ipynb`` or ``ada/attention/x.ipynb``, also as nbgrader's ``submitted`` |
+- Moodle: ``Full Name_12345_assignsubmission_file_/x.ipynb``, or without the folder.
+- Canvas: ``lastfirst_LATE_123_456_x-1.ipynb``, LATE only where it is late, the user's number, the submission's.
+- Blackboard: ``Title_user_attempt_2026-11-22-10-15-00_x.ipynb``, and a text file about the attempt.
+- None: a folder for each student, ``ada/x.ipynb`` or ``ada/attention/x.ipynb``, also as nbgrader's ``submitted``.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ class Transcript:
         trouble: why the report is incomplete, in words; "" if it is complete.
         over: of what the submission's processes together took more than they may, in words.
         seconds: by the clock.
+        repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
     """
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Transcript:
     trouble: str = ""
     over: str = ""
     seconds: float = 0.0
+    repeated: dict[str, int] = field(default_factory=dict)
 
 
 class _TimeUp(Exception):

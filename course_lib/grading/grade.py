@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import queue
+import os
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import is_grade
 
+from course_lib.grading import flaky
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.class_run import Elsewhere, run_class
+from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
@@ -34,7 +36,7 @@ from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import steps
 from course_lib.grading.record import Entry, Records, environment, now
 from course_lib.grading.release import course_settings
-from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
+from course_lib.grading.sandbox import Limits, NoIsolation, Warm
 from course_lib.grading.source import read_source
 from course_lib.whole_file import write_whole
 
@@ -42,19 +44,7 @@ from course_lib.whole_file import write_whole
 TOLD = ("deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged", "unknown", "unmarked")
 #: Python 3.11's ast.parse fails now and then when two threads are in it ("AST constructor recursion depth mismatch").
 PARSING = threading.Lock()
-MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 VERSION = "1"  # of the rules by which marks are made; a new one grades everybody again
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """Something that runs submissions on other machines (:class:`course_lib.grading.cluster.Cluster`)."""
-
-    def transcripts(
-        self, groups: list[bytes], files: dict[str, bytes], limits: Limits
-    ) -> Iterator[tuple[bytes, Transcript]]:
-        """Run submissions, given by their packed steps, and yield each as it is done."""
-        ...
 
 
 class CannotGrade(Exception):
@@ -151,6 +141,7 @@ def grade(
     limits: Limits | None = None,
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
+    expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet.
 
@@ -163,6 +154,7 @@ def grade(
         limits: what a submission may use.
         warm: a process that imports torch already, or a cluster; a process is started if there is none.
         say: hears a line for each submission.
+        expect: hears first how many there will be.
 
     Returns:
         What became of each.
@@ -172,24 +164,29 @@ def grade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    courses = CourseDirectory(config=course_settings(root))
+    courses = course_of(root, submitted)
     assignment = load(name, root)
-    folder = submitted or root / courses.submitted_directory
+    folder = root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records, late = Records(courses, name), LateWork(courses, name)
-    collected = collect(folder, name)
     before, present = records.done(), records.in_gradebook()
+    graded = {
+        student: line["submission"]
+        for student, line in before.items()
+        if line["submission"] and line["tests"] == assignment.digest and student in present
+    }
+    collected = collect(folder, name, graded)
     report = Report(strangers=collected.strangers)
     waiting = []
     for submission in collected.submissions:
         line = before.get(submission.student)
-        same = line and (line["submission"], line["tests"]) == (submission.digest, assignment.digest)
-        if same and line and submission.digest and submission.student in present:
+        if line and submission.digest and submission.digest == graded.get(submission.student):
             earned = sum(mark or 0.0 for mark in line["marks"].values())
             report.results.append(Result(submission.student, earned, _most(assignment), line["problem"], again=True))
         else:
             waiting.append(submission)
+    expect(len(waiting))
     with ExitStack() as stack:
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
@@ -198,9 +195,17 @@ def grade(
             result = _record(records, assignment, submission, transcript, root / courses.feedback_directory)
             report.results.append(result)
             say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
-    report.late = records.patiently("what came late", late.assign)
+        report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
+
+
+def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
+    """The course as nbgrader sees it, with another folder of submissions if one is named; times lie there too."""
+    courses = CourseDirectory(config=course_settings(root))
+    if submitted is not None:  # nbgrader joins it to the course's folder
+        courses.submitted_directory = os.path.relpath(submitted.resolve(), root.resolve())
+    return courses
 
 
 def words(result: Result) -> str:
@@ -216,38 +221,9 @@ def _most(assignment: Assignment) -> float:
 def executed(
     assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm | Elsewhere, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
-    """Run submissions, several at a time; of those that would run the same cells only one is run."""
-    groups: dict[bytes, list[Submission]] = {}  # by their steps, packed: of a large class all are held at once
-    for submission in submissions:
-        if submission.problem:
-            yield submission, None
-            continue
-        plan = plan_of(assignment, submission)
-        groups.setdefault(zlib.compress(json.dumps(plan, sort_keys=True).encode()), []).append(submission)
-    if not groups:
-        return
-    if isinstance(warm, Elsewhere):
-        for packed, told in warm.transcripts(list(groups), assignment.files, limits):
-            for submission in groups[packed]:
-                yield submission, told
-        return
-    with ExitStack() as stack:
-        sockets = warm.fork(min(workers, len(groups)), many=len(groups) >= MANY)
-        todo: queue.SimpleQueue[tuple[bytes, list[Submission]]] = queue.SimpleQueue()
-        finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]] = queue.SimpleQueue()
-        for item in groups.items():
-            todo.put(item)
-        stop = threading.Event()
-        stack.callback(stop.set)
-        for orders in sockets:
-            worker = stack.enter_context(Worker(limits, warm, orders))
-            threading.Thread(target=_work, args=(worker, assignment, todo, finished, stop), daemon=True).start()
-        for _ in groups:
-            group, transcript = finished.get()
-            if isinstance(transcript, BaseException):
-                raise transcript
-            for submission in group:
-                yield submission, transcript
+    """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
+    plan, chancy = partial(plan_of, assignment), flaky.declared(assignment.instructor)
+    return run_class(submissions, plan, assignment.files, workers, warm, limits, chancy)
 
 
 def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
@@ -257,25 +233,6 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
     with PARSING:
         restored = as_graded(notebook, assignment.released)
         return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
-
-
-def _work(
-    worker: Worker,
-    assignment: Assignment,
-    todo: queue.SimpleQueue[tuple[bytes, list[Submission]]],
-    finished: queue.SimpleQueue[tuple[list[Submission], Transcript | BaseException]],
-    stop: threading.Event,
-) -> None:
-    while not stop.is_set():
-        try:
-            packed, group = todo.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            finished.put((group, execute(worker, json.loads(zlib.decompress(packed)), assignment.files)))
-        except BaseException as error:
-            finished.put((group, error))
-            return
 
 
 def _record(
@@ -302,6 +259,7 @@ def _record(
         notes += [problem.message for problem in problems if problem.kind in TOLD]
         judged, marks = judge(restored, transcript)
         tampering = [said["tampering"] for said in transcript.marks.values() if said["tampering"]]
+        notes += flaky.words(transcript)
         if transcript.trouble:
             notes.append(transcript.trouble)
         if transcript.over:

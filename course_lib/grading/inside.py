@@ -18,17 +18,6 @@ def _cells(reason: str, names: str) -> dict[str, str]:
 
 #: By assignment and test cell, what the test does that the bridge does not carry.
 INSIDE: dict[str, dict[str, str]] = {
-    "transformer": _cells(
-        MODULE,
-        "multi-head-values multi-head-mask layer-norm-values layer-norm-positions encoder-block-feed-forward "
-        "encoder-block-wiring decoder-block-wiring decoder-block-masks greedy-translation",
-    )
-    | _cells(HANDED, "greedy-words greedy-batch"),
-    "bert": _cells(
-        MODULE,
-        "embeddings-sum embeddings-norm attention-values attention-mask attention-dropout layer-wiring layer-dropout "
-        "model-pooler model-wiring loading-places loading-refused loading-agreement",
-    ),
     "pretraining": _cells(HANDED, "step-training step-evaluate step-lowers"),
     "fine-tuning": _cells(MODULE, "layers-mix layers-learned")
     | _cells(HANDED, "features-extract tuning-evaluate tuning-train tuning-best experiment-reviews"),

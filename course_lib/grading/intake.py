@@ -12,8 +12,10 @@ import re
 import stat
 import unicodedata
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import nbformat
 from nbformat import NotebookNode
@@ -60,12 +62,13 @@ class Collected:
     strangers: list[str]
 
 
-def collect(folder: Path, assignment: str) -> Collected:
+def collect(folder: Path, assignment: str, graded: Mapping[str, str] = MappingProxyType({})) -> Collected:
     """Read every submission of an assignment: ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
 
     Args:
         folder: nbgrader's ``submitted``.
         assignment: its name.
+        graded: by student, the digest of a submission that need not be opened again.
 
     Returns:
         Submissions by student, in alphabetical order, and in words what else lies there.
@@ -82,17 +85,18 @@ def collect(folder: Path, assignment: str) -> Collected:
             hint = f" It looks like {alike!r}." if alike != entry.name and NAME.fullmatch(alike) else ""
             strangers.append(f"The folder {shown!r} is no student's id (letters, digits, . _ @ + -).{hint}")
         elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
-            submissions.append(read(entry.name, place, assignment))
+            submissions.append(read(entry.name, place, assignment, graded.get(entry.name)))
     return Collected(submissions, strangers)
 
 
-def read(student: str, folder: Path, assignment: str) -> Submission:
+def read(student: str, folder: Path, assignment: str, graded: str | None = None) -> Submission:
     """Read one submission.
 
     Args:
         student: the id.
         folder: ``submitted/STUDENT/ASSIGNMENT``.
         assignment: its name, which the notebook must have.
+        graded: its digest when it was graded; if it is the same still, the notebook is not opened.
 
     Returns:
         The submission, with its notebook or a problem.
@@ -112,6 +116,8 @@ def read(student: str, folder: Path, assignment: str) -> Submission:
     try:
         data = plain_bytes(submission.path)
         submission.digest = hashlib.sha256(data).hexdigest()
+        if submission.digest == graded:
+            return submission
         notebook = _notebook(data, f"{assignment}.ipynb")
         submission.packed = zlib.compress(json.dumps(notebook).encode())
     except CannotCheck as error:

@@ -41,6 +41,7 @@ class LatePolicy(LateSubmissionPlugin):
         days = math.ceil(max(0.0, seconds_late - 60 * self.grace_minutes) / DAY)
         return float(min(days * self.percent_per_day, self.most_percent))
 
+    # the names of the arguments are nbgrader's
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
         """Say how many points a submission loses; nbgrader calls this."""
         return score * self.percent(total_seconds_late) / 100

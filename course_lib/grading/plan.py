@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from course_lib.grading.check_structure import grade_id
 from course_lib.grading.given_objects import defined_names
+from course_lib.grading.interfaces import interfaces
 from course_lib.grading.source import is_demonstration
 
 
@@ -54,7 +55,7 @@ def steps(
     found: list[dict[str, Any]] = []
     done = -1
 
-    def students_cells(last: int, names: list[str]) -> None:
+    def students_cells(last: int, names: list[str], declared: dict[str, str]) -> None:
         nonlocal done
         for index in range(done + 1, last + 1):
             cell = submitted.cells[index]
@@ -63,9 +64,10 @@ def steps(
                 found.append({"kind": "student", "index": index, "source": cell.source, "names": []})
         done = max(done, last)
         if names and found and found[-1]["kind"] == "student":
-            found[-1]["names"] = names
+            found[-1].update(names=names, interfaces=declared)
         elif names:
-            found.append({"kind": "student", "index": last, "source": "pass", "names": names})
+            empty = {"kind": "student", "index": last, "source": "pass"}
+            found.append({**empty, "names": names, "interfaces": declared})
 
     for cell in instructor.cells:
         name, kind = grade_id(cell), role(cell)
@@ -73,12 +75,13 @@ def steps(
             continue
         if kind == "given":
             if name is not None:
-                students_cells(places.get(name, done), [])
+                students_cells(places.get(name, done), [], {})
             found.append({"kind": "given", "name": name or "", "source": cell.source})
         elif kind == "answer":
-            students_cells(places.get(name, done), defined_names(cell.source))
+            declared = interfaces(cell.source, visible.get(name, ""))
+            students_cells(places.get(name, done), defined_names(cell.source), declared)
         else:
-            students_cells(places.get(name, done + 1) - 1, [])
+            students_cells(places.get(name, done + 1) - 1, [], {})
             found.append(
                 {
                     "kind": "inside" if name in inside else "test",

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -31,7 +31,6 @@ from course_lib.whole_file import write_whole
 
 LOG = "grading-log.jsonl"
 SECONDS_LOCKED = 120
-Written = TypeVar("Written")
 
 
 class CannotRecord(Exception):
@@ -131,7 +130,7 @@ class Records:
         self.patiently(entry.student, lambda: self._one_mark(entry.student, mark))
         append(self.log, asdict(entry))
 
-    def patiently(self, what: str, write: Callable[[], Written]) -> Written:
+    def patiently(self, what: str, write: Callable[[], Any]) -> Any:
         """Write into the gradebook, and wait while another program holds it.
 
         Raises:
@@ -152,9 +151,7 @@ class Records:
 
     def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
         cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
-        if self._gradebook is None:
-            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
-        gradebook = self._gradebook
+        gradebook = self._open()
         gradebook.update_or_create_student(student)
         when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
         # None, too: the time of a notebook that this one replaces says nothing about this one
@@ -169,6 +166,11 @@ class Records:
                 comment.auto_comment = "No response." if same else None
         gradebook.db.commit()
 
+    def _open(self) -> Gradebook:
+        if self._gradebook is None:
+            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
+        return self._gradebook
+
     def close(self) -> None:
         """Let go of the gradebook."""
         if self._gradebook is not None:
@@ -176,10 +178,9 @@ class Records:
             self._gradebook = None
 
     def _one_mark(self, student: str, mark: Mark) -> None:
-        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            grade = gradebook.find_grade(mark.cell, self.assignment, self.assignment, student)
-            _enter(grade, mark.earned)
-            gradebook.db.commit()
+        gradebook = self._open()
+        _enter(gradebook.find_grade(mark.cell, self.assignment, self.assignment, student), mark.earned)
+        gradebook.db.commit()
 
 
 def _enter(grade: Grade, earned: float | None) -> None:

@@ -34,6 +34,7 @@ import torch
 from course_lib.grading.bridge import Peer, PeerGone
 from course_lib.grading.codec import Handle, Refused
 from course_lib.grading.given_objects import given_classes
+from course_lib.grading.interfaces import declare
 from course_lib.grading.shell import fresh_shell
 
 STARTS = 8
@@ -136,7 +137,13 @@ class Referee:
         ask.__dict__["__course_key__"] = key
         return ask
 
-    def learn_names(self, names: list[str]) -> None:
+    def ask_module(self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method that the student wrote, of a module of the grader's own."""
+        if self.peer is None:
+            raise PeerGone("ended")
+        return self.peer.modules.ask(method, module, args, kwargs)
+
+    def learn_names(self, names: list[str], interfaces: dict[str, str]) -> None:
         """Let names stand for what the student's process has under them."""
         peer = self.student()
         told = peer.ask(("names", names))
@@ -145,7 +152,10 @@ class Referee:
             self.namespace.pop(name, None)
             if type(what) is not tuple or not what:
                 continue
-            if what[0] == "callable":
+            if what[0] == "callable" and what[1:2] == (True,) and name in interfaces:
+                self.shell.run_cell(interfaces[name], store_history=False).raise_error()
+                declare(self.namespace[name], self.ask_module)
+            elif what[0] == "callable":
                 text = what[2] if len(what) == 3 and type(what[2]) is str else ""
                 self.namespace[name] = self.function(f"name:{name}", name, text)
             else:
@@ -172,12 +182,12 @@ class Referee:
         self.In.append(step["source"])
         if not self.hidden:
             tell(self.control, "cell", {"index": step["index"], **_told(told)})
-        self.try_names(step["names"])
+        self.try_names(step["names"], step.get("interfaces", {}))
 
-    def try_names(self, names: list[str]) -> None:
+    def try_names(self, names: list[str], interfaces: dict[str, str]) -> None:
         if names:
             try:
-                self.learn_names(names)
+                self.learn_names(names, interfaces)
             except PeerGone as error:
                 self.gone(error)
             except Refused:

@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbgrader.coursedir import CourseDirectory
-
+from course_lib.grading import flaky
 from course_lib.grading.check_run import as_graded
+from course_lib.grading.class_run import Elsewhere
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
-from course_lib.grading.grade import PARSING, Assignment, CannotGrade, Elsewhere, executed, load
+from course_lib.grading.grade import PARSING, Assignment, CannotGrade, course_of, executed, load
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
 from course_lib.grading.record import Entry, Records, environment, now
-from course_lib.grading.release import course_settings
 from course_lib.grading.sandbox import Limits, Warm
 from course_lib.whole_file import write_whole
 
@@ -38,6 +37,8 @@ class Change:
     after: float | None
 
     def __str__(self) -> str:
+        if self.before == self.after:
+            return f"{self.student}: stays {_points(self.after)}"
         return f"{self.student}: {_points(self.before)} -> {_points(self.after)}"
 
 
@@ -72,6 +73,7 @@ def regrade(
     limits: Limits | None = None,
     warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
+    expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:
     """Judge one question of every graded submission again.
 
@@ -84,7 +86,8 @@ def regrade(
         isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
-        say: hears a line for each mark that changes.
+        say: hears a line for each submission.
+        expect: hears first how many there will be.
 
     Returns:
         The difference.
@@ -94,12 +97,12 @@ def regrade(
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
-    courses = CourseDirectory(config=course_settings(root))
+    courses = course_of(root, submitted)
     assignment = load(name, root)
     tests = [part for part in assignment.cells if part]
     if question not in tests:
         raise CannotGrade(f"{name} has no test {question}. It has: {', '.join(tests)}.")
-    folder = submitted or root / courses.submitted_directory
+    folder = root / courses.submitted_directory
     if not folder.is_dir():
         raise CannotGrade(f"There is no folder {folder} of submissions.")
     records = Records(courses, name)
@@ -116,6 +119,7 @@ def regrade(
         else:
             found.others |= _changed(line, assignment) - {question}
             waiting.append(submission)
+    expect(len(waiting))
     with ExitStack() as stack:
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
@@ -129,8 +133,8 @@ def regrade(
                 found.same.append(submission.student)
             else:
                 found.changes.append(change)
-                say(str(change))
-    found.late = records.patiently("what came late", LateWork(courses, name).assign)
+            say(str(change))
+        found.late = records.patiently("what came late", LateWork(courses, name).assign)
     found.changes.sort(key=lambda change: change.student)
     return found
 
@@ -158,7 +162,7 @@ def _record(
     before, kept = line["marks"].get(question), line["marks"]
     said = transcript.marks.get(question, {}).get("tampering", "")
     only = _changed(line, assignment) <= {question}
-    notes = list(line["notes"])
+    notes = [*line["notes"], *flaky.words(transcript)]
     if before != mark.earned:
         notes.append(f"{question} was judged again with a mended test: {_points(before)} -> {_points(mark.earned)}.")
     entry = Entry(

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from course_lib.cli import app
 from course_lib.grading import cluster
-from course_lib.grading.cluster import Cluster, NoCluster, pack_files, read_transcript, unpack_files
+from course_lib.grading.class_run import packed_transcript, unpacked_transcript
+from course_lib.grading.cluster import Cluster, NoCluster, pack_files, unpack_files
 from course_lib.grading.execute import Transcript
 from course_lib.grading.grade import grade
 from course_lib.grading.record import environment
@@ -34,11 +35,11 @@ def test_a_report_that_travelled_is_the_same_report() -> None:
         cells={3: {"index": 3, "printed": "x\n"}}, tests={"a": {"earned": 1.5}}, marks={"a": {"earned": 0.25}},
         given=[{"name": "b"}], trouble="", over="more memory", seconds=1.25,
     )  # fmt: skip
-    assert read_transcript(json.dumps(there.__dict__).encode()) == there
+    assert unpacked_transcript(packed_transcript(there)) == there
 
 
 def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
-    monkeypatch.setattr(cluster, "execute", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
         cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
 
@@ -67,8 +68,8 @@ def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: 
 
     killed: list[int] = []
     travelled: list[bytes] = []
-    read = cluster.read_transcript
-    monkeypatch.setattr(cluster, "read_transcript", lambda told: travelled.append(told) or read(told))
+    read = cluster.unpacked_transcript
+    monkeypatch.setattr(cluster, "unpacked_transcript", lambda told: travelled.append(told) or read(told))
     settings = {"distributed.worker.daemon": False}
     with (
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, config=settings) as local,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 
@@ -12,6 +14,10 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
+from typer.main import get_command
+
+from course_lib.cli import app
+from course_lib.cli_grading import grading_app
 
 #: Settings that say where things lie, or the course's name: the guide shows them as its table of folders.
 PLACES = {
@@ -65,6 +71,27 @@ def test_the_guide_walks_from_release_to_export_in_order() -> None:
         "nbgrader autograde",
         "nbgrader generate_feedback",
     ]
+
+
+def said_commands() -> list[tuple[str, str]]:
+    """Each `course ...` of the page with what follows it, in its text and in its indented lines."""
+    page = GUIDE.read_text(encoding="utf-8")
+    return re.findall(r"`(course [a-z][^`]*)`|^ {4}(course .*)$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("said", sorted({inline or line for inline, line in said_commands()}))
+def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(said: str) -> None:
+    name, *arguments = shlex.split(said)[1:]
+    command = get_command(app).commands[name]
+    context = command.make_context(name, arguments, resilient_parsing=True)
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {part for part in arguments if part.startswith("--")} <= known
+    assert context.args == []
+
+
+def test_the_page_names_every_command_of_an_instructor() -> None:
+    named = {shlex.split(inline or line)[1] for inline, line in said_commands()}
+    assert {command.callback.__name__ for command in grading_app.registered_commands} <= named
 
 
 @pytest.mark.slow

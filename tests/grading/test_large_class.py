@@ -61,23 +61,34 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
         undisturbed.submit("mini", f"student-{number:04}", answered(undisturbed, f"# {number}\n{scale}"))
     disturbed = Classroom(Path(shutil.copytree(undisturbed.root, undisturbed.root.parent / "disturbed")))
 
-    memory, began = [], time.monotonic()
+    memory, first, began = [], 0.0, time.monotonic()
     with subprocess.Popen(COMMAND, cwd=undisturbed.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as grader:
         assert grader.stdout is not None
         for line in grader.stdout:
             if f" of {STUDENTS}: " in line:
+                first = first or time.monotonic() - began
                 memory.append(psutil.Process(grader.pid).memory_info().rss)
     assert grader.returncode == 0
     seconds = time.monotonic() - began
 
     chance, by_then = random.Random(0), []
+    each, most = (seconds - first) / STUDENTS, 2 * STUDENTS // (KILLS + 5)
     for _ in range(KILLS):
-        with subprocess.Popen(COMMAND, cwd=disturbed.root, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as grader:
+        wanted = chance.randrange(most)  # so many may be recorded, and a bit of the next
+        later = chance.uniform(0, 2 * each if wanted else first)
+        with subprocess.Popen(
+            COMMAND, cwd=disturbed.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        ) as grader:
+            assert grader.stdout is not None
+            for _ in range(wanted):
+                grader.stdout.readline()
             with pytest.raises(subprocess.TimeoutExpired):
-                grader.wait(timeout=chance.uniform(0, 2 * seconds / (KILLS + 5)))
+                grader.wait(timeout=later)
             grader.kill()
         by_then.append(len(logged(disturbed)))
     disturbed.run("course grade mini --workers 2")
+    told = f"{STUDENTS} submissions in {seconds:.0f} s, first after {first:.1f} s; graded after each kill: {by_then};"
+    print(told, f"{max(memory) / 2**20:.0f} MiB at most", file=sys.__stderr__)
     return Terms(undisturbed, seconds, memory, disturbed, by_then)
 
 

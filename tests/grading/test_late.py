@@ -14,6 +14,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 
+from course_lib.grading.grade import course_of
 from course_lib.grading.late import LateWork
 from course_lib.grading.release import course_settings
 
@@ -105,6 +106,12 @@ def test_the_student_is_told_how_late_it_was_and_what_that_costs(late_class: Pat
     late = work(late_class)
     assert late.words("days") == ["It came 2 d late: 20% of its points are taken off."]
     assert late.words("early") == []
+
+
+def test_the_time_is_read_where_the_submissions_lie(late_class: Path, tmp_path: Path) -> None:
+    (late_class / "submitted").rename(tmp_path / "elsewhere")
+    assert LateWork(course_of(late_class), "mini").seconds("hour") == 0.0
+    assert LateWork(course_of(late_class, tmp_path / "elsewhere"), "mini").seconds("hour") == 3600.0
 
 
 def test_without_a_due_date_nothing_is_late(late_class: Path) -> None:

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"  # as `make test-grading` sets it
 ALL = ("attention", "transformer", "wordpiece", "bert", "pretraining", "fine-tuning", "sentence-bert", "capstone")
 #: Assignments whose every test crosses the pipe.
-CARRIED = ("attention", "wordpiece")
+CARRIED = ("attention", "transformer", "wordpiece", "bert")
 GRADED = ALL if WHOLE else ("attention",)
 #: Of the many wrong and right answers, so many are graded here: every n-th.
 EVERY = 1 if WHOLE else 24

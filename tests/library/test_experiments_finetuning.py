@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from safetensors.torch import load_file
 
 from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
@@ -12,7 +13,7 @@ from course_lib.data.benchmarks import as_squad, of_endings
 from course_lib.experiments import finetuning_runs, finetuning_tasks, records
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, Variant, build_model, study_from
-from course_lib.experiments.finetuning_tasks import SPECS, read_task
+from course_lib.experiments.finetuning_tasks import SPECS, Task, read_task
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, evaluate
 from course_lib.wordpiece import SPECIAL_TOKENS
@@ -91,6 +92,9 @@ def test_every_task_has_a_plan_and_every_plan_all_uses():
     assert {study.data for study in PLANS.values()} == set(SPECS)
     for name, study in PLANS.items():
         uses = {variant.use for variant in study.variants.values()}
+        if name == "sst2-mean":
+            assert uses == {"averaged"}
+            continue
         one_way = name in ("sst2-sentences", "sst2-passes", "sst2-small-rate", "sst2-large-rate")
         assert uses == {"fine-tuned"} if one_way else uses >= {"fine-tuned", "frozen", "from scratch"}
 
@@ -212,6 +216,34 @@ def test_runs_are_recorded_kept_and_not_run_again(tables, checkpoint, tmp_path, 
     monkeypatch.setitem(finetuning_runs.PLANS, "sst2", changed)
     with pytest.raises(ExperimentError, match="was made with another configuration; move it away"):
         record_experiment(*words, [0], None, str(checkpoint))
+
+
+def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_named(
+    tables, checkpoint, tmp_path, monkeypatch
+):
+    """Wortsman et al. 2022, section 2: one model whose weights are means, not a vote of several."""
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    runs = {f"at {rate}": FineTuningConfig(steps=3, batch_size=3, learning_rate=rate) for rate in (1e-3, 3e-3)}
+    for plan, config in runs.items():
+        monkeypatch.setitem(
+            PLANS, plan, FineTuningStudy("sst2", {"fine-tuned": Variant("fine-tuned", None, config)}, 16)
+        )
+    mean = FineTuningStudy("sst2", {"mean": Variant("averaged", plans=tuple(runs))}, 16)
+    monkeypatch.setitem(PLANS, "mean", mean)
+    record_experiment("finetuning", "at 0.001", None, [], [0], None, str(checkpoint))
+    with pytest.raises(ExperimentError, match=r"at 0\.003-mini-fine-tuned does not exist: first run the plan"):
+        record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
+    record_experiment("finetuning", "at 0.003", None, [], [0], None, str(checkpoint))
+    scored = []
+    monkeypatch.setattr(Task, "score", lambda self, model, *rest: scored.append(model) or {"accuracy": 1.0})
+    path = record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
+    assert study_from(json.loads(path.read_text())["configuration"]) == mean
+    one, other = (load_file(tmp_path / "kept" / f"{plan}-mini-fine-tuned" / "model.safetensors") for plan in runs)
+    for name, tensor in scored[0].classifier.state_dict().items():
+        name = f"classifier.{name}"
+        assert not torch.equal(one[name], other[name])
+        torch.testing.assert_close(tensor, (one[name] + other[name]) / 2, rtol=1e-6, atol=0)
 
 
 def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path, monkeypatch):

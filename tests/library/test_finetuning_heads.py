@@ -12,6 +12,7 @@ from task_peer import CONFIG, KINDS, TaskInputs, by_their_names, lively_task, th
 from torch import Tensor
 
 from course_lib.bert import BertForPreTraining, BertModel
+from course_lib.finetuning_files import average
 from course_lib.finetuning_heads import MultipleChoiceClassifier, SequenceClassifier, SpanClassifier, TokenClassifier
 from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
 
@@ -370,3 +371,27 @@ def test_published_weights_with_a_new_head_go_to_transformers_and_back(kind, rea
         close(logits_of(ours(**batch.inputs())), expected, 1e-5)
         theirs.save_pretrained(tmp_path / "theirs")
         close(logits_of(model_class.from_pretrained(tmp_path / "theirs")(**batch.inputs())), expected, 1e-5)
+
+
+# -- means -------------------------------------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_an_average_has_the_means_of_all_weights_and_leaves_its_models_as_they_were(kind):
+    models = [lively_task(kind, seed=seed) for seed in (0, 1, 2)]
+    before = [{name: tensor.clone() for name, tensor in model.state_dict().items()} for model in models]
+    mean = average(models)
+    assert type(mean) is type(models[0])
+    assert not mean.training
+    for name, tensor in mean.state_dict().items():
+        if tensor.is_floating_point():
+            close(tensor, sum(state[name] for state in before) / 3, 1e-14)
+    for model, state in zip(models, before, strict=True):
+        assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+
+
+def test_models_that_cannot_be_averaged_are_refused():
+    with pytest.raises(ValueError, match="there are no models"):
+        average([])
+    with pytest.raises(ValueError, match="differ in their kind"):
+        average([SequenceClassifier(CONFIG, 2), SequenceClassifier(CONFIG, 3)])

@@ -1,0 +1,47 @@
+"""Exceptions that cross the pipe: as descriptions, of which the other side makes builtin ones."""
+
+from __future__ import annotations
+
+import builtins
+import traceback
+from typing import Any
+
+from course_lib.grading.codec import Refused
+
+MESSAGE_CHARACTERS = 20_000
+
+
+class StudentError(Exception):
+    """An exception of the student's that is no builtin one, or none that a test may see (SystemExit)."""
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Say what an exception is, as data."""
+    bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
+    try:
+        message = str(error)
+    except Exception:
+        message = "an error whose text cannot be read"
+    trace = "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
+    message = message[:MESSAGE_CHARACTERS]
+    return {"type": type(error).__name__, "bases": bases, "message": str.__str__(message), "trace": trace}
+
+
+def rebuild(told: Any) -> BaseException:
+    """Rebuild an exception from its description: a builtin class, or a StudentError."""
+    fields = ("type", "bases", "message", "trace")
+    if type(told) is not dict or any(type(told.get(f)) is not (list if f == "bases" else str) for f in fields):
+        raise Refused("an error of a form that no error has")
+    message = told["message"][:MESSAGE_CHARACTERS]
+    for name in told["bases"]:
+        kind = getattr(builtins, name, None) if type(name) is str else None
+        if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
+            try:
+                error = kind(message)
+            except TypeError:
+                break
+            error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
+            return error
+    error = StudentError(f"{told['type'][:80]}: {message}")
+    error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
+    return error

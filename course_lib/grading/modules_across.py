@@ -1,0 +1,349 @@
+"""Modules and optimizers that two processes talk about: each stays where it was made, what it holds goes to and fro.
+
+With every call that concerns a module go its parameters, buffers and mode, as data. The side that gets it keeps one
+object for it: of the student's class for a module that the student wrote, of torch's for a layer of torch's, and else a
+:class:`Held` one, whose ``forward`` and methods are calls back to the side where it is. A tensor that stands in two
+places crosses as one tensor, so shared parameters stay shared; gradients run as through any argument.
+
+What the grader's process takes over: while the student's ``forward`` runs, nothing. While a function of the student's
+runs that was handed a module (``load_published(model, ...)``, ``training_step(model, optimizer, ...)``), the values and
+the mode that it leaves, for that is what it was to change.
+"""
+
+from __future__ import annotations
+
+import random
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from course_lib.grading.codec import Reader, Refused, Writer, raw_bytes
+from course_lib.grading.interfaces import BARE, simple_fields
+
+#: Objects of the other side that are kept for calls to come, and parts that one module may have.
+KEPT = 4000
+PARTS = 2000
+
+
+class Held(torch.nn.Module):
+    """A module of the other side: its numbers are here, what it does is asked there."""
+
+    across: Modules
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.across.ask("forward", self, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_") or not self.across.methods:
+                raise
+        return lambda *args, **kwargs: self.across.ask(name, self, args, kwargs)
+
+
+class HeldOptimizer(torch.optim.Optimizer):
+    """An optimizer of the other side: gradients are cleared here, steps are taken there."""
+
+    def __init__(self, across: Modules, key: str, groups: list[dict[str, Any]]) -> None:
+        self.across, self.key = across, key
+        super().__init__(groups, {})
+
+    def step(self, closure: Any = None) -> Any:
+        loss = None if closure is None else closure()
+        self.across.ask("step", self, (), {})
+        return loss
+
+
+class HeldObject:
+    """An object of the grader's that is no module: its methods are asked there."""
+
+    def __init__(self, across: Modules, key: str, name: str) -> None:
+        self._across, self._key, self.__name__ = across, key, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._across.call(self._key, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._across.ask(name, self, args, kwargs)
+
+
+class Modules:
+    """The modules that one side of the pipe has sent and got.
+
+    Args:
+        strict: whether this is the grader's side.
+        call: ``call(key, args, kwargs)`` asks the other side.
+        find: on the student's side, the class that the notebook has under a name.
+    """
+
+    def __init__(self, strict: bool, call: Callable[..., Any], find: Callable[[str], Any]) -> None:
+        self.strict, self.call, self.find = strict, call, find
+        self.methods = not strict
+        self.frozen = 0
+        self._mine = "g" if strict else "s"
+        self._keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.own: dict[str, Any] = {}
+        self.theirs: dict[str, Any] = {}
+        self._made = 0
+
+    def ask(self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method on the side where the module is."""
+        return self.call(f"method:{method}", (module, *args), kwargs)
+
+    def forget(self) -> None:
+        """After a test, nothing that it handed over can be called any more."""
+        self.own.clear()
+
+    # ---- what is sent -------------------------------------------------------------------------------------------
+
+    def _key(self, value: Any) -> str:
+        key = vars(value).get("_course_theirs") if isinstance(value, Held) else None
+        if key is None and (key := self._keys.get(value)) is None:
+            self._made += 1
+            key = self._keys[value] = f"{self._mine}{self._made}"
+        if key.startswith(self._mine):
+            self.own[key] = value
+        return key
+
+    def fields_of(self, writer: Writer, value: Any) -> tuple[str, dict[str, Any]] | None:
+        """Say what a module or an optimizer is, for :class:`Writer`; None if the value is neither."""
+        if isinstance(value, torch.nn.Module):
+            return "module", self._module(writer, value)
+        if isinstance(value, HeldOptimizer):
+            held = [p for group in value.param_groups for p in group["params"]]
+            return "optimizer", {"key": value.key, "parameters": held, "gradients": [p.grad for p in held]}
+        if isinstance(value, torch.optim.Optimizer) and self.strict:
+            groups = [{"params": group["params"], **_plain(group)} for group in value.param_groups]
+            return "optimizer", {"key": self._key(value), "groups": groups}
+        return None
+
+    def _module(self, writer: Writer, value: torch.nn.Module) -> dict[str, Any]:
+        writer.has_modules = True
+        writer.leaves.update(id(p) for p in [*value._parameters.values(), *value._buffers.values()] if p is not None)
+        told: dict[str, Any] = {
+            "key": self._key(value),
+            "kind": "held",
+            "name": type(value).__name__,
+            "training": value.training,
+            "parameters": {n: None if p is None else (p, p.requires_grad) for n, p in value._parameters.items()},
+            "buffers": dict(value._buffers),
+            "modules": dict(value._modules),
+        }
+        fields = simple_fields(value)
+        if not told["key"].startswith(self._mine) or not self.strict:
+            return told
+        if "_course_begin" in vars(value):
+            first = vars(value)["_course_fields"]
+            told |= {"kind": "student", "begin": vars(value)["_course_begin"]}
+            told["fields"] = {n: v for n, v in fields.items() if n not in first or first[n] != v}
+            return told
+        told["fields"] = fields
+        if getattr(torch.nn, type(value).__name__, None) is type(value) and not value._forward_hooks:
+            every = {n: v for n, v in vars(value).items() if n not in BARE and not n.startswith("_course")}
+            try:
+                Writer().structure(every)
+            except Refused:
+                return told
+            told |= {"kind": "torch", "fields": every}
+        return told
+
+    # ---- what comes ---------------------------------------------------------------------------------------------
+
+    def rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
+        """Give the object that a message speaks of, with the values that it tells."""
+        key = fields.get("key")
+        if type(key) is not str or key[:1] not in ("g", "s"):
+            raise Refused("a module that has no key")
+        if name == "optimizer":
+            return self._optimizer(reader, key, fields)
+        if type(fields.get("training")) is not bool or any(
+            type(fields.get(part)) is not dict
+            or len(fields[part]) > PARTS
+            or any(type(n) is not str for n in fields[part])
+            for part in ("parameters", "buffers", "modules")
+        ):
+            raise Refused("a module of a form that no module has")
+        if key.startswith(self._mine):
+            if key not in self.own:
+                raise Refused("a module that was never handed out")
+            self._take(reader, self.own[key], fields, new=False)
+            return self.own[key]
+        new = key not in self.theirs
+        if new:
+            made = self._make(fields)
+            made.__dict__["_course_theirs"] = key
+            self._keys[made] = key
+            self.theirs[key] = made
+            while len(self.theirs) > KEPT:
+                del self.theirs[next(iter(self.theirs))]
+        self._take(reader, self.theirs[key], fields, new)
+        return self.theirs[key]
+
+    def _make(self, fields: dict[str, Any]) -> torch.nn.Module:
+        kind, name = fields.get("kind"), str(fields.get("name"))[:80]
+        if not self.strict and kind == "student":
+            states = torch.get_rng_state(), random.getstate()
+            args, kwargs = fields["begin"]
+            try:
+                return self.find(name)(*args, **kwargs)
+            finally:
+                torch.set_rng_state(states[0])
+                random.setstate(states[1])
+        if not self.strict and kind == "torch":
+            made: torch.nn.Module = object.__new__(getattr(torch.nn, name))
+            torch.nn.Module.__init__(made)
+            return made
+        if name in ("ModuleList", "ModuleDict"):  # they hold modules, and do nothing of their own
+            made = object.__new__(getattr(torch.nn, name))
+            torch.nn.Module.__init__(made)
+            return made
+        return type(name if name.isidentifier() else "Module", (Held,), {"across": self})()
+
+    def _take(self, reader: Reader, mine: torch.nn.Module, fields: dict[str, Any], new: bool) -> None:
+        """Let a module hold the values that came, and the message speak of the module's own tensors."""
+        if not isinstance(mine, torch.nn.Module):
+            raise Refused("an object that is no module")
+        open_ = not (self.strict and self.frozen)
+        for name, pair in fields["parameters"].items():
+            if pair is None and (new or not self.strict):
+                mine._parameters[name] = None
+            elif pair is not None:
+                if type(pair) is not tuple or len(pair) != 2 or not isinstance(pair[0], torch.Tensor):
+                    raise Refused("a parameter of a form that no parameter has")
+                self._tensor(reader, mine._parameters, name, pair[0], pair[1] is True, new, open_)
+        for name, value in fields["buffers"].items():
+            if value is None and (new or not self.strict):
+                mine._buffers[name] = None
+            elif isinstance(value, torch.Tensor):
+                self._tensor(reader, mine._buffers, name, value, None, new, open_)
+        if open_:
+            mine.training = fields["training"]
+        if new or not self.strict:
+            for name, part in fields["modules"].items():
+                if part is not None and not isinstance(part, torch.nn.Module):
+                    raise Refused("a part of a module that is no module")
+                mine._modules[name] = part
+        if not self.strict and type(fields.get("fields")) is dict:
+            mine.__dict__.update(fields["fields"])
+
+    def _tensor(
+        self,
+        reader: Reader,
+        table: dict[str, Any],
+        name: str,
+        value: torch.Tensor,
+        wants: bool | None,
+        new: bool,
+        open_: bool,
+    ) -> None:
+        index = reader.place_of(value)
+        held = table.get(name)
+        if index is not None and index in reader.settled:  # it stands in another place, too
+            if new or not self.strict:
+                table[name] = value
+            return
+        if held is None and not (new or not self.strict):
+            return
+        if new or held is None:
+            if wants is None:
+                held = value.detach()
+            elif not (value.is_floating_point() or value.is_complex()):
+                raise Refused("a parameter of whole numbers")
+            else:
+                held = value if isinstance(value, torch.nn.Parameter) else torch.nn.Parameter(value.detach(), wants)
+            table[name] = held
+        if open_:
+            put(held, value)
+            if wants is not None and held.requires_grad != wants:
+                held.requires_grad_(wants)
+        if index is not None:
+            reader.settle(index, held)
+
+    def _optimizer(self, reader: Reader, key: str, fields: dict[str, Any]) -> Any:
+        if self.strict:
+            mine = self.own.get(key)
+            if not isinstance(mine, torch.optim.Optimizer):
+                raise Refused("an optimizer that was never handed out")
+            held = [p for group in mine.param_groups for p in group["params"]]
+            values, gradients = fields.get("parameters"), fields.get("gradients")
+            if (
+                type(values) is not list
+                or type(gradients) is not list
+                or not len(values) == len(gradients) == len(held)
+            ):
+                raise Refused("an optimizer with other parameters than it was handed out with")
+            for p, value, gradient in zip(held, values, gradients, strict=True):
+                for given in (value, gradient):
+                    if given is not None and (given.shape, given.dtype) != (p.shape, p.dtype):
+                        raise Refused("a gradient that is not of its parameter's shape and type")
+                if not self.frozen:
+                    put(p, value)
+                p.grad = None if gradient is None else gradient.detach().clone()
+                index = reader.place_of(value)
+                if index is not None and index not in reader.settled:
+                    reader.settle(index, p)
+            return mine
+        if key not in self.theirs:
+            places = [[reader.place_of(p) for p in group["params"]] for group in fields["groups"]]
+            made: Any = object.__new__(HeldOptimizer)
+
+            def settle() -> None:
+                groups = [
+                    {**group, "params": [reader.tensors[i] for i in row if i is not None]}
+                    for group, row in zip(fields["groups"], places, strict=True)
+                ]
+                HeldOptimizer.__init__(made, self, key, groups)
+
+            reader.later.append(settle)
+            self.theirs[key] = made
+        return self.theirs[key]
+
+    # ---- what is asked ------------------------------------------------------------------------------------------
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """Give the function that serves calls of this method."""
+
+        def serve(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.strict and not any(module is own for own in self.own.values()):
+                raise Refused("a method of an object that was never handed out")
+            if name == "forward" and isinstance(module, torch.nn.Module):
+                return module(*args, **kwargs)
+            if self.strict and not (isinstance(module, torch.optim.Optimizer) and name == "step"):
+                written = next((vars(kind)[name] for kind in type(module).__mro__ if name in vars(kind)), None)
+                if name.startswith("_") or type(written) is not FunctionType or written.__module__ != "__main__":
+                    raise AttributeError(f"{type(module).__name__!r} object has no attribute {name!r}")
+            return getattr(module, name)(*args, **kwargs)
+
+        return serve
+
+    def notes(self, value: Any, found: list[Any] | None = None, depth: int = 0) -> list[Any]:
+        """Say which tensors stand in the modules of some arguments, to see whether a call has put others there."""
+        found = [] if found is None else found
+        if isinstance(value, torch.nn.Module):
+            for part in value.modules():
+                found += [(n, id(t)) for table in (part._parameters, part._buffers) for n, t in table.items()]
+        elif isinstance(value, tuple | list | dict) and depth < 3:
+            for item in value.values() if isinstance(value, dict) else value:
+                self.notes(item, found, depth + 1)
+        return found
+
+
+def put(held: torch.Tensor, value: torch.Tensor) -> None:
+    """Write values into a tensor that a graph may hold on to; if they are there already, leave it untouched."""
+    if held is value:
+        return
+    if (held.shape, held.dtype) != (value.shape, value.dtype):
+        held.data = value.detach().clone()
+    elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
+        with torch.no_grad():
+            held.copy_(value)
+
+
+def _plain(group: dict[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in group.items() if type(v) in (int, float, bool, type(None), tuple)}
