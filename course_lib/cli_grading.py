@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,18 +28,22 @@ def collect(
         str, typer.Option(help="For other platforms: a regular expression as `nbgrader zip_collect` takes it.")
     ] = "",
     timezone: Annotated[str, typer.Option(help="In which the platform writes times.")] = "UTC",
+    times: Annotated[
+        Path | None, typer.Option(help="A table of times, e.g. Moodle's grading worksheet, where the names have none.")
+    ] = None,
 ) -> None:
     """Put the notebooks of a download into submitted/, and say what is not plain about any of them.
 
     Exit status: 0, or 1 if something needs a person, or 2 if nothing could be collected.
     """
     from course_lib.grading.collect import collect as collect_download
+    from course_lib.grading.export import CannotExport
     from course_lib.grading.roster import CannotReadRoster
     from course_lib.grading.unpack import CannotUnpack
 
     try:
-        collection = collect_download(name, download, Path(), students, pattern, timezone)
-    except (CannotUnpack, CannotReadRoster, ValueError) as error:
+        collection = collect_download(name, download, Path(), students, pattern, timezone, times)
+    except (CannotUnpack, CannotReadRoster, CannotExport, ValueError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for one in collection.taken:
@@ -79,8 +84,6 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
-    import sys
-
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
+from course_lib.grading.codec import MESSAGE_BYTES, NEW, Handle, Reader, Refused, Writer, raw_bytes
 from course_lib.grading.errors_across import describe, rebuild
 from course_lib.grading.modules_across import HeldObject, Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
@@ -142,6 +142,7 @@ class Peer:
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
         writer = Writer(self._handle_of, lambda value: self._fields_of(writer, value), known)
+        writer.unchanged = self.modules.unchanged
         return writer
 
     def reader(self, data: bytes) -> Reader:
@@ -216,6 +217,7 @@ class Peer:
 
     def _unpack(self, value: Any, size: int) -> tuple[Any, ...]:
         if type(value) is tuple and len(value) == 2 and value[0] == "raised":
+            self.modules.forget_numbers()
             raise rebuild(value[1])
         if type(value) is not tuple or len(value) != size or value[0] != "done":
             raise Refused("an answer of a form that no answer has")
@@ -230,6 +232,8 @@ class Peer:
         if self._deep > CALLS_DEEP:
             raise RecursionError("functions call each other back and forth without an end")
         try:
+            if self._deep == 1:
+                self.modules.offered.clear()
             writer = self.writer()
             with_gradients = torch.is_grad_enabled()
             request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send())
@@ -261,7 +265,7 @@ class Peer:
 
     def _hang_in(self, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
         """Replace results that have gradients by the same numbers with a place in this side's graph."""
-        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as == -1]
+        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as == NEW]
         if any(not (entry := reader.entries[i].value).is_floating_point() and not entry.is_complex() for i in places):
             raise Refused("a gradient of whole numbers")
         if places and torch.is_grad_enabled():
@@ -284,6 +288,8 @@ class Peer:
                 raise Refused("a change of an argument's shape or type, which cannot be carried over")
             with torch.no_grad():
                 mine.copy_(tensor)
+            if id(mine) in writer.leaves:
+                self.modules.note(mine)
         for mine_generator, state in zip(writer.generators, generators, strict=False):
             if type(state) is bytes:
                 draw_on(mine_generator, state)
@@ -317,6 +323,7 @@ class Peer:
         except BaseException as error:
             if self.strict and isinstance(error, AssertionError | KeyboardInterrupt | SystemExit):
                 self.failed_call_back = error
+            self.modules.forget_numbers()
             message = self.writer().message(("raised", describe(error)))
         self._send(ANSWER, message)
 
@@ -336,16 +343,20 @@ class Peer:
         of_module = key.startswith("method:")  # the other side takes nothing over of what this does to its modules
         given = (args[1:], kwargs) if of_module else (args, kwargs)
         before = began.structure(given), self.modules.notes(given)
-        contents = [tensor.detach().clone() for tensor in reader.tensors]
+        kept = began.leaves if of_module and not self.strict else set()
+        contents = {i: t.detach().clone() for i, t in enumerate(reader.tensors) if id(t) not in kept}
         with torch.set_grad_enabled(bool(with_gradients)):
             result = function(*args, **kwargs)
-        changed = {i: t for i, t in enumerate(reader.tensors) if not _same_bytes(t, contents[i])}
+        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not _same_bytes(t, contents[i])}
         now = self.writer().structure(given), self.modules.notes(given)
         after = None if now == before else (args, kwargs)
-        if began.has_modules and asked != self._calls:
+        if began.has_modules and not of_module and asked != self._calls:
             # The other side has seen modules in between: it gets their last state.
             changed = {i: t for i, t in enumerate(reader.tensors) if i in changed or id(t) in began.leaves}
             after = (args, kwargs)
+        for tensor in changed.values():
+            if id(tensor) in began.leaves:
+                self.modules.note(tensor)
         known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
         generators = [state_of(generator) for generator in reader.generators if generator is not None]
         writer = self.writer(known)

@@ -74,7 +74,11 @@ class TensorEntry:
     value: torch.Tensor
     requires_grad: bool
     parameter: bool
-    same_as: int  # index in the table of the message that this one answers; -1 if there is none, -2 for a module's own
+    same_as: int  # index in the table of the message that this one answers, or one of the following
+
+
+#: In place of an index: it was not there; it is a module's own; it is a module's own and you have its numbers.
+NEW, OF_MODULE, AS_BEFORE = -1, -2, -3
 
 
 class Writer:
@@ -93,7 +97,8 @@ class Writer:
         known: dict[int, int] | None = None,
     ) -> None:
         self.handle, self.given, self.known = handle, given, known or {}
-        self.has_modules = False
+        self.unchanged: Callable[[torch.Tensor], bool] = lambda tensor: False
+        self.has_modules = self.sends = False
         self.leaves: set[int] = set()  # by id, tensors of modules: no results, though they have gradients
         self.tensors: list[torch.Tensor] = []
         self.generators: list[Generator] = []
@@ -102,6 +107,7 @@ class Writer:
 
     def message(self, value: Any) -> bytes:
         """Return the bytes of one message with this value."""
+        self.sends = True
         body, head = self.structure(value), bytearray()
         self._number(head, len(self.tensors))
         for tensor in self.tensors:
@@ -127,9 +133,11 @@ class Writer:
         out += data
 
     def _tensor(self, out: bytearray, tensor: torch.Tensor) -> None:
-        same_as = self.known.get(id(tensor), -2 if id(tensor) in self.leaves else -1)
+        same_as = self.known.get(id(tensor), NEW)
+        if same_as == NEW and id(tensor) in self.leaves:
+            same_as = AS_BEFORE if self.unchanged(tensor) else OF_MODULE
         out += struct.pack("<q??", same_as, tensor.requires_grad, isinstance(tensor, torch.nn.Parameter))
-        if same_as >= 0:
+        if same_as >= 0 or same_as == AS_BEFORE:
             return
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in DTYPES or tensor.layout != torch.strided or tensor.device.type == "meta":
@@ -269,6 +277,10 @@ class Reader:
         """The row of a tensor of this message."""
         return self._places.get(id(tensor))
 
+    def is_here(self, row: int | None) -> bool:
+        """Whether the numbers of a row were not sent because this side has them."""
+        return row is not None and self.entries[row].same_as == AS_BEFORE
+
     def settle(self, row: int, tensor: torch.Tensor) -> None:
         """Let a row be this tensor from now on."""
         self.tensors[row] = tensor
@@ -318,7 +330,7 @@ class Reader:
 
     def _tensor(self) -> TensorEntry:
         same_as, requires_grad, parameter = struct.unpack("<q??", self._raw(10))
-        if same_as >= 0:
+        if same_as >= 0 or same_as == AS_BEFORE:
             return TensorEntry(torch.empty(0), requires_grad, parameter, same_as)
         try:
             name, shape, data = self._text(), self._shape(), self._bytes()
@@ -332,11 +344,13 @@ class Reader:
         if count * DTYPES[name].itemsize != len(data):
             raise Refused(f"a tensor of shape {shape} with {len(data)} bytes")
         if not data:
-            return TensorEntry(torch.empty(shape, dtype=DTYPES[name]), requires_grad, parameter, max(same_as, -2))
+            return TensorEntry(
+                torch.empty(shape, dtype=DTYPES[name]), requires_grad, parameter, max(same_as, OF_MODULE)
+            )
         if name == "bool" and data.translate(None, b"\0\1"):
             raise Refused("a tensor of truth values that holds something else")
         flat = torch.frombuffer(bytearray(data), dtype=DTYPES[name])
-        return TensorEntry(flat.reshape(shape), requires_grad, parameter, max(same_as, -2))
+        return TensorEntry(flat.reshape(shape), requires_grad, parameter, max(same_as, OF_MODULE))
 
     def _take(self, depth: int) -> Any:
         self._values += 1

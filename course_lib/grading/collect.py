@@ -18,6 +18,7 @@ from nbgrader.plugins import FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 
 from course_lib.grading.download_names import Label, label, wrappers
+from course_lib.grading.handed_in_at import times
 from course_lib.grading.intake import NAME, read
 from course_lib.grading.release import course_settings
 from course_lib.grading.roster import class_of, enter
@@ -64,6 +65,7 @@ def collect(
     students: Path | None = None,
     pattern: str = "",
     timezone: str = "UTC",
+    table: Path | None = None,
 ) -> Collection:
     """Put the notebooks of a download where the grader looks for them.
 
@@ -75,6 +77,7 @@ def collect(
         pattern: for other platforms, a regular expression as ``nbgrader zip_collect`` takes it: the groups
             ``student_id`` and ``file_id``, and if you like ``timestamp``.
         timezone: in which the platform writes times, e.g. ``Europe/Berlin``.
+        table: a table of times, where the names have none (:mod:`course_lib.grading.handed_in_at`).
 
     Returns:
         What became of each student and each file.
@@ -82,7 +85,8 @@ def collect(
     Raises:
         CannotUnpack: the download cannot be read.
         CannotReadRoster: the list of students has a fault; nothing has been collected.
-        ValueError: the pattern or the time zone is none.
+        CannotExport: the table of times cannot be read.
+        ValueError: the pattern or the time zone is none, or the table has no times.
     """
     zone = _zone(timezone)
     names = FileNameCollectorPlugin(named_regexp=_checked(pattern)) if pattern else None
@@ -92,6 +96,8 @@ def collect(
         if students is not None:
             enter(gradebook, students)
         roster = class_of(gradebook)
+    known_times, faults = times(table, roster, zone) if table is not None else ({}, [])
+    strangers += faults
     depth = wrappers([file.place for file in files], roster.students)
     by_student: dict[str, list[tuple[Label, File]]] = {}
     notes: dict[str, list[str]] = {}
@@ -115,9 +121,8 @@ def collect(
             )
             continue
         one = Taken(student, notes=[f"{shown(words)}." for words in notes.get(student, [])])
-        _take(
-            one, by_student[student], name, Path(courses.format_path(courses.submitted_directory, student, name)), zone
-        )
+        folder = Path(courses.format_path(courses.submitted_directory, student, name))
+        _take(one, by_student[student], name, folder, zone, known_times.get(student))
         taken.append(one)
     return Collection(taken, list(dict.fromkeys(strangers)))
 
@@ -150,7 +155,14 @@ def _by_pattern(names: FileNameCollectorPlugin, place: PurePosixPath) -> Label |
     )
 
 
-def _take(one: Taken, handed_in: list[tuple[Label, File]], assignment: str, folder: Path, zone: ZoneInfo) -> None:
+def _take(
+    one: Taken,
+    handed_in: list[tuple[Label, File]],
+    assignment: str,
+    folder: Path,
+    zone: ZoneInfo,
+    when: datetime | None,
+) -> None:
     """Choose the notebook of one student, write it, and say in words whatever was not plain."""
     opened = [inner for each in handed_in for inner in _opened(one, *each)]
     found = [(told, file) for told, file in opened if _is_notebook(told.file)]
@@ -179,7 +191,7 @@ def _take(one: Taken, handed_in: list[tuple[Label, File]], assignment: str, fold
         one.problem = f"{shown(file.place)}: {error}."
         return
     one.source = shown(file.place)
-    when = _time(told, handed_in, zone, one)
+    when = when or _time(told, handed_in, zone, one)
     _write(one, data, when, folder, assignment)
     one.problem = read(one.student, folder, assignment).problem
 

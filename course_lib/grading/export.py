@@ -230,7 +230,7 @@ def fill(into: Path, name: str, rows: list[Row], roster: Roster, notes: list[str
     Raises:
         CannotExport: it cannot be read, or has no such column, or several.
     """
-    cells = _read_table(into)
+    cells = read_table(into)
     head = [cell.strip().casefold() for cell in cells[0]]
     columns = [place for place, cell in enumerate(head) if cell.startswith(name.casefold())]
     columns = columns or [place for place, cell in enumerate(head) if cell == "grade"]
@@ -241,7 +241,7 @@ def fill(into: Path, name: str, rows: list[Row], roster: Roster, notes: list[str
     for line in cells[1:]:
         if len(line) < len(head) or not any(line[place].strip() for _, place in keys):
             continue  # Canvas has rows on points and on posting between its head and its students
-        student = next((found for key, place in keys if (found := _known(key, line[place], roster))), None)
+        student = next((found for key, place in keys if (found := known(key, line[place], roster))), None)
         if student is None:
             notes.append(f"The row of {safe(line[0]) or 'nobody'} in {into.name} is no student of the gradebook.")
         elif student in left:
@@ -250,7 +250,12 @@ def fill(into: Path, name: str, rows: list[Row], roster: Roster, notes: list[str
     return table(cells)
 
 
-def _read_table(into: Path) -> list[list[str]]:
+def read_table(into: Path) -> list[list[str]]:
+    """Read a table as platforms write them: with commas, semicolons or tabs, in UTF-8 or UTF-16.
+
+    Raises:
+        CannotExport: it cannot be read, or it is empty.
+    """
     try:
         data = into.read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
@@ -264,8 +269,8 @@ def _read_table(into: Path) -> list[list[str]]:
     return cells
 
 
-def _known(key: str, cell: str, roster: Roster) -> str | None:
-    """The student that a cell of a platform's table means, by the kind of its column; None if nobody or two."""
+def known(key: str, cell: str, roster: Roster) -> str | None:
+    """Say which student a cell of a platform's table means, by the kind of its column; None if nobody or two."""
     cell = cell.strip()
     kinds: dict[str, Callable[[Student], str]] = {
         "id": lambda student: student.lms_user_id, "full name": lambda student: plain(student.name),

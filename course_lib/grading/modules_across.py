@@ -23,8 +23,8 @@ import torch
 from course_lib.grading.codec import Reader, Refused, Writer, raw_bytes
 from course_lib.grading.interfaces import BARE, simple_fields
 
-#: Objects of the other side that are kept for calls to come, and parts that one module may have.
-KEPT = 4000
+#: Tensors whose numbers are remembered, and parts that one module may have.
+KEPT = 20_000
 PARTS = 2000
 
 
@@ -89,8 +89,12 @@ class Modules:
         self._mine = "g" if strict else "s"
         self._keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.own: dict[str, Any] = {}
+        self.offered: set[str] = set()  # those that the call which is under way has handed over
         self.theirs: dict[str, Any] = {}
         self._made = 0
+        self._told: dict[str, Any] = {}  # by key, of what form a module was when it was sent last
+        self._rows: dict[str, tuple[list[str], list[str], list[str]]] = {}  # and of what form when it came last
+        self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
 
     def ask(self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method on the side where the module is."""
@@ -111,23 +115,56 @@ class Modules:
             self.own[key] = value
         return key
 
+    def _open(self, key: str) -> bool:
+        """Whether what comes of a module is taken over: the student's side may change what this call handed it."""
+        return not self.strict or not key.startswith(self._mine) or (not self.frozen and key in self.offered)
+
     def fields_of(self, writer: Writer, value: Any) -> tuple[str, dict[str, Any]] | None:
         """Say what a module or an optimizer is, for :class:`Writer`; None if the value is neither."""
         if isinstance(value, torch.nn.Module):
             return "module", self._module(writer, value)
         if isinstance(value, HeldOptimizer):
             held = [p for group in value.param_groups for p in group["params"]]
+            writer.leaves.update(map(id, held))
             return "optimizer", {"key": value.key, "parameters": held, "gradients": [p.grad for p in held]}
         if isinstance(value, torch.optim.Optimizer) and self.strict:
             groups = [{"params": group["params"], **_plain(group)} for group in value.param_groups]
+            self.offered.add(self._key(value))
             return "optimizer", {"key": self._key(value), "groups": groups}
         return None
 
     def _module(self, writer: Writer, value: torch.nn.Module) -> dict[str, Any]:
+        """All of a module; or, if the other side knows its form, its tensors and modes in a row."""
         writer.has_modules = True
-        writer.leaves.update(id(p) for p in [*value._parameters.values(), *value._buffers.values()] if p is not None)
+        parts = list(value.modules())
+        held = [t for part in parts for t in [*part._parameters.values(), *part._buffers.values()] if t is not None]
+        writer.leaves.update(map(id, held))
+        key, form = self._key(value), [self._form(part) for part in parts]
+        self.offered.update(self._key(part) for part in parts)
+        if self._told.get(key) == form:
+            return {
+                "key": key,
+                "tensors": held,
+                "wants": "".join("01"[t.requires_grad] for t in held),
+                "modes": "".join("01"[part.training] for part in parts),
+            }
+        if writer.sends:
+            self._told[key] = form
+        return self._in_full(key, value)
+
+    def _form(self, value: torch.nn.Module) -> Any:
+        """What has to be told anew if it is another than before."""
+        return (
+            self._key(value),
+            [(name, t is None) for name, t in value._parameters.items()],
+            [(name, t is None) for name, t in value._buffers.items()],
+            [(name, part and self._key(part)) for name, part in value._modules.items()],
+            simple_fields(value),
+        )
+
+    def _in_full(self, key: str, value: torch.nn.Module) -> dict[str, Any]:
         told: dict[str, Any] = {
-            "key": self._key(value),
+            "key": key,
             "kind": "held",
             "name": type(value).__name__,
             "training": value.training,
@@ -135,9 +172,9 @@ class Modules:
             "buffers": dict(value._buffers),
             "modules": dict(value._modules),
         }
-        fields = simple_fields(value)
-        if not told["key"].startswith(self._mine) or not self.strict:
+        if not key.startswith(self._mine) or not self.strict:
             return told
+        fields = simple_fields(value)
         if "_course_begin" in vars(value):
             first = vars(value)["_course_fields"]
             told |= {"kind": "student", "begin": vars(value)["_course_begin"]}
@@ -153,6 +190,26 @@ class Modules:
             told |= {"kind": "torch", "fields": every}
         return told
 
+    def note(self, tensor: torch.Tensor) -> None:
+        """Remember that both sides have these numbers of a module's tensor."""
+        if len(self._numbers) > KEPT:
+            self._numbers.clear()
+        self._numbers[id(tensor)] = (weakref.ref(tensor), tensor.detach().clone())
+
+    def unchanged(self, tensor: torch.Tensor) -> bool:
+        """Say whether the other side has these numbers; if not, it will."""
+        if id(tensor) in self._numbers:
+            held, then = self._numbers[id(tensor)]
+            if held() is tensor and then.dtype == tensor.dtype and torch.equal(then, tensor):
+                return True
+        self.note(tensor)
+        return False
+
+    def forget_numbers(self) -> None:
+        """After an error it is not sure what the other side has."""
+        self._numbers.clear()
+        self._told.clear()
+
     # ---- what comes ---------------------------------------------------------------------------------------------
 
     def rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
@@ -162,28 +219,70 @@ class Modules:
             raise Refused("a module that has no key")
         if name == "optimizer":
             return self._optimizer(reader, key, fields)
-        if type(fields.get("training")) is not bool or any(
-            type(fields.get(part)) is not dict
-            or len(fields[part]) > PARTS
-            or any(type(n) is not str for n in fields[part])
-            for part in ("parameters", "buffers", "modules")
-        ):
-            raise Refused("a module of a form that no module has")
         if key.startswith(self._mine):
             if key not in self.own:
                 raise Refused("a module that was never handed out")
-            self._take(reader, self.own[key], fields, new=False)
-            return self.own[key]
-        new = key not in self.theirs
-        if new:
-            made = self._make(fields)
-            made.__dict__["_course_theirs"] = key
-            self._keys[made] = key
-            self.theirs[key] = made
-            while len(self.theirs) > KEPT:
-                del self.theirs[next(iter(self.theirs))]
-        self._take(reader, self.theirs[key], fields, new)
-        return self.theirs[key]
+            mine = self.own[key]
+            if not isinstance(mine, torch.nn.Module):
+                raise Refused("an object that is no module")
+        else:
+            mine = self.theirs.get(key)
+        if "tensors" in fields:
+            if mine is None:
+                raise Refused("a module of which nothing is known")
+            self._again(reader, key, mine, fields)
+            return mine
+        if type(fields.get("training")) is not bool or any(
+            type(table := fields.get(part)) is not dict or len(table) > PARTS or any(type(n) is not str for n in table)
+            for part in ("parameters", "buffers", "modules")
+        ):
+            raise Refused("a module of a form that no module has")
+        new = mine is None
+        if mine is None:
+            mine = self._make(fields)
+            mine.__dict__["_course_theirs"] = key
+            self._keys[mine] = key
+            self.theirs[key] = mine
+        self._take(reader, mine, fields, new)
+        self._rows[key] = (
+            [name for name, pair in fields["parameters"].items() if pair is not None],
+            [name for name, value in fields["buffers"].items() if value is not None],
+            [self._key(part) for part in fields["modules"].values() if part is not None],
+        )
+        return mine
+
+    def _again(self, reader: Reader, key: str, mine: torch.nn.Module, fields: dict[str, Any]) -> None:
+        """Take the tensors and modes of a module whose form came before."""
+        keys = self._all_keys(key, {})
+        parts = [self.own.get(k) if k.startswith(self._mine) else self.theirs.get(k) for k in keys]
+        rows = [
+            (part._parameters if number == 0 else part._buffers, name, self._open(k))
+            for k, part in zip(keys, parts, strict=True)
+            for number in (0, 1)
+            for name in self._rows.get(k, ([], [], []))[number]
+            if isinstance(part, torch.nn.Module)
+        ]
+        tensors, wants, modes = fields["tensors"], fields.get("wants"), fields.get("modes")
+        if type(tensors) is not list or type(wants) is not str or type(modes) is not str:
+            raise Refused("a module of a form that no module has")
+        if not len(tensors) == len(wants) == len(rows) or len(modes) != len(parts) or None in parts:
+            raise Refused("a module of another form than before")
+        for (table, name, open_), tensor, want in zip(rows, tensors, wants, strict=True):
+            if not isinstance(tensor, torch.Tensor):
+                raise Refused("a parameter of a form that no parameter has")
+            wish = want == "1" if isinstance(table.get(name), torch.nn.Parameter) else None
+            self._tensor(reader, table, name, tensor, wish, new=False, open_=open_)
+        for k, part, mode in zip(keys, parts, modes, strict=True):
+            if part is not None and self._open(k):
+                part.training = mode == "1"
+
+    def _all_keys(self, key: str, seen: dict[str, None]) -> dict[str, None]:
+        """The keys of a module and its parts, each once, in the order of torch's ``modules()``."""
+        if key not in seen:
+            seen[key] = None
+            for part in self._rows.get(key, ([], [], []))[2]:
+                self._all_keys(part, seen)
+        return seen
 
     def _make(self, fields: dict[str, Any]) -> torch.nn.Module:
         kind, name = fields.get("kind"), str(fields.get("name"))[:80]
@@ -207,9 +306,7 @@ class Modules:
 
     def _take(self, reader: Reader, mine: torch.nn.Module, fields: dict[str, Any], new: bool) -> None:
         """Let a module hold the values that came, and the message speak of the module's own tensors."""
-        if not isinstance(mine, torch.nn.Module):
-            raise Refused("an object that is no module")
-        open_ = not (self.strict and self.frozen)
+        open_ = self._open(fields["key"])
         for name, pair in fields["parameters"].items():
             if pair is None and (new or not self.strict):
                 mine._parameters[name] = None
@@ -250,7 +347,10 @@ class Modules:
             return
         if held is None and not (new or not self.strict):
             return
-        if new or held is None:
+        if reader.is_here(index):
+            if held is None:
+                raise Refused("numbers that were never sent")
+        elif new or held is None:
             if wants is None:
                 held = value.detach()
             elif not (value.is_floating_point() or value.is_complex()):
@@ -258,10 +358,12 @@ class Modules:
             else:
                 held = value if isinstance(value, torch.nn.Parameter) else torch.nn.Parameter(value.detach(), wants)
             table[name] = held
-        if open_:
+            self.note(held)
+        elif open_:
             put(held, value)
-            if wants is not None and held.requires_grad != wants:
-                held.requires_grad_(wants)
+            self.note(held)
+        if open_ and wants is not None and held.requires_grad != wants:
+            held.requires_grad_(wants)
         if index is not None:
             reader.settle(index, held)
 
@@ -279,13 +381,14 @@ class Modules:
             ):
                 raise Refused("an optimizer with other parameters than it was handed out with")
             for p, value, gradient in zip(held, values, gradients, strict=True):
-                for given in (value, gradient):
+                index = reader.place_of(value)
+                for given in (None if reader.is_here(index) else value, gradient):
                     if given is not None and (given.shape, given.dtype) != (p.shape, p.dtype):
                         raise Refused("a gradient that is not of its parameter's shape and type")
-                if not self.frozen:
+                if self._open(key) and not reader.is_here(index):
                     put(p, value)
+                    self.note(p)
                 p.grad = None if gradient is None else gradient.detach().clone()
-                index = reader.place_of(value)
                 if index is not None and index not in reader.settled:
                     reader.settle(index, p)
             return mine

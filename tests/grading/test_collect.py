@@ -255,6 +255,25 @@ def test_a_time_that_nobody_knows_any_more_does_not_stay(course: Path) -> None:
     assert list(submitted(course)) == ["ada/mini/mini.ipynb"]
 
 
+def test_times_come_from_a_table_where_the_names_have_none(course: Path, listing: Path, tmp_path: Path) -> None:
+    table = tmp_path / "worksheet.csv"
+    table.write_text(
+        "Identifier,Full name,Grade,Last modified (submission)\n"
+        'Participant 1,Ada Lovelace,,"Sunday, 22 November 2026, 11:59 PM"\n'
+        "Participant 2,Zoë Bœrs,,-\n"
+        "Participant 3,Eve Adams,,2026-11-22 10:00\n"
+        "Participant 4,Bo O'Neil,,whenever\n",
+        encoding="utf-8-sig",
+    )
+    (course.parent / "in.zip").write_bytes(zipped({"Ada Lovelace_1_assignsubmission_file_/mini.ipynb": NOTEBOOK}))
+    found = collect("mini", course.parent / "in.zip", course, listing, timezone="Europe/Berlin", table=table)
+    assert submitted(course)["ada/mini/timestamp.txt"] == b"2026-11-22 22:59:00 UTC\n"
+    assert found.strangers == [
+        "worksheet.csv, line 4 is no student of the gradebook.",
+        "worksheet.csv, line 5: 'whenever' is no time.",
+    ]
+
+
 def test_the_list_of_the_class_goes_into_the_gradebook_of_nbgrader(course: Path, listing: Path) -> None:
     collected(course, {}, listing)
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:

@@ -269,6 +269,23 @@ def test_an_object_answers_its_own_public_methods_and_no_others() -> None:
             asked.call(name, reader)
 
 
+def test_a_function_changes_no_module_that_this_call_did_not_hand_it() -> None:
+    kept: list[nn.Module] = []
+
+    def spoil(model: nn.Module, call: Callable) -> None:
+        with torch.no_grad():
+            for module in (kept[0], model):
+                module.weight.fill_(9)
+        call(kept[0])
+
+    sides = Sides(keep=lambda model: kept.append(model), spoil=spoil)
+    first, second = nn.Linear(3, 2), nn.Linear(2, 4)
+    sides.call("keep", first)
+    sides.call("spoil", second, lambda module: None)
+    assert (second.weight == 9).all()
+    assert not (first.weight == 9).any()
+
+
 def test_nothing_can_be_called_that_was_not_handed_out() -> None:
     def steal(model: nn.Module) -> None:
         model.__dict__["_course_theirs"] = "g9"
@@ -311,3 +328,30 @@ def test_a_class_whose_beginning_is_not_given_is_no_interface() -> None:
     assert interfaces(MIXER, MIXER.replace("return None", "raise NotImplementedError()")).keys() == {"Mixer"}
     assert interfaces(MIXER, MIXER.replace("= rows", "= 2 * rows")) == {}
     assert interfaces(MIXER, "def f(:") == {}
+
+
+def test_numbers_that_have_not_changed_are_not_sent_again(sides: Sides) -> None:
+    mine, direct = sides.pair(50, 70)
+    sizes: list[int] = []
+    send = sides.asking._send
+    sides.asking._send = lambda mark, data: (sizes.append(len(data)), send(mark, data))[1]  # type: ignore[method-assign]
+    for _ in range(2):
+        assert torch.equal(mine(hidden(1, 50)), direct(hidden(1, 50)))
+    assert sizes[0] > 8 * 2 * 50 * 70 > 10 * sizes[1]
+    with torch.no_grad():
+        for module in (mine, direct):
+            module.second.weight[3, 4] += 1
+    assert torch.equal(mine(hidden(1, 50)), direct(hidden(1, 50)))
+    assert 8 * 2 * 50 * 70 > sizes[2] > 8 * 50 * 70
+
+
+def test_a_part_that_stands_in_two_places_is_one_part_in_every_call(sides: Sides) -> None:
+    mine, direct = sides.pair(5, 5)
+    for module in (mine, direct):
+        shared = nn.Sequential(module.first, nn.Tanh())
+        module.first, module.drop = nn.Sequential(shared, nn.Identity()), nn.Sequential(nn.Sigmoid(), shared)
+    for factor in (1.0, 0.5, 3.0):
+        with torch.no_grad():
+            for module in (mine, direct):
+                module.drop[1][0].weight.mul_(factor)
+        assert torch.equal(mine(hidden(2, 5)), direct(hidden(2, 5)))
