@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from course_lib.grading.cluster import Cluster
     from course_lib.grading.sandbox import Warm
 
 grading_app = typer.Typer()
@@ -70,6 +71,9 @@ def grade(
     question: Annotated[
         str | None, typer.Option(help="Judge only this test again, for all who are graded, and say whose mark changed.")
     ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="Run submissions on a Dask cluster: its scheduler's address, tcp://HOST:8786.")
+    ] = None,
     isolation: Annotated[
         str, typer.Option(help="How submissions are shut in: bubblewrap, or one that is weaker: landlock or container.")
     ] = "bubblewrap",
@@ -84,7 +88,7 @@ def grade(
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
     isolation = "unsafe" if unsafe else isolation
-    warm = Warm(isolation)  # it imports torch while this process imports nbgrader
+    warm = _on_cluster(dask, isolation) if dask else Warm(isolation)  # imports torch while this one imports nbgrader
     from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.inside import INSIDE
@@ -120,7 +124,17 @@ def grade(
         raise typer.Exit(code=1)
 
 
-def _regrade(name: str, question: str, submitted: Path | None, workers: int, warm: Warm) -> None:
+def _on_cluster(address: str, isolation: str) -> Cluster:
+    from course_lib.grading.cluster import Cluster, NoCluster
+
+    try:
+        return Cluster(address, isolation)
+    except NoCluster as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+
+
+def _regrade(name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster) -> None:
     from course_lib.grading.progress import progress
     from course_lib.grading.regrade import regrade
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from course_lib.grading import flaky
 from course_lib.grading.execute import Transcript, execute
@@ -27,13 +27,24 @@ Steps = list[dict[str, Any]]
 Todo = queue.SimpleQueue[tuple[bytes, Steps] | None]
 Finished = queue.SimpleQueue[tuple[bytes, Transcript | BaseException]]
 
+Run = Callable[[Steps], Transcript]
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Something that runs submissions on other machines (:class:`course_lib.grading.cluster.Cluster`)."""
+
+    def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
+        """Give as many functions that run one submission as shall be called at a time."""
+        ...
+
 
 def run_class(
     submissions: Sequence[Submission],
     plan: Callable[[Submission], Steps],
     files: dict[str, bytes],
     workers: int,
-    warm: Warm,
+    warm: Warm | Elsewhere,
     limits: Limits,
     chancy: Mapping[str, float],
 ) -> Iterator[tuple[Submission, Transcript | None]]:
@@ -44,7 +55,7 @@ def run_class(
         plan: gives the steps of one.
         files: what the assignment ships beside the notebook.
         workers: submissions at a time.
-        warm: forks the workers.
+        warm: forks the workers, or has its own on other machines.
         limits: what a submission may use.
         chancy: tests that are run again where they fail, and their points (:mod:`course_lib.grading.flaky`).
 
@@ -58,14 +69,19 @@ def run_class(
     yield from ((submission, None) for submission in submissions if submission.problem)
     if not runnable:
         return
-    workers = min(workers, len(runnable))
     todo, finished = Todo(), Finished()
     running: dict[bytes, list[Submission]] = {}  # by a checksum of their steps
     packed: dict[bytes, bytes] = {}
     with ExitStack() as stack:
-        for orders in warm.fork(workers, many=len(runnable) >= MANY):
-            worker = stack.enter_context(Worker(limits, warm, orders))
-            threading.Thread(target=_work, args=(worker, files, chancy, todo, finished), daemon=True).start()
+        if isinstance(warm, Elsewhere):
+            runs = warm.hands(files, limits, chancy)[: len(runnable)]
+        else:
+            sockets = warm.fork(min(workers, len(runnable)), many=len(runnable) >= MANY)
+            here = [stack.enter_context(Worker(limits, warm, orders)) for orders in sockets]
+            runs = [partial(run_settled, worker, files, chancy) for worker in here]
+        workers = len(runs)
+        for run in runs:
+            threading.Thread(target=_work, args=(run, todo, finished), daemon=True).start()
             stack.callback(todo.put, None)
         waiting = iter(runnable)
         while True:
@@ -73,7 +89,7 @@ def run_class(
                 steps = plan(submission)
                 key = hashlib.sha256(json.dumps(steps, sort_keys=True).encode()).digest()
                 if key in packed:
-                    yield submission, _unpacked(packed[key])
+                    yield submission, unpacked_transcript(packed[key])
                 elif key in running:
                     running[key].append(submission)
                 else:
@@ -84,26 +100,34 @@ def run_class(
             key, transcript = finished.get()
             if isinstance(transcript, BaseException):
                 raise transcript
-            packed[key] = _packed(transcript)
+            packed[key] = packed_transcript(transcript)
             for submission in running.pop(key):
                 yield submission, transcript
 
 
-def _packed(transcript: Transcript) -> bytes:
+def packed_transcript(transcript: Transcript) -> bytes:
+    """Write a report as compressed JSON."""
     return zlib.compress(json.dumps(asdict(transcript)).encode())
 
 
-def _unpacked(data: bytes) -> Transcript:
-    told = json.loads(zlib.decompress(data))
-    return Transcript(**told | {"cells": {int(index): cell for index, cell in told["cells"].items()}})
+def unpacked_transcript(data: bytes) -> Transcript:
+    """Read it again; JSON writes the places of cells as texts."""
+    fields: dict[str, Any] = json.loads(zlib.decompress(data))
+    fields["cells"] = {int(index): told for index, told in fields["cells"].items()}
+    return Transcript(**fields)
 
 
-def _work(worker: Worker, files: dict[str, bytes], chancy: Mapping[str, float], todo: Todo, finished: Finished) -> None:
-    """Run what there is to do in one worker, in a thread of its own."""
+def run_settled(worker: Worker, files: dict[str, bytes], chancy: Mapping[str, float], steps: Steps) -> Transcript:
+    """Run one submission, and tests that depend on chance again where they fail."""
+    return flaky.settled(partial(execute, worker, steps, files), chancy)
+
+
+def _work(run: Run, todo: Todo, finished: Finished) -> None:
+    """Run what there is to do, one after the other, in a thread of its own."""
     while (item := todo.get()) is not None:
         key, steps = item
         try:
-            finished.put((key, flaky.settled(partial(execute, worker, steps, files), chancy)))
+            finished.put((key, run(steps)))
         except BaseException as error:
             finished.put((key, error))
             return

@@ -26,7 +26,7 @@ from course_lib.grading import flaky
 from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
-from course_lib.grading.class_run import run_class
+from course_lib.grading.class_run import Elsewhere, run_class
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.inside import INSIDE
@@ -139,7 +139,7 @@ def grade(
     workers: int = 1,
     isolation: str = "bubblewrap",
     limits: Limits | None = None,
-    warm: Warm | None = None,
+    warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
@@ -152,7 +152,7 @@ def grade(
         workers: submissions at a time.
         isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
-        warm: a process that imports torch already; one is started if there is none.
+        warm: a process that imports torch already, or a cluster; a process is started if there is none.
         say: hears a line for each submission.
         expect: hears first how many there will be.
 
@@ -219,7 +219,7 @@ def _most(assignment: Assignment) -> float:
 
 
 def executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm, limits: Limits
+    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm | Elsewhere, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
     plan, chancy = partial(plan_of, assignment), flaky.declared(assignment.instructor)

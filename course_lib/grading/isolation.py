@@ -225,11 +225,19 @@ class Container:
         asked = subprocess.run([program, "info"], capture_output=True, text=True, check=False)
         if asked.returncode != 0:
             return f"{Path(program).name} does not answer: {(asked.stderr.strip() or 'no word').splitlines()[-1]}"
-        # The image has nothing in it: what runs is this machine's own, bound read-only. A tar file ends by two blocks.
-        made = subprocess.run([program, "import", "-", IMAGE], input=bytes(1024), capture_output=True, check=False)
-        if made.returncode != 0:
-            return f"{Path(program).name} makes no image: {made.stderr.decode(errors='replace').strip()[-300:]}"
         return ""
+
+    def make_image(self) -> None:
+        """Make an image with nothing in it: what runs there is this machine's own, bound read-only.
+
+        Raises:
+            NoIsolation: the program refuses.
+        """
+        nothing = bytes(1024)  # a tar file ends by two empty blocks
+        line = [str(self.program()), "import", "-", IMAGE]
+        made = subprocess.run(line, input=nothing, capture_output=True, check=False)
+        if made.returncode != 0:
+            raise NoIsolation(f"No image for containers: {made.stderr.decode(errors='replace').strip()[-300:]}")
 
     def command(self, program: list[str], memory: int, door: str) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]

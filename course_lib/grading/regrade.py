@@ -16,6 +16,7 @@ from typing import Any
 
 from course_lib.grading import flaky
 from course_lib.grading.check_run import as_graded
+from course_lib.grading.class_run import Elsewhere
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.grade import PARSING, Assignment, CannotGrade, course_of, executed, load
@@ -70,7 +71,7 @@ def regrade(
     workers: int = 1,
     isolation: str = "bubblewrap",
     limits: Limits | None = None,
-    warm: Warm | None = None,
+    warm: Warm | Elsewhere | None = None,
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:

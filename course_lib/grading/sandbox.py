@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, NoIsolation, bound, rung
+from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
 
 SECONDS_TO_START = 120
 MOST_WORKERS = 200
@@ -77,6 +77,8 @@ class Warm:
             "stderr": subprocess.PIPE,
         }
         if rung.by_socket:
+            if isinstance(rung, Container):
+                rung.make_image()
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
             self._listener.listen(1)

@@ -1,0 +1,97 @@
+"""`course grade` on a Dask cluster of three processes, of which one is killed: the marks are those of one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from attack_class import POINTS, SCALE, answered, open_class
+from typer.testing import CliRunner
+
+from course_lib.cli import app
+from course_lib.grading import cluster
+from course_lib.grading.class_run import packed_transcript, unpacked_transcript
+from course_lib.grading.cluster import Cluster, NoCluster, pack_files, unpack_files
+from course_lib.grading.execute import Transcript
+from course_lib.grading.grade import grade
+from course_lib.grading.record import environment
+from course_lib.grading.sandbox import Limits, NoIsolation, isolation
+
+STUDENTS = 12
+FULL = POINTS | {"why": 0.0}
+
+
+def test_shipped_files_come_back_byte_for_byte() -> None:
+    files = {"one.safetensors": bytes(range(256)) * 3, "empty": b"", "é.txt": b"\n\n"}
+    assert unpack_files(pack_files(files)) == files
+    assert unpack_files(pack_files({})) == {}
+
+
+def test_a_report_that_travelled_is_the_same_report() -> None:
+    there = Transcript(
+        cells={3: {"index": 3, "printed": "x\n"}}, tests={"a": {"earned": 1.5}}, marks={"a": {"earned": 0.25}},
+        given=[{"name": "b"}], trouble="", over="more memory", seconds=1.25,
+    )  # fmt: skip
+    assert unpacked_transcript(packed_transcript(there)) == there
+
+
+def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
+    monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(NoCluster, match="the grader has Python 2"):
+        cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
+
+
+def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(app, ["grade", "mini", "--dask", "tcp://127.0.0.1:1"])
+    assert said.exit_code == 2
+    assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: Path, monkeypatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    try:
+        isolation()
+    except NoIsolation as error:
+        pytest.skip(f"no sandbox on this machine: {error}")
+    classroom = open_class(tmp_path / "course")
+    for number in range(STUDENTS):
+        scale = f"# {number}\n{SCALE}" if number % 2 else f"# {number}\ndef scale(x):\n    return x"
+        classroom.submit("mini", f"student-{number:02}", answered(classroom, scale))
+    wanted = {f"student-{n:02}": FULL if n % 2 else FULL | {"scale-tests": 0.0} for n in range(STUDENTS)}
+
+    killed: list[int] = []
+    travelled: list[bytes] = []
+    read = cluster.unpacked_transcript
+    monkeypatch.setattr(cluster, "unpacked_transcript", lambda told: travelled.append(told) or read(told))
+    settings = {"distributed.worker.daemon": False}
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, config=settings) as local,
+        Cluster(local.scheduler_address, "bubblewrap") as machines,
+    ):
+        workers = machines.client.run(os.getpid)
+        assert len(workers) == 3
+
+        def kill_one(words: str) -> None:
+            if len(travelled) >= 3 and not killed:
+                killed.append(next(iter(workers.values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        report = grade("mini", classroom.root, limits=Limits(cell_seconds=60.0), warm=machines, say=kill_one)
+        # a machine that lacks what marks depend on is refused
+        monkeypatch.setattr(cluster, "environment", lambda: f"{environment()} and more")
+        classroom.submit("mini", "late", answered(classroom, f"# late\n{SCALE}"))
+        with pytest.raises(NoCluster, match=r"and more\. Install the same"):
+            grade("mini", classroom.root, warm=machines)
+    assert killed
+    assert not any(result.again or result.problem for result in report.results)
+    assert classroom.scores_of_all("mini") == wanted
+    log = [json.loads(line)["student"] for line in (classroom.root / "grading-log.jsonl").read_text().splitlines()]
+    assert sorted(log) == sorted(wanted), "each is recorded once"
+    assert all(type(told) is bytes and read(told).marks for told in travelled)
