@@ -21,7 +21,8 @@ import torch
 
 from course_lib.grading.codec import MESSAGE_BYTES, NEW, Handle, Reader, Refused, Writer, raw_bytes
 from course_lib.grading.errors_across import describe, rebuild
-from course_lib.grading.modules_across import HeldObject, Modules
+from course_lib.grading.held import HeldObject
+from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
 

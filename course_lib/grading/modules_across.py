@@ -1,9 +1,9 @@
 """Modules and optimizers that two processes talk about: each stays where it was made, what it holds goes to and fro.
 
 With every call that concerns a module go its parameters, buffers and mode, as data. The side that gets it keeps one
-object for it: of the student's class for a module that the student wrote, of torch's for a layer of torch's, and else a
-:class:`Held` one, whose ``forward`` and methods are calls back to the side where it is. A tensor that stands in two
-places crosses as one tensor, so shared parameters stay shared; gradients run as through any argument.
+object for it: of the student's class for a module that the student wrote, of torch's for a layer of torch, and else one
+of :mod:`course_lib.grading.held`, whose ``forward`` and methods are calls back to the side where it is. A tensor that
+stands in two places crosses as one tensor, so shared parameters stay shared; gradients run as through any argument.
 
 What the grader's process takes over: while the student's ``forward`` runs, nothing. While a function of the student's
 runs that was handed a module (``load_published(model, ...)``, ``training_step(model, optimizer, ...)``), the values and
@@ -20,57 +20,13 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.codec import Reader, Refused, Writer, raw_bytes
+from course_lib.grading.codec import Reader, Refused, Writer
+from course_lib.grading.held import Held, HeldOptimizer, put
 from course_lib.grading.interfaces import BARE, simple_fields
 
 #: Tensors whose numbers are remembered, and parts that one module may have.
 KEPT = 20_000
 PARTS = 2000
-
-
-class Held(torch.nn.Module):
-    """A module of the other side: its numbers are here, what it does is asked there."""
-
-    across: Modules
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.across.ask("forward", self, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if name.startswith("_") or not self.across.methods:
-                raise
-        return lambda *args, **kwargs: self.across.ask(name, self, args, kwargs)
-
-
-class HeldOptimizer(torch.optim.Optimizer):
-    """An optimizer of the other side: gradients are cleared here, steps are taken there."""
-
-    def __init__(self, across: Modules, key: str, groups: list[dict[str, Any]]) -> None:
-        self.across, self.key = across, key
-        super().__init__(groups, {})
-
-    def step(self, closure: Any = None) -> Any:
-        loss = None if closure is None else closure()
-        self.across.ask("step", self, (), {})
-        return loss
-
-
-class HeldObject:
-    """An object of the grader's that is no module: its methods are asked there."""
-
-    def __init__(self, across: Modules, key: str, name: str) -> None:
-        self._across, self._key, self.__name__ = across, key, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._across.call(self._key, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: self._across.ask(name, self, args, kwargs)
 
 
 class Modules:
@@ -435,17 +391,6 @@ class Modules:
             for item in value.values() if isinstance(value, dict) else value:
                 self.notes(item, found, depth + 1)
         return found
-
-
-def put(held: torch.Tensor, value: torch.Tensor) -> None:
-    """Write values into a tensor that a graph may hold on to; if they are there already, leave it untouched."""
-    if held is value:
-        return
-    if (held.shape, held.dtype) != (value.shape, value.dtype):
-        held.data = value.detach().clone()
-    elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
-        with torch.no_grad():
-            held.copy_(value)
 
 
 def _plain(group: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""What stands, in one process, for an object of the other: a module, an optimizer, or anything that a test hands over.
+
+What of it is numbers is here; what it does is asked where it is (:mod:`course_lib.grading.modules_across`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from course_lib.grading.codec import raw_bytes
+
+if TYPE_CHECKING:
+    from course_lib.grading.modules_across import Modules
+
+
+class Held(torch.nn.Module):
+    """A module of the other side: its numbers are here, what it does is asked there."""
+
+    across: Modules
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.across.ask("forward", self, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_") or not self.across.methods:
+                raise
+        return lambda *args, **kwargs: self.across.ask(name, self, args, kwargs)
+
+
+class HeldOptimizer(torch.optim.Optimizer):
+    """An optimizer of the other side: gradients are cleared here, steps are taken there."""
+
+    def __init__(self, across: Modules, key: str, groups: list[dict[str, Any]]) -> None:
+        self.across, self.key = across, key
+        super().__init__(groups, {})
+
+    def step(self, closure: Any = None) -> Any:
+        loss = None if closure is None else closure()
+        self.across.ask("step", self, (), {})
+        return loss
+
+
+class HeldObject:
+    """An object of the grader's that is no module: its methods are asked there."""
+
+    def __init__(self, across: Modules, key: str, name: str) -> None:
+        self._across, self._key, self.__name__ = across, key, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._across.call(self._key, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._across.ask(name, self, args, kwargs)
+
+
+def put(held: torch.Tensor, value: torch.Tensor) -> None:
+    """Write values into a tensor that a graph may hold on to; if they are there already, leave it untouched."""
+    if held is value:
+        return
+    if (held.shape, held.dtype) != (value.shape, value.dtype):
+        held.data = value.detach().clone()
+    elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
+        with torch.no_grad():
+            held.copy_(value)
