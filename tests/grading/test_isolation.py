@@ -305,6 +305,9 @@ print(os.getuid() >= 10000, reached)
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     with sandbox.Worker(sandbox.Limits(cell_seconds=5.0)) as worker:
         transcripts = [execute(worker, [step], {}) for _ in range(2)]
-        left = [p for p in psutil.Process(worker._own._process.pid).children(recursive=True) if p.uids().real >= 10_000]
+        inside = psutil.Process(worker._own._process.pid).children(recursive=True)
+        _, left = psutil.wait_procs(
+            [p for p in inside if p.uids().real >= 10_000], timeout=10
+        )  # killed, and not yet gone
     assert [t.cells[3]["printed"] for t in transcripts] == ["True []\n"] * 2
     assert left == []
