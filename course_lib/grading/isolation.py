@@ -58,7 +58,7 @@ class Isolation(Protocol):
 
     Attributes:
         name: by which the instructor asks for it.
-        way: how the worker shuts in each process: a key of :data:`course_lib.grading.ways.WAYS`.
+        way: how the worker shuts in each process: a key of `WAYS` in :mod:`course_lib.grading.ways`.
         by_socket: the worker cannot inherit a socket and connects to one that lies at :data:`DOOR`.
         count_disk: nothing else limits how much a submission writes.
     """

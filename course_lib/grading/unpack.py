@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from course_lib.grading.check import CannotCheck
@@ -98,7 +99,7 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
         elif entry.flag_bits & 1:
             refused.append(f"{shown(name)} is refused: it is locked with a password.")
         else:
-            files.append(File(place, lambda entry=entry: _from_zip(archive, entry)))  # type: ignore[misc]
+            files.append(File(place, partial(_from_zip, archive, entry)))
     return sorted(files, key=lambda file: file.place), refused
 
 
@@ -148,7 +149,7 @@ def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
             if not stat.S_ISREG(mode):
                 refused.append(f"{shown(place)} is refused: it is a link or a device, not a file.")
             else:
-                files.append(File(place, lambda path=path: _from_folder(path)))  # type: ignore[misc]
+                files.append(File(place, partial(_from_folder, path)))
         if len(files) > MOST_FILES:
             raise CannotUnpack(f"{folder} holds more than {MOST_FILES} files.")
     return sorted(files, key=lambda file: file.place), refused
