@@ -124,8 +124,8 @@ class Users:
         os.setresuid(user, user, user)
 
 
-class Landlocked:
-    """Landlock, limits and refused calls, for an ordinary user on a kernel that lets nobody have namespaces."""
+class Unsafe:
+    """Nothing but limits: only where the instructor asked for that by name."""
 
     def folder(self, order: Order) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
@@ -140,34 +140,19 @@ class Landlocked:
         _adopt()
 
     def before_the_role(self, order: Order, folder: Path) -> None:
-        restrict([Path(place) for place in order["read"]], [folder])
-        refuse_system_calls(alone=True)
-
-    def end(self, tree: int, order: Order, folder: Path) -> None:
-        _kill_all(tree)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class Unsafe:
-    """Nothing but limits: only where the instructor asked for that by name."""
-
-    def folder(self, order: Order) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
-        _empty_home(folder)
-        return folder
-
-    def before_the_tree(self, order: Order) -> None:
-        order["limits"]["processes"] += _threads_of_this_user()
-
-    def first_of_tree(self, order: Order) -> None:
-        _adopt()
-
-    def before_the_role(self, order: Order, folder: Path) -> None:
         pass
 
     def end(self, tree: int, order: Order, folder: Path) -> None:
         _kill_all(tree)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Landlocked(Unsafe):
+    """Landlock, limits and refused calls, for an ordinary user on a kernel that lets nobody have namespaces."""
+
+    def before_the_role(self, order: Order, folder: Path) -> None:
+        restrict([Path(place) for place in order["read"]], [folder])
+        refuse_system_calls(alone=True)
 
 
 WAYS: dict[str, Callable[[], Way]] = {

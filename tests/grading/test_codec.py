@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import socket
 import struct
 import threading
 import time
@@ -14,8 +13,9 @@ from fractions import Fraction
 import numpy
 import pytest
 import torch
+from peers import Pair
 
-from course_lib.grading.bridge import Peer, PeerGone
+from course_lib.grading.bridge import PeerGone
 from course_lib.grading.codec import Handle, Reader, Refused, Writer
 from course_lib.grading.randomness import reachable
 
@@ -149,26 +149,6 @@ def test_only_a_state_that_drawing_leads_to_is_accepted() -> None:
     assert torch.equal(torch.rand(9, generator=follow), torch.rand(9, generator=generator))
     other = torch.Generator().manual_seed(6).get_state().numpy().tobytes()
     assert reachable(before, other) is None
-
-
-class Pair:
-    """Two peers in one process: `asking` is the referee's, strict; `serving` the student's."""
-
-    def __init__(self, names: dict[str, object]) -> None:
-        one, other = socket.socketpair()
-        self.asking = Peer(one, strict=True)
-        self.serving = Peer(other, strict=False, find=lambda key: names[key.partition(":")[2]])
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        try:
-            while True:
-                self.serving.answer(self.serving.receive()[1])
-        except PeerGone:
-            return
-
-    def call(self, name: str, *args: object, **kwargs: object) -> object:
-        return self.asking.call(f"name:{name}", args, kwargs)
 
 
 def test_gradients_flow_through_a_function_on_the_other_side() -> None:

@@ -6,15 +6,13 @@ Sizes are all different, so that an axis in the wrong place cannot pass.
 from __future__ import annotations
 
 import copy
-import socket
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+from peers import Pair
 from torch import nn
 
-from course_lib.grading.bridge import Peer, PeerGone
 from course_lib.grading.codec import Refused
 from course_lib.grading.interfaces import declare, interfaces
 
@@ -49,28 +47,15 @@ def mixer(answer: Callable) -> type[nn.Module]:
     return Mixer
 
 
-class Sides:
+class Sides(Pair):
     """A grader's side and a student's, each with a class Mixer; ``own`` is the student's as one process has it."""
 
     def __init__(self, answer: Callable = answer, **names: object) -> None:
         self.own = mixer(answer)
-        self.there = there = {"Mixer": self.own, **names}
-        one, other = socket.socketpair()
-        self.asking = Peer(one, strict=True)
-        self.serving = Peer(other, strict=False, find=lambda key: there[key.partition(":")[2]])
+        self.there = {"Mixer": self.own, **names}
         self.Mixer = mixer(lambda self, hidden: None)
+        super().__init__(self.there)
         declare(self.Mixer, lambda *asked: self.asking.modules.ask(*asked))
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        try:
-            while True:
-                self.serving.answer(self.serving.receive()[1])
-        except PeerGone:
-            return
-
-    def call(self, name: str, *args: object, **kwargs: object) -> object:
-        return self.asking.call(f"name:{name}", args, kwargs)
 
     def pair(self, *sizes: float) -> tuple[nn.Module, nn.Module]:
         """The grader's object, and the student's with the same numbers."""
