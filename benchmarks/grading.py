@@ -1,9 +1,11 @@
 """The same submissions through `nbgrader autograde` and `course grade`, sandbox on: seconds, and whether marks agree.
 
+A third side is `course grade --dask`, on a cluster of as many processes of this machine as the second has workers.
+
 The class hands in an assignment's named wrong and right answers, each once (`tests/assignments/mutants`). Its
 demonstrations, which `course grade` does not run, stand idle: both sides run the same cells. Each side gets a fresh
-copy of the course folder in every round, and the first of one round is the second of the next. What is reported is the
-median over the rounds of nbgrader's seconds divided by ours, by the clock.
+copy of the course folder in every round, and the first of one round is the last of the next. What is reported are
+medians over the rounds, by the clock: nbgrader's seconds divided by ours, and those with Dask divided by those without.
 
     python benchmarks/grading.py [--submissions 60] [--workers 2] [--rounds 3] [--record]
 """
@@ -21,6 +23,7 @@ from typing import Any
 
 import nbformat
 import numpy as np
+from distributed import LocalCluster
 from nbgrader.api import Gradebook
 from side_by_side import read_settings, save, setting, show
 
@@ -90,9 +93,11 @@ def measure(settings: Settings) -> dict[str, Any]:
         "ours": [sys.executable, "-m", "course_lib.cli", "grade", name, "--workers", str(settings.workers)],
         "stock": [sys.executable, "-m", "nbgrader", "autograde", name, "--create"],
     }
+    cluster = LocalCluster(n_workers=settings.workers, threads_per_worker=1, dashboard_address=None)
+    commands["dask"] = [sys.executable, "-m", "course_lib.cli", "grade", name, "--dask", cluster.scheduler_address]
     spent: dict[str, list[float]] = {side: [] for side in commands}
     given: dict[str, MARKS] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with cluster, tempfile.TemporaryDirectory() as folder:
         course = Path(folder) / "course"
         course.mkdir()
         hand_in(settings, course)
@@ -104,7 +109,9 @@ def measure(settings: Settings) -> dict[str, Any]:
                 given[side] = marks(copy, name)
     ratios = [stock / ours for ours, stock in zip(spent["ours"], spent["stock"], strict=True)]
     low, ratio, high = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
-    questions = given["stock"].keys() | given["ours"].keys()
+    slower = [dask / ours for ours, dask in zip(spent["ours"], spent["dask"], strict=True)]
+    questions = set().union(*given.values())
+    different = {key for key in questions if len({side.get(key) for side in given.values()}) > 1}
     return {
         "ratio": ratio,
         "low": low,
@@ -112,7 +119,8 @@ def measure(settings: Settings) -> dict[str, Any]:
         "seconds_each": statistics.median(spent["ours"]) / settings.submissions,
         "peer_seconds_each": statistics.median(spent["stock"]) / settings.submissions,
         "marks": len(questions),
-        "different": sorted(map(list, (key for key in questions if given["ours"].get(key) != given["stock"].get(key)))),
+        "different": sorted(map(list, different)),
+        "dask_ratio": statistics.median(slower),
     }
 
 
@@ -126,6 +134,7 @@ def main() -> None:
             "course grade, s each": lambda row: f"{row['seconds_each']:.2f}",
             "nbgrader, s each": lambda row: f"{row['peer_seconds_each']:.2f}",
             "nbgrader / course grade": lambda row: f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+            "with Dask / without": lambda row: f"{row['dask_ratio']:.2f}",
             "marks": lambda row: str(row["marks"]),
             "different": lambda row: str(row["different"]),
         },
