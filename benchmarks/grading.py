@@ -86,6 +86,13 @@ def run(command: list[str], course: Path) -> float:
     return took
 
 
+def on_cluster(settings: Settings, course: Path) -> float:
+    """Run the side with Dask, on a cluster that is up before and away after, and return its seconds."""
+    with LocalCluster(n_workers=settings.workers, threads_per_worker=1, dashboard_address=None) as cluster:
+        command = [sys.executable, "-m", "course_lib.cli", "grade", settings.assignment]
+        return run([*command, "--dask", cluster.scheduler_address], course)
+
+
 def measure(settings: Settings) -> dict[str, Any]:
     """Let both sides grade the class, in turn."""
     name = settings.assignment
@@ -93,19 +100,18 @@ def measure(settings: Settings) -> dict[str, Any]:
         "ours": [sys.executable, "-m", "course_lib.cli", "grade", name, "--workers", str(settings.workers)],
         "stock": [sys.executable, "-m", "nbgrader", "autograde", name, "--create"],
     }
-    cluster = LocalCluster(n_workers=settings.workers, threads_per_worker=1, dashboard_address=None)
-    commands["dask"] = [sys.executable, "-m", "course_lib.cli", "grade", name, "--dask", cluster.scheduler_address]
-    spent: dict[str, list[float]] = {side: [] for side in commands}
+    sides = [*commands, "dask"]
+    spent: dict[str, list[float]] = {side: [] for side in sides}
     given: dict[str, MARKS] = {}
-    with cluster, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         course = Path(folder) / "course"
         course.mkdir()
         hand_in(settings, course)
         for turn in range(settings.rounds):
-            for side in commands if turn % 2 else reversed(commands):
+            for side in sides if turn % 2 else reversed(sides):
                 copy = Path(folder) / f"{side}-{turn}"
                 shutil.copytree(course, copy)
-                spent[side].append(run(commands[side], copy))
+                spent[side].append(run(commands[side], copy) if side in commands else on_cluster(settings, copy))
                 given[side] = marks(copy, name)
     ratios = [stock / ours for ours, stock in zip(spent["ours"], spent["stock"], strict=True)]
     low, ratio, high = np.quantile(ratios, [0.25, 0.5, 0.75]).tolist()
