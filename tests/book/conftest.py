@@ -1,4 +1,4 @@
-"""Where the book's sources and its site are, and a browser to open the site with."""
+"""The book's site, and a browser to open it with."""
 
 import os
 import shutil
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from places import BOOK, ROOT
 
-ROOT = Path(__file__).parents[2]
-BOOK = ROOT / "book"
 sys.path.insert(0, str(BOOK / "_ext"))
 
 #: Chromium in a container, as root, and silent: it must not look anything up by itself.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import BOOK, ROOT
+from places import BOOK, ROOT
 
 from course_lib import site_pages
 from course_lib.site import build, server

@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import numpy as np
 import pytest
-from conftest import BOOK, ROOT
 from pages import address_of, of_every_kind, pages_of, quiet_page, typeset, written
 from PIL import Image
+from places import BOOK, ROOT
 
 # One worker builds and opens the site, however many there are.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import BOOK
+from places import BOOK
 from quiz_data import ENOUGH_TO_BALANCE, Choice, Question, QuizError, lint_book, parse_question
 
 GOOD = """

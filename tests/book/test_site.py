@@ -8,8 +8,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from conftest import BOOK, ROOT
 from pages import TRIAL, lay_out_book
+from places import BOOK, ROOT
 
 from course_lib import site_pages
 from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server

@@ -8,7 +8,7 @@ from itertools import chain
 import nbformat
 import pytest
 import yaml
-from conftest import BOOK, ROOT
+from places import BOOK, ROOT
 from pybtex.database import parse_file
 
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
