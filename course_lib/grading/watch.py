@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Seconds between two looks. At two gigabytes a second and core, so much passes unseen.
+#: Seconds between two looks; what is taken and given back between them is not seen.
 SECONDS = 0.1
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MOST_FILES = 20_000

@@ -283,6 +283,13 @@ class UsersInside(Bubblewrap):
         return [*line[:place], *rights, *line[place:]]
 
 
+def _of_a_submission(process: psutil.Process) -> bool:
+    try:
+        return process.uids().real >= 10_000
+    except psutil.NoSuchProcess:
+        return False
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives its processes users of their own")
 def test_users_of_their_own_cannot_reach_each_other(monkeypatch) -> None:
@@ -306,8 +313,6 @@ print(os.getuid() >= 10000, reached)
     with sandbox.Worker(sandbox.Limits(cell_seconds=5.0)) as worker:
         transcripts = [execute(worker, [step], {}) for _ in range(2)]
         inside = psutil.Process(worker._own._process.pid).children(recursive=True)
-        _, left = psutil.wait_procs(
-            [p for p in inside if p.uids().real >= 10_000], timeout=10
-        )  # killed, and not yet gone
+        _, left = psutil.wait_procs(filter(_of_a_submission, inside), timeout=10)  # killed, and not yet gone
     assert [t.cells[3]["printed"] for t in transcripts] == ["True []\n"] * 2
     assert left == []
