@@ -31,6 +31,10 @@ class CannotConfine(Exception):
     """The kernel refuses a namespace; the text says which step."""
 
 
+#: Sockets that one message can hand over, with room to spare.
+MOST_WORKERS = 200
+
+
 def _check(result: int, what: str) -> None:
     if result != 0:
         raise CannotConfine(f"{what}: {os.strerror(ctypes.get_errno())}")

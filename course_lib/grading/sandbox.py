@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from course_lib.grading import confine
 from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
 
 SECONDS_TO_START = 120
-MOST_WORKERS = 200
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Warm:
 
         Args:
             workers: how many.
-            many: whether so many submissions come that it pays to make forks cheap first, for half a second.
+            many: whether so many submissions come that it pays to make forks cheap first.
 
         Returns:
             The socket of each, for :class:`Worker`.
@@ -121,7 +121,7 @@ class Warm:
             assert self._process.stderr is not None
             said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
             raise NoIsolation(f"The worker does not start: {said[-1] if said else 'it says nothing'}.")
-        pairs = [socket.socketpair() for _ in range(min(workers, MOST_WORKERS))]
+        pairs = [socket.socketpair() for _ in range(min(workers, confine.MOST_WORKERS))]
         socket.send_fds(self._orders, [b"many" if many else b"few"], [theirs.fileno() for _, theirs in pairs])
         for _, theirs in pairs:
             theirs.close()

@@ -28,7 +28,6 @@ from course_lib.grading.ways import WAYS, Way
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
-MOST_WORKERS = 200
 #: The size of a huge page, and the kernel's MADV_COLLAPSE (Linux 6.1).
 HUGE, COLLAPSE = 2 * 2**20, 25
 QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
@@ -207,7 +206,7 @@ def main() -> None:
     gc.freeze()  # no fork copies memory because it looks for garbage here
     grader = connected(sys.argv[1])
     grader.sendall(b"ready")
-    wish, sockets, _, _ = socket.recv_fds(grader, 64, MOST_WORKERS)
+    wish, sockets, _, _ = socket.recv_fds(grader, 64, confine.MOST_WORKERS)
     if wish == b"many":
         cheap_forks()
     for lane, number in enumerate(sockets):
