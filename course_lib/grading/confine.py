@@ -23,16 +23,14 @@ PRIVATE_RECURSIVE = 0x40000 | 0x4000
 NOBODY = 65534
 #: Where a submission has its own home and temporary folder.
 OWN = "/own"
+#: Sockets that one message can hand over, with room to spare.
+MOST_WORKERS = 200
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class CannotConfine(Exception):
     """The kernel refuses a namespace; the text says which step."""
-
-
-#: Sockets that one message can hand over, with room to spare.
-MOST_WORKERS = 200
 
 
 def _check(result: int, what: str) -> None:
