@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from course_lib.batching import batches, to_device
+from course_lib.batching import batches
 from course_lib.finetuning_examples import (
     Example,
     TaskBatch,
@@ -26,10 +27,12 @@ from course_lib.finetuning_examples import (
     tagging_examples,
     text_examples,
 )
-from course_lib.finetuning_files import TaskModel, looking
+from course_lib.finetuning_files import TaskModel
 from course_lib.finetuning_heads import MultipleChoiceClassifier, SequenceClassifier, SpanClassifier, TokenClassifier
+from course_lib.finetuning_losses import check_examples, consistency_loss, evaluate, task_loss
 from course_lib.finetuning_prediction import predict
 from course_lib.training import History, TrainingConfig, train
+from course_lib.weight_average import exchange, keep_average
 
 __all__ = [
     "FineTuningConfig",
@@ -74,6 +77,11 @@ class FineTuningConfig:
         Share of the steps in which the rate rises; it then falls to 0.
     schedule
         As in `TrainingConfig`.
+    consistency
+        Above 0, each batch is read twice with other dropout, and disagreement costs so much: see `consistency_loss`.
+    averaging
+        Above 0, the model is looked at, and left, with a moving average of its weights with this decay: see
+        `course_lib.weight_average.keep_average`.
     weight_decay, clip_norm, bf16, seed, checkpoint, checkpoint_every, progress
         As in `TrainingConfig`.
     evaluate_every
@@ -108,6 +116,8 @@ class FineTuningConfig:
     schedule: str = "linear"
     weight_decay: float = 0.01
     clip_norm: float | None = 1.0
+    consistency: float = 0.0
+    averaging: float = 0.0
     seed: int = 0
     bf16: bool = False
     evaluate_every: int | None = None
@@ -127,6 +137,12 @@ class FineTuningConfig:
             raise ValueError(f"epochs is {self.epochs}; it must be above 0")
         if self.batch_size < 1:
             raise ValueError(f"batch_size is {self.batch_size}; it must be at least 1")
+        if not (math.isfinite(self.consistency) and self.consistency >= 0):
+            raise ValueError(f"consistency is {self.consistency}; it is a weight, 0 or more, e.g. 1.0")
+        if not 0 <= self.averaging < 1:
+            raise ValueError(f"averaging is {self.averaging}; it is a decay below 1, e.g. 0.999, or 0 for none")
+        if self.averaging and self.patience is not None:
+            raise ValueError("patience goes back to single weights, averaging to their average: use one of the two")
         if isinstance(self.frozen, bool) or (isinstance(self.frozen, str) and self.frozen not in FROZEN):
             raise ValueError(f"frozen is {self.frozen!r}; choose one of {', '.join(FROZEN)}, or a number of blocks")
         self.training(examples=1, validated=self.patience is not None or self.evaluate_every is not None)
@@ -211,16 +227,29 @@ def finetune(
     config = config or FineTuningConfig()
     for name, examples in (("train_examples", train_examples), ("validation_examples", validation_examples)):
         if examples is not None:
-            _check_examples(name, examples)
+            check_examples(name, examples)
     padded = partial(collate, pad_id=model.config.pad_token_id or 0)
 
     def epoch_batches(epoch: int) -> Iterator[TaskBatch]:
-        return batches(train_examples, config.batch_size, config.seed, epoch, padded, _length)
+        return batches(train_examples, config.batch_size, config.seed, epoch, padded, attrgetter("length"))
+
+    optimizers: list[torch.optim.Optimizer] = []
+
+    def make_optimizer(model: nn.Module, training: TrainingConfig) -> torch.optim.Optimizer:
+        optimizers.append(_optimizer(model, training, factors))
+        if config.averaging:
+            keep_average(optimizers[0], config.averaging)
+        return optimizers[0]
 
     def look(model: nn.Module) -> dict[str, float]:
         assert isinstance(model, TaskModel)
-        figures = {} if validation_examples is None else evaluate(model, validation_examples, config.batch_size)
-        return figures | (score(model) if score is not None else {})
+        with _averaged(optimizers[0], config):
+            figures = {} if validation_examples is None else evaluate(model, validation_examples, config.batch_size)
+            return figures | (score(model) if score is not None else {})
+
+    def loss(model: nn.Module, batch: TaskBatch) -> tuple[Tensor, int | Tensor]:
+        assert isinstance(model, TaskModel)
+        return consistency_loss(model, batch, config.consistency) if config.consistency else task_loss(model, batch)
 
     validated = validation_examples is not None or score is not None
     factors = rate_factors(model, config)
@@ -228,11 +257,13 @@ def finetune(
         history = train(
             model,
             epoch_batches,
-            _loss,
+            loss,
             config.training(len(train_examples), validated),
             evaluate=look if validated else None,
-            make_optimizer=lambda model, training: _optimizer(model, training, factors),
+            make_optimizer=make_optimizer,
         )
+        if config.averaging:
+            exchange(optimizers[0])
     model.eval()
     return history
 
@@ -326,75 +357,19 @@ def _optimizer(model: nn.Module, config: TrainingConfig, factors: dict[str, floa
     return optimizer
 
 
+@contextmanager
+def _averaged(optimizer: torch.optim.Optimizer, config: FineTuningConfig) -> Iterator[None]:
+    """Let the model have its averaged weights as long as this lasts, if it keeps any."""
+    if not config.averaging:
+        yield
+        return
+    exchange(optimizer)
+    try:
+        yield
+    finally:
+        exchange(optimizer)
+
+
 def _multiply_rates(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
     for group in optimizer.param_groups:
         group["lr"] *= group["factor"]
-
-
-def evaluate(model: TaskModel, examples: Sequence[Example], batch_size: int = 32) -> dict[str, float]:
-    """Return a model's mean loss, and the share of its guesses that are right.
-
-    Parameters
-    ----------
-    model
-        On any device; it is put into evaluation mode meanwhile.
-    examples
-        With their labels.
-    batch_size
-        Examples that are looked at together; it changes nothing but speed and last digits.
-
-    Returns
-    -------
-    dict
-        ``loss`` in the unit of `TaskModel.loss_sum`, and ``accuracy``: of sentences, of tokens with a label, of spans
-        whose two ends are right, of choices. A model that guesses numbers has no accuracy.
-
-    Raises
-    ------
-    ValueError
-        If there is no example, or one has no label.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.bert_config import BertConfig
-    >>> from course_lib.finetuning_heads import SequenceClassifier
-    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=12), 2)
-    >>> figures = evaluate(model, [Example([([2, 7, 3], [0, 0, 0])], 1)])
-    >>> sorted(figures), figures["accuracy"] in (0.0, 1.0)
-    (['accuracy', 'loss'], True)
-    """
-    _check_examples("examples", examples)
-    total, count, right, guesses = 0.0, 0, 0, 0
-    ordered = sorted(examples, key=_length)
-    with looking(model) as where:
-        for start in range(0, len(ordered), batch_size):
-            batch = to_device(collate(ordered[start : start + batch_size], model.config.pad_token_id or 0), where)
-            logits = model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
-            loss, terms = model.loss_sum(logits, batch.labels)
-            total, count = total + float(loss), count + int(terms)
-            if not model.guesses_number:
-                found = model.right(logits, batch.labels)
-                right, guesses = right + int(found.sum()), guesses + found.numel()
-    figures = {"loss": total / count}
-    return figures if model.guesses_number else figures | {"accuracy": right / guesses}
-
-
-def _loss(model: nn.Module, batch: TaskBatch) -> tuple[Tensor, int | Tensor]:
-    assert isinstance(model, TaskModel)
-    assert batch.labels is not None
-    return model.loss_sum(model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels)
-
-
-def _length(example: Example) -> int:
-    return example.length
-
-
-def _check_examples(name: str, examples: Sequence[Example]) -> None:
-    if not examples:
-        raise ValueError(f"{name} is empty; give at least one example")
-    if any(example.label is None for example in examples):
-        raise ValueError(f"an example in {name} has no label; make them with labels")

@@ -53,6 +53,8 @@ CONCEPTS = (
     "tagging",
     "span_decoding",
     "finetuning_examples",
+    "finetuning_losses",
+    "weight_average",
     "finetuning_prediction",
     "finetuning",
     "sentence_files",
@@ -69,7 +71,11 @@ CONCEPTS = (
     "family",
 )
 # Concepts that are a way of training: they stand on the one loop.
-ON_THE_LOOP = {"finetuning": {"batching", "training"}, "sentence_training": {"training"}}
+ON_THE_LOOP = {
+    "finetuning": {"batching", "training"},
+    "finetuning_losses": {"batching"},
+    "sentence_training": {"training"},
+}
 # What serves all concepts, and imports none of them.
 SERVICES = {
     "batching",
