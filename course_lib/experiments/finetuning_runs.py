@@ -163,7 +163,7 @@ def _passes(rate: float) -> FineTuningStudy:
 def _steadied() -> FineTuningStudy:
     """SST-2 with two remedies against overfitting: dropout may not change what is said, and weights are averaged."""
     config = FineTuningConfig(
-        epochs=2, learning_rate=1e-4, batch_size=32, warmup=0.06, bf16=True, consistency=1.0, averaging=0.999
+        epochs=2, learning_rate=5e-5, batch_size=32, warmup=0.06, bf16=True, consistency=1.0, averaging=0.999
     )
     return FineTuningStudy("sst2", {"fine-tuned, steadied": Variant("fine-tuned", None, config)}, 64)
 
