@@ -24,6 +24,7 @@ from course_lib.experiments.finetuning_tasks import MODELS, Rows, Task, read_tas
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, finetune
 from course_lib.finetuning_files import TaskModel, average
+from course_lib.sentence_classifier import SentenceClassifier
 from course_lib.training import device, set_seed
 
 USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged")
@@ -48,6 +49,8 @@ class Variant:
         Draw whole sentences only, where the train split has phrases cut out of them too.
     plans
         For "averaged": keys of `PLANS`, each of one variant whose model is kept.
+    mean
+        Give a class from the mean of all states in place of [CLS].
 
     Raises
     ------
@@ -61,6 +64,7 @@ class Variant:
     way: Way = WAYS[1]
     whole: bool = False
     plans: tuple[str, ...] = ()
+    mean: bool = False
 
     def __post_init__(self) -> None:
         if self.use not in USES:
@@ -160,12 +164,12 @@ def _passes(rate: float) -> FineTuningStudy:
     return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
 
 
-def _steadied() -> FineTuningStudy:
+def _steadied(mean: bool = False) -> FineTuningStudy:
     """SST-2 with two remedies against overfitting: dropout may not change what is said, and weights are averaged."""
     config = FineTuningConfig(
         epochs=2, learning_rate=5e-5, batch_size=32, warmup=0.06, bf16=True, consistency=1.0, averaging=0.999
     )
-    return FineTuningStudy("sst2", {"fine-tuned, steadied": Variant("fine-tuned", None, config)}, 64)
+    return FineTuningStudy("sst2", {"fine-tuned, steadied": Variant("fine-tuned", None, config, mean=mean)}, 64)
 
 
 def _mean() -> FineTuningStudy:
@@ -182,6 +186,7 @@ PLANS: Mapping[str, FineTuningStudy] = {
     "sst2-small-rate": _passes(5e-5),
     "sst2-large-rate": _passes(2e-4),
     "sst2-steadied": _steadied(),
+    "sst2-steadied-mean": _steadied(mean=True),
     "sst2-mean": _mean(),
     "cola": _study("cola", 1000, epochs=3, max_length=48, batch_size=16),
     "mrpc": _study("mrpc", 1000, epochs=2, max_length=96, tested=800, batch_size=16),
@@ -206,6 +211,7 @@ DEAR = (
     "sst2-small-rate",
     "sst2-large-rate",
     "sst2-steadied",
+    "sst2-steadied-mean",
     "sst2-mean",
     "cola",
     "mrpc",
@@ -312,7 +318,7 @@ def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskMo
     TaskModel
         With a new head.
     """
-    kind: Any = MODELS[task.form]
+    kind: Any = SentenceClassifier if variant.mean else MODELS[task.form]
     with warnings.catch_warnings():
         # That the head is new is what is wanted; so is a pre-trained model's head being left aside.
         warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained)")

@@ -59,6 +59,7 @@ CONCEPTS = (
     "finetuning",
     "sentence_files",
     "sentence_bert",
+    "sentence_classifier",
     "sentence_losses",
     "sentence_objectives",
     "sentence_training",
