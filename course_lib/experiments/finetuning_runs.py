@@ -164,10 +164,10 @@ def _passes(rate: float) -> FineTuningStudy:
     return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
 
 
-def _steadied(mean: bool = False) -> FineTuningStudy:
+def _steadied(rate: float, weight: float, mean: bool = False) -> FineTuningStudy:
     """SST-2 with two remedies against overfitting: dropout may not change what is said, and weights are averaged."""
     config = FineTuningConfig(
-        epochs=2, learning_rate=5e-5, batch_size=32, warmup=0.06, bf16=True, consistency=1.0, averaging=0.999
+        epochs=2, learning_rate=rate, batch_size=32, warmup=0.06, bf16=True, consistency=weight, averaging=0.999
     )
     return FineTuningStudy("sst2", {"fine-tuned, steadied": Variant("fine-tuned", None, config, mean=mean)}, 64)
 
@@ -185,8 +185,8 @@ PLANS: Mapping[str, FineTuningStudy] = {
     "sst2-passes": _passes(1e-4),
     "sst2-small-rate": _passes(5e-5),
     "sst2-large-rate": _passes(2e-4),
-    "sst2-steadied": _steadied(),
-    "sst2-steadied-mean": _steadied(mean=True),
+    "sst2-steadied": _steadied(5e-5, 1.0),
+    "sst2-steadied-mean": _steadied(7e-5, 2.0, mean=True),
     "sst2-mean": _mean(),
     "cola": _study("cola", 1000, epochs=3, max_length=48, batch_size=16),
     "mrpc": _study("mrpc", 1000, epochs=2, max_length=96, tested=800, batch_size=16),
