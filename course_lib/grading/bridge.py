@@ -172,6 +172,8 @@ class Peer:
             return self.modules.rebuild(reader, name, fields)
         if name not in self.classes:
             raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
+        if self.strict and (own := [field for field in fields if callable(getattr(self.classes[name], field, None))]):
+            raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
         made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
         return made
@@ -180,9 +182,13 @@ class Peer:
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
-        self._send(ASK, self.writer().message(value))
-        reader = self.reader(self._await())
-        return self._unpack(reader.value(), 2)[1]
+        frozen, self.modules.frozen = self.modules.frozen, self.strict  # a backward, too, changes no weights
+        try:
+            self._send(ASK, self.writer().message(value))
+            reader = self.reader(self._await())
+            return self._unpack(reader.value(), 2)[1]
+        finally:
+            self.modules.frozen = frozen
 
     def _await(self) -> bytes:
         while True:
@@ -294,11 +300,12 @@ class Peer:
             raise
         except BaseException as error:
             self._failed(error)
-            message = self.writer().message(("raised", describe(error)))
+            message = self.writer().message(("raised", describe(error, self.strict)))
         self._send(ANSWER, message)
 
     def _failed(self, error: BaseException) -> None:
-        if self.strict and isinstance(error, AssertionError | KeyboardInterrupt | SystemExit):
+        swallowed = isinstance(error, AssertionError) or not isinstance(error, Exception | Refused)
+        if self.strict and swallowed:
             self.failed_call_back = error
         self.modules.forget_numbers()
 
@@ -328,7 +335,7 @@ class Peer:
             except PeerGone:
                 raise
             except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too
-                outcome, failure = ("raised", describe(error)), error
+                outcome, failure = ("raised", describe(error, self.strict)), error
                 self._failed(error)
         changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not _same_bytes(t, contents[i])}
         ended = self.writer()

@@ -2227,7 +2227,9 @@ def check_tuned(seed, epochs, frozen, held=()):
     needed = {name: p.requires_grad for name, p in model.named_parameters()}
     train, validation = small_batches(4, 8, seed), small_batches(2, 5, seed + 1)
     encoder, head = (copy.deepcopy(part.state_dict()) for part in (model.encoder, model.head))
-    found = finetune(model, train, validation, epochs, 0.02, frozen)
+    found = finetune(
+        model, copy.deepcopy(train), copy.deepcopy(validation), epochs, 0.02, frozen
+    )
     kind = "frozen=True" if frozen else "frozen=False"
     assert (
         isinstance(found, list)
