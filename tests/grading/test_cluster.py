@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,19 @@ def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> Non
     monkeypatch.setattr(cluster_side, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
         cluster_side.there(b"", b"", "bubblewrap", "{}", "Python 2")
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("cluster_side", {"torch", "nbgrader", "nbformat", "sqlalchemy"}),
+        ("cluster", {"torch", "nbgrader"}),
+        ("grade", {"torch"}),
+    ],
+)
+def test_nothing_is_imported_that_only_makes_the_start_slow(module: str, unneeded: set[str]) -> None:
+    asked = f"import sys, course_lib.grading.{module}; print(sorted({unneeded!r} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:
