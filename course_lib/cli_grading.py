@@ -122,7 +122,8 @@ def grade(
 
 
 def _on_cluster(address: str, isolation: str) -> Cluster:
-    from course_lib.grading.cluster import Cluster, NoCluster
+    from course_lib.grading.cluster import Cluster
+    from course_lib.grading.cluster_side import NoCluster
 
     try:
         return Cluster(address, isolation)

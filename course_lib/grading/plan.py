@@ -15,6 +15,9 @@ from course_lib.grading.given_objects import defined_names
 from course_lib.grading.interfaces import interfaces
 from course_lib.grading.source import is_demonstration
 
+#: The tag of a test cell that depends on chance.
+FLAKY = "flaky"
+
 
 def role(cell: NotebookNode) -> str:
     """Say what a released cell is: "answer", "test", "given" or "text"."""
@@ -84,3 +87,12 @@ def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookN
                 }
             )
     return found
+
+
+def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
+    """Name the tests declared to depend on chance (:mod:`course_lib.grading.flaky`), and their points."""
+    return {
+        name: float(cell.metadata.nbgrader.points)
+        for cell in instructor.cells
+        if role(cell) == "test" and FLAKY in cell.metadata.get("tags", []) and (name := grade_id(cell))
+    }
