@@ -1817,7 +1817,7 @@ def check_choices(B, C, T, seed, dtype=torch.float32):
     weights = torch.arange(1, T + 1, device=device, dtype=dtype)
     one = lambda i, m, t: ((i + 100 * t) * m * weights).sum(-1, keepdim=True) / 1000
     score = Scorer(T, one)
-    got = choice_logits(score, ids, mask, types)
+    got = choice_logits(score, ids.clone(), mask.clone(), types.clone())
     expected = one(ids, mask, types).squeeze(-1)
     flat = expected.flatten()
     texts = {tuple(row) for row in ids.flatten(0, 1).tolist()}
