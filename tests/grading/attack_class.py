@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import nbformat
+import psutil
 from classroom import Classroom
 from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from course_lib.grading.grade import Report, grade
+from course_lib.grading.sandbox import Limits
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 #: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
@@ -41,6 +47,7 @@ POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
 #: Stands in hidden tests alone: as what they ask for, and in what they say.
 SECRETS = ("7319", "never-to-be-seen")
 HONEST = ("ada", "zoe")
+LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30, processes=24)
 
 SCALE = "def scale(x):\n    return 2 * x"
 COUNT = "def count(words):\n    return len(words)"
@@ -118,3 +125,39 @@ def hand_in(classroom: Classroom, path: Path) -> None:
 
 def expected(path: Path) -> dict[str, float | None]:
     return POINTS | {"why": 0.0} | load(path).EXPECTED
+
+
+@dataclass(frozen=True)
+class Term:
+    """What grading the class of attackers left behind."""
+
+    classroom: Classroom
+    report: Report
+    processes_left: list[str]
+
+
+def graded_term(root: Path, attacks: Iterable[Path]) -> Term:
+    """Let attackers and honest students hand in, and `course grade` grade them all."""
+    classroom = open_class(root)
+    for student in HONEST:
+        classroom.submit("mini", student, answered(classroom))
+    for path in attacks:
+        hand_in(classroom, path)
+    (classroom.root / "submitted" / "аda" / "mini").mkdir(parents=True)  # a Cyrillic а
+    (classroom.root / "submitted" / "linked").symlink_to(classroom.root / "submitted" / "ada")
+    before = set(psutil.pids())
+    report = grade("mini", classroom.root, limits=LIMITS)
+    return Term(classroom, report, [str(process) for process in workers_left(before)])
+
+
+def workers_left(before: set[int]) -> list[psutil.Process]:
+    """Processes of ours that were not there before, and do not go within seconds.
+
+    Other programs start processes of their own meanwhile; those of an attack run this Python.
+    """
+    others = [
+        process
+        for process in psutil.process_iter(["pid", "cmdline"])
+        if process.info["pid"] not in before and "course_lib.grading.worker" in (process.info["cmdline"] or [])
+    ]
+    return psutil.wait_procs(others, timeout=10)[1]  # the kernel is still at it when the command ends
