@@ -19,6 +19,7 @@ from course_lib.grading.sandbox import NoIsolation, isolation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
+
 @pytest.fixture(scope="module")
 def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     try:
