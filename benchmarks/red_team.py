@@ -9,12 +9,13 @@ that students get. `--record` saves after each row, and goes on where a record o
     python benchmarks/red_team.py [--attacks all] [--settings-of stock course] [--seconds 120] [--record]
 """
 
+import contextlib
 import functools
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,15 @@ def judged(marks: Mapping[str, float | None], due: Mapping[str, float | None]) -
 class ByStock:
     """Stock nbgrader, which grades each attack in a course folder of its own, in a cage."""
 
-    def __init__(self, settings: Settings, settings_of: str, folder: Path) -> None:
-        self._settings, self._settings_of, self._folder = settings, settings_of, folder
+    def __init__(self, settings: Settings, settings_of: str, folder: Path, until: contextlib.ExitStack) -> None:
+        self._settings, self._settings_of, self._folder, self._until = settings, settings_of, folder, until
 
     @functools.cached_property
     def _cage(self) -> Cage:
         from attack_class import HONEST, SECRETS
 
         course = released(self._folder / self._settings_of / "course", self._settings_of).root
-        return Cage(course, SECRETS, HONEST[1], self._settings.seconds)
+        return self._until.enter_context(Cage(course, SECRETS, HONEST[1], self._settings.seconds))
 
     def row(self, path: Path) -> dict[str, Any]:
         """Say what it gives an attack, and what is wrong besides."""
@@ -101,7 +102,7 @@ class ByStock:
             **judged(came.marks.get(path.stem, {}), expected(path)),
             "state": came.state,
             "leaks": path.stem in came.leaks,
-            "others": [who for who in HONEST if came.marks.get(who) != {**POINTS, "why": 0.0}],
+            "others": [who for who in HONEST if came.marks.get(who) != POINTS | {"why": 0.0}],
             "processes": came.processes,
             "files": came.files,
             "seconds": round(came.seconds, 1),
@@ -116,9 +117,10 @@ class ByCourseGrade:
 
     @functools.cached_property
     def _term(self) -> Any:
-        from attack_class import graded_term
+        from attack_class import LIMITS, graded_term
 
-        return graded_term(self._root, self._attacks)
+        # A machine that does much besides takes seconds for what is quick.
+        return graded_term(self._root, self._attacks, replace(LIMITS, cell_seconds=15.0, total_seconds=240.0))
 
     def row(self, path: Path) -> dict[str, Any]:
         """Say what it gives an attack, and what is wrong besides."""
@@ -130,14 +132,14 @@ class ByCourseGrade:
             **judged(given.get(path.stem, {}), expected(path)),
             "state": "done",
             "leaks": any(word in page.read_text() for page in kept if page.is_file() for word in SECRETS),
-            "others": [who for who in HONEST if given.get(who) != {**POINTS, "why": 0.0}],
+            "others": [who for who in HONEST if given.get(who) != POINTS | {"why": 0.0}],
             "processes": len(self._term.processes_left),
             "files": sorted(place.name for place in self._root.iterdir() if place.name not in KNOWN),
         }
 
 
-def runs(settings: Settings, folder: Path) -> Iterator[records.Run]:
-    """Yield which attack meets which grader, and what lets it."""
+def runs(settings: Settings, folder: Path, until: contextlib.ExitStack) -> Iterator[records.Run]:
+    """Yield which attack meets which grader, and what lets it; cages are open until the end of a context."""
     sys.path.insert(0, str(SHOWN[1]))
     from attack_class import ALL_ATTACKS, expected, load
 
@@ -145,7 +147,7 @@ def runs(settings: Settings, folder: Path) -> Iterator[records.Run]:
     if settings.attacks != ("all",) and len(attacks) != len(set(settings.attacks)):
         raise ValueError(f"unknown among {settings.attacks}; known are {', '.join(path.stem for path in ALL_ATTACKS)}")
     graders: dict[str, ByStock | ByCourseGrade] = {OURS: ByCourseGrade(attacks, folder)}
-    graders |= {f"nbgrader, {words}": ByStock(settings, words, folder) for words in settings.settings_of}
+    graders |= {f"nbgrader, {words}": ByStock(settings, words, folder, until) for words in settings.settings_of}
     for name, grader in graders.items():
         for path in attacks:
             tries = (load(path).__doc__ or "").split(" Expected:")[0].split("\n\n")[0].strip()
@@ -181,8 +183,8 @@ def table(rows: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     settings, record = read_settings(Settings, None, __doc__)
     torch.set_num_threads(settings.threads)
-    with tempfile.TemporaryDirectory() as folder:
-        tried = tqdm(list(runs(settings, Path(folder))), disable=None, leave=False)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as until:
+        tried = tqdm(list(runs(settings, Path(folder), until)), disable=None, leave=False)
         if record:
             command = ["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
             records.run_missing(NAME, command, settings, settings_from, tried)

@@ -7,9 +7,10 @@ where they are not full; ``PROBLEM``, ``NOTE``, ``TAMPERING``, words that the in
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course_lib.grading.grade import Report, grade
 from course_lib.grading.sandbox import Limits
+from course_lib.grading.ways import adopt
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 #: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
@@ -136,7 +138,7 @@ class Term:
     processes_left: list[str]
 
 
-def graded_term(root: Path, attacks: Iterable[Path]) -> Term:
+def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) -> Term:
     """Let attackers and honest students hand in, and `course grade` grade them all."""
     classroom = open_class(root)
     for student in HONEST:
@@ -145,19 +147,32 @@ def graded_term(root: Path, attacks: Iterable[Path]) -> Term:
         hand_in(classroom, path)
     (classroom.root / "submitted" / "аda" / "mini").mkdir(parents=True)  # a Cyrillic а
     (classroom.root / "submitted" / "linked").symlink_to(classroom.root / "submitted" / "ada")
-    before = set(psutil.pids())
-    report = grade("mini", classroom.root, limits=LIMITS)
-    return Term(classroom, report, [str(process) for process in workers_left(before)])
+    with processes_left() as left:
+        report = grade("mini", classroom.root, limits=limits)
+    return Term(classroom, report, left)
 
 
-def workers_left(before: set[int]) -> list[psutil.Process]:
-    """Processes of ours that were not there before, and do not go within seconds.
+@contextlib.contextmanager
+def processes_left() -> Iterator[list[str]]:
+    """Fill a list with the processes that what is done here has started and not ended: whoever loses a parent is ours.
 
-    Other programs start processes of their own meanwhile; those of an attack run this Python.
+    Another test may run a grader of its own meanwhile; its processes descend from another process.
     """
-    others = [
-        process
-        for process in psutil.process_iter(["pid", "cmdline"])
-        if process.info["pid"] not in before and "course_lib.grading.worker" in (process.info["cmdline"] or [])
-    ]
-    return psutil.wait_procs(others, timeout=10)[1]  # the kernel is still at it when the command ends
+    here, left = psutil.Process(), list[str]()
+    before = set(here.children(recursive=True))
+    adopt()
+    try:
+        yield left
+        started = set(here.children(recursive=True)) - before
+        _, living = psutil.wait_procs(filter(lives, started), timeout=10)  # the kernel is still at it
+        left += map(str, filter(lives, living))
+    finally:
+        adopt(orphans=False)
+
+
+def lives(process: psutil.Process) -> bool:
+    """Say whether a process has not ended; one that nobody has waited for has."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -6,6 +6,7 @@ import importlib
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -46,11 +47,11 @@ def test_a_cell_of_the_table_says_all_that_is_wrong(red_team: ModuleType) -> Non
 def test_an_unknown_attack_is_named(red_team: ModuleType, tmp_path: Path) -> None:
     settings = red_team.Settings(attacks=("skip_tag", "magic"))
     with pytest.raises(ValueError, match=r"magic.*known are background_thread"):
-        list(red_team.runs(settings, tmp_path))
+        list(red_team.runs(settings, tmp_path, ExitStack()))
 
 
 def test_every_attack_meets_every_grader(red_team: ModuleType, tmp_path: Path) -> None:
-    met = [(key["grader"], key["attack"]) for key, _ in red_team.runs(red_team.Settings(), tmp_path)]
+    met = [(key["grader"], key["attack"]) for key, _ in red_team.runs(red_team.Settings(), tmp_path, ExitStack())]
     graders = ("course grade", "nbgrader, stock", "nbgrader, course")
     assert met == [(grader, path.stem) for grader in graders for path in ALL_ATTACKS]
 
@@ -62,7 +63,9 @@ def test_stock_nbgrader_gets_wrong_what_we_say_and_course_grade_does_not(red_tea
     if shutil.which("bwrap") is None:
         pytest.skip("no sandbox on this machine: there is no program bwrap")
     settings = red_team.Settings(attacks=("daemon", "duplicated_cells", "skip_tag"), settings_of=("stock",))
-    rows = {(key["attack"], key["grader"]): key | run() for key, run in red_team.runs(settings, tmp_path)}
+    with ExitStack() as until:
+        runs = red_team.runs(settings, tmp_path, until)
+        rows = {(key["attack"], key["grader"]): key | run() for key, run in runs}
     assert {red_team.told(row) for (_, grader), row in rows.items() if grader == "course grade"} == {"7", "4"}
     stock = {attack: row for (attack, grader), row in rows.items() if grader != "course grade"}
     assert stock["skip_tag"]["too_many"] == ["scale-tests"]
