@@ -37,7 +37,7 @@ def rebuild(told: Any) -> BaseException:
         kind = getattr(builtins, name, None) if type(name) is str else None
         if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
             try:
-                error = kind(message)
+                error = kind(_key(message) if kind is KeyError else message)
             except TypeError:
                 break
             error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
@@ -45,3 +45,17 @@ def rebuild(told: Any) -> BaseException:
     error = StudentError(f"{told['type'][:80]}: {message}")
     error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
     return error
+
+
+def _key(message: str) -> str:
+    """What a KeyError was raised with: its text is the key as Python writes it, with its quotes."""
+    return inner if repr(inner := message[1:-1]) == message else Written(message)
+
+
+class Written(str):
+    """A text that is written as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)

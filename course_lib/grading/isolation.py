@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,8 @@ SYSTEM = (
 #: Where the socket to the grader lies in a container.
 DOOR = "/run/course/orders"
 IMAGE = "course-grade-empty"
+#: Open files, and processes, of one user in a container.
+FILES = 4096
 #: What root needs there to give each process a user and a folder, to end it, and to count what it wrote.
 CONTAINER_RIGHTS = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
@@ -209,6 +212,14 @@ class Landlock:
         return worker_settings(os.environ.get("TMPDIR", "/tmp"))
 
 
+def _few_files_and_processes() -> list[str]:
+    """More than a worker needs; where nothing is said, Podman asks for more than a machine may be allowed to give."""
+    here = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
+    hard = {name: resource.getrlimit(number)[1] for name, number in here.items()}
+    most = {name: FILES if limit == resource.RLIM_INFINITY else min(FILES, limit) for name, limit in hard.items()}
+    return [f"--ulimit={name}={limit}:{limit}" for name, limit in most.items()]
+
+
 class Container:
     """A container of Docker or Podman around the worker, and in it a user of its own for each process."""
 
@@ -247,7 +258,7 @@ class Container:
             f"--tmpfs={OWN}:rw,nosuid,nodev,size=512m,mode=0755", "--user=0:0", "--workdir=/",
             f"--memory={2 * memory + 2**30}", f"--memory-swap={2 * memory + 2**30}", "--pids-limit=256",
             "--cap-drop=ALL", *(f"--cap-add={right}" for right in CONTAINER_RIGHTS),
-            "--security-opt=no-new-privileges",
+            "--security-opt=no-new-privileges", *_few_files_and_processes(),
             *(f"--volume={place}:{place}:ro" for place in binds),
             f"--volume={door}:{Path(DOOR).parent}",
             *(f"--env={name}={value}" for name, value in worker_settings(OWN).items()),

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,8 +111,7 @@ class Warm:
             raise NoIsolation(self._refused)
         try:
             if self._orders is None:
-                self._listener.settimeout(SECONDS_TO_START)
-                self._orders = self._listener.accept()[0]
+                self._orders = self._connected()
             self._orders.settimeout(SECONDS_TO_START)
             ready = self._orders.recv(64)
         except TimeoutError:
@@ -126,6 +126,18 @@ class Warm:
         for _, theirs in pairs:
             theirs.close()
         return [ours for ours, _ in pairs]
+
+    def _connected(self) -> socket.socket:
+        """Wait until the process inside connects; one that has ended will not."""
+        assert self._process is not None
+        until = time.monotonic() + SECONDS_TO_START
+        self._listener.settimeout(0.2)
+        while True:
+            try:
+                return self._listener.accept()[0]
+            except TimeoutError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise
 
     def close(self) -> None:
         """End the process and all that it started."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,12 @@ from attack_class import POINTS, SCALE, answered, open_class
 from typer.testing import CliRunner
 
 from course_lib.cli import app
-from course_lib.grading import cluster
-from course_lib.grading.class_run import packed_transcript, unpacked_transcript
-from course_lib.grading.cluster import Cluster, NoCluster, pack_files, unpack_files
-from course_lib.grading.execute import Transcript
+from course_lib.grading import cluster, cluster_side
+from course_lib.grading.cluster import Cluster
+from course_lib.grading.cluster_side import NoCluster, pack_files, unpack_files
+from course_lib.grading.environment import environment
+from course_lib.grading.execute import Transcript, packed_transcript, unpacked_transcript
 from course_lib.grading.grade import grade
-from course_lib.grading.record import environment
 from course_lib.grading.sandbox import Limits, NoIsolation, isolation
 
 STUDENTS = 12
@@ -39,9 +41,22 @@ def test_a_report_that_travelled_is_the_same_report() -> None:
 
 
 def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
-    monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(cluster_side, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
-        cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
+        cluster_side.there(b"", b"", "bubblewrap", "{}", "Python 2")
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("cluster_side", {"torch", "nbgrader", "nbformat", "sqlalchemy"}),
+        ("cluster", {"torch", "nbgrader"}),
+        ("grade", {"torch"}),
+    ],
+)
+def test_nothing_is_imported_that_only_makes_the_start_slow(module: str, unneeded: set[str]) -> None:
+    asked = f"import sys, course_lib.grading.{module}; print(sorted({unneeded!r} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:

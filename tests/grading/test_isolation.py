@@ -1,13 +1,15 @@
 """The ways to shut submissions in: which one a machine gives, what each asks of it, and attacks on the weaker one.
 
-Containers cannot be run where the tests run: their command line is compared, and what happens inside them is tried in
-a sandbox with the same rights. Landlock is tried as a user without rights, wherever the kernel has it.
+Containers are tried where Podman or Docker starts one; elsewhere their command line is compared, and what happens
+inside them is tried in a sandbox with the same rights. Landlock is tried as a user without rights, wherever the kernel
+has it.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 import shutil
 import struct
 import sys
@@ -22,11 +24,14 @@ from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives
 
 from course_lib.grading import confine, isolation, landlock, sandbox, system_calls
 from course_lib.grading.execute import execute
+from course_lib.grading.grade import grade
 from course_lib.grading.isolation import Bubblewrap, Container, Landlock, NoIsolation, check_sandbox, rung
 from course_lib.grading.watch import disk_of, memory_of, resident, share, tree_of
 
 #: What can tell a wall without namespaces from one with them.
 TRIED = ("daemon", "hidden_memory", "kills_everything", "memory_of_many", "network")
+#: The same for a container, which hides less and counts as well.
+IN_A_CONTAINER = ("daemon", "kills_everything", "network", "reads_processes")
 #: As `course grade` does it, with less time and memory, so that attacks are over sooner.
 GRADE = """import sys
 from course_lib.grading.grade import grade
@@ -118,6 +123,14 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
         "--volume=/somewhere/door:/run/course", f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",
     ):  # fmt: skip
         assert word in line, word
+    # Podman asks for a million open files else, which not every machine gives
+    assert {word.split(":")[0] for word in line if word.startswith("--ulimit")} == {
+        f"--ulimit={name}={min(4096, hard) if hard >= 0 else 4096}"
+        for name, hard in (
+            ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+            ("nproc", resource.getrlimit(resource.RLIMIT_NPROC)[1]),
+        )
+    }
     assert {word for word in line if word.startswith("--cap-add")} == {
         f"--cap-add={right}" for right in isolation.CONTAINER_RIGHTS
     }
@@ -283,6 +296,44 @@ class UsersInside(Bubblewrap):
         rights = [item for right in isolation.CONTAINER_RIGHTS for item in ("--cap-add", f"CAP_{right}")]
         place = line.index("--die-with-parent")
         return [*line[:place], *rights, *line[place:]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_container_shuts_attackers_in_and_ends_with_the_command(tmp_path: Path) -> None:
+    try:
+        sandbox.isolation("container")
+    except NoIsolation as error:
+        pytest.skip(f"no container starts on this machine: {error}")
+    classroom = open_class(tmp_path / "course")
+    classroom.submit("mini", "ada", answered(classroom))
+    attacks = [path for path in ALL_ATTACKS if path.stem in IN_A_CONTAINER]
+    for path in attacks:
+        hand_in(classroom, path)
+    limits = sandbox.Limits(cell_seconds=3.0, total_seconds=60.0, memory=2**30, processes=24)
+    with sandbox.Warm("container", limits.memory) as warm:
+        grade("mini", classroom.root, limits=limits, warm=warm)
+    scores = classroom.scores_of_all("mini")
+    assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
+    inside = [p for p in psutil.process_iter(["cmdline"]) if isolation.DOOR in (p.info["cmdline"] or [])]
+    _, left = psutil.wait_procs(inside, timeout=10)  # ended, and not yet gone
+    assert left == []
+
+
+def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
+    class Ends(Container):
+        def make_image(self) -> None:
+            pass
+
+        def command(self, program: list[str], memory: int, door: str) -> list[str]:
+            return ["sh", "-c", "echo 'no cgroups here' >&2; exit 126"]
+
+    monkeypatch.setattr(sandbox, "rung", lambda name: Ends())
+    with (
+        sandbox.Warm("container") as warm,
+        pytest.raises(NoIsolation, match="The worker does not start: no cgroups here"),
+    ):
+        warm.fork(1)
 
 
 def _of_a_submission(process: psutil.Process) -> bool:
