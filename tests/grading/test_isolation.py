@@ -393,10 +393,12 @@ os._exit(0)
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
         sandboxed = psutil.Process(worker._own._process.pid)
+        execute(worker, [{**step, "source": "pass"}], {})  # by now the worker itself is there
         before = sandboxed.children(recursive=True)
         transcript = execute(worker, [step], {})
-        left = set(sandboxed.children(recursive=True)) - set(before)
-        _, left = psutil.wait_procs(filter(lives, left), timeout=10)  # killed, and not yet gone
+        started = set(sandboxed.children(recursive=True)) - set(before)
+        _, living = psutil.wait_procs(started, timeout=5)  # killed, and not yet gone
+        left = [str(process) for process in living if lives(process)]
     assert "ended its process" in transcript.cells[3]["error"]["message"]
     assert transcript.seconds < 10  # nobody holds the pipe open
     assert left == []
