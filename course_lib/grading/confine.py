@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +150,18 @@ def default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def init(child: int) -> None:
-    """Be the first process of a tree: wait for everybody, end with the one that matters, and all others with it."""
+def init(child: int, end_the_others: Callable[[], None] = lambda: None) -> None:
+    """Be the first process of a tree: wait for everybody, end with the one that matters, and all others with it.
+
+    Args:
+        child: the one that matters.
+        end_the_others: what does that where the kernel does not.
+    """
     while True:
         try:
             ended, _ = os.wait()
         except ChildProcessError:
             os._exit(0)
         if ended == child:
+            end_the_others()
             os._exit(0)

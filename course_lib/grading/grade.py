@@ -31,7 +31,6 @@ from course_lib.grading.device_run import on_what_it_asks_for
 from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
-from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
@@ -241,7 +240,7 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
     assert notebook is not None, submission.problem
     with PARSING:
         restored = as_graded(notebook, assignment.released)
-        return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
+        return steps(assignment.instructor, assignment.released, restored)
 
 
 def _record(
@@ -253,8 +252,6 @@ def _record(
 ) -> Result:
     """Judge, record and report one submission."""
     notes, tampering, judged = list(submission.notes), [], None
-    if inside := INSIDE.get(assignment.name):
-        notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
     notebook = submission.notebook
     if notebook is None or transcript is None:
         marks = [

@@ -6,7 +6,6 @@ instructor's notebook has them; cells that the notebook gives run in both, the r
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from nbformat import NotebookNode
@@ -30,20 +29,13 @@ def role(cell: NotebookNode) -> str:
     return "test" if metadata.get("grade") else "given"
 
 
-def steps(
-    instructor: NotebookNode,
-    released: NotebookNode,
-    submitted: NotebookNode,
-    inside: Collection[str] = (),
-) -> list[dict[str, Any]]:
+def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode) -> list[dict[str, Any]]:
     """Put the cells of a submission in the order in which they run.
 
     Args:
         instructor: the notebook with solutions and hidden tests.
         released: the same as students got it.
         submitted: the student's, restored (:func:`course_lib.grading.check_run.as_graded`).
-
-        inside: test cells that run in the student's process (:mod:`course_lib.grading.inside`).
 
     Returns:
         Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's cells come the student's cells up
@@ -87,7 +79,7 @@ def steps(
             students_cells(places.get(name, done + 1) - 1, [], {})
             found.append(
                 {
-                    "kind": "inside" if name in inside else "test",
+                    "kind": "test",
                     "name": name,
                     "source": cell.source,
                     "visible": visible[name],

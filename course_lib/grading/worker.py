@@ -99,7 +99,7 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
     if child != 0:
         for pipe in [*pipes, writing]:
             os.close(pipe)
-        confine.init(child)
+        confine.init(child, way.end_the_others)
     confine.limit(order["limits"], None if order["device"] else mapped)
     home, temporary = folder / "home", folder / "tmp"
     os.environ.clear()

@@ -20,7 +20,7 @@ from pathlib import Path
 import ordinary_user
 import psutil
 import pytest
-from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, load, open_class
+from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives, load, open_class, processes_left
 
 from course_lib.grading import confine, isolation, landlock, sandbox, system_calls
 from course_lib.grading.devices import Device
@@ -264,8 +264,10 @@ def test_an_ordinary_user_grades_attackers_and_an_honest_student(name: str, cour
     for path in attacks:
         hand_in(classroom, path)
     ordinary_user.give(course)
-    done = ordinary_user.run([sys.executable, "-c", GRADE, name], classroom.root)
+    with processes_left() as left:
+        done = ordinary_user.run([sys.executable, "-c", GRADE, name], classroom.root)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert left == []
     scores = classroom.scores_of_all("mini")
     assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
 
@@ -367,4 +369,37 @@ print(os.getuid() >= 10000, reached)
         inside = psutil.Process(worker._own._process.pid).children(recursive=True)
         _, left = psutil.wait_procs(filter(_of_a_submission, inside), timeout=10)  # killed, and not yet gone
     assert [t.cells[3]["printed"] for t in transcripts] == ["True []\n"] * 2
+    assert left == []
+
+
+class LandlockInside(Bubblewrap):
+    """The way of Landlock, in a sandbox that ends with the test whatever it leaves."""
+
+    way = "landlock"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or not landlock.landlock_version(), reason="no Landlock on this machine")
+def test_who_forks_and_leaves_python_leaves_nobody_behind_without_namespaces(monkeypatch) -> None:
+    """No kernel ends the tree there: the first process of it does, once the one that matters has ended."""
+    monkeypatch.setattr(sandbox, "rung", lambda name: LandlockInside())
+    source = """import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0: signal.pause()
+    os._exit(0)
+os.wait()
+os._exit(0)
+"""
+    step = {"kind": "student", "index": 3, "source": source, "names": []}
+    with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
+        sandboxed = psutil.Process(worker._own._process.pid)
+        execute(worker, [{**step, "source": "pass"}], {})  # by now the worker itself is there
+        before = sandboxed.children(recursive=True)
+        transcript = execute(worker, [step], {})
+        started = set(sandboxed.children(recursive=True)) - set(before)
+        _, living = psutil.wait_procs(started, timeout=5)  # killed, and not yet gone
+        left = [str(process) for process in living if lives(process)]
+    assert "ended its process" in transcript.cells[3]["error"]["message"]
+    assert transcript.seconds < 10  # nobody holds the pipe open
     assert left == []
