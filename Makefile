@@ -37,7 +37,7 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 test: lint site ## Check everything that CI checks; ends with pytest's closing line
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, the bridge
+test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, every wrong answer across the bridge
 	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
 
 lint: setup ## Check style, format and types

@@ -91,7 +91,6 @@ def grade(
     warm = _on_cluster(dask, isolation) if dask else Warm(isolation)  # imports torch while this one imports nbgrader
     from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
-    from course_lib.grading.inside import INSIDE
     from course_lib.grading.progress import progress
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
@@ -116,8 +115,6 @@ def grade(
             typer.echo(words(result), err=True)
     for late in report.late:
         typer.echo(str(late))
-    for cell, reason in INSIDE.get(name, {}).items():
-        typer.echo(f"{cell} runs in the student's own process, where code can lie to it: {reason}", err=True)
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:
@@ -125,7 +122,8 @@ def grade(
 
 
 def _on_cluster(address: str, isolation: str) -> Cluster:
-    from course_lib.grading.cluster import Cluster, NoCluster
+    from course_lib.grading.cluster import Cluster
+    from course_lib.grading.cluster_side import NoCluster
 
     try:
         return Cluster(address, isolation)

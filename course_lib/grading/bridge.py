@@ -15,16 +15,19 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
-from course_lib.grading.codec import MESSAGE_BYTES, NEW, Handle, Reader, Refused, Writer, raw_bytes
+from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
 from course_lib.grading.errors_across import describe, rebuild
-from course_lib.grading.held import HeldObject
+from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
+from course_lib.grading.held import HeldObject, RemoteFunction
 from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
+from course_lib.grading.watched import Noting, show, watching
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")
@@ -35,42 +38,6 @@ GRAPHS = 200
 
 class PeerGone(BaseException):
     """The other process ended, fell silent or sent no valid message; not to be caught by tests that await errors."""
-
-
-class _Elsewhere(torch.autograd.Function):
-    """Results that were computed in the other process, with gradients that are computed there."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, peer: Peer, call: int, results: list[torch.Tensor], anchor: torch.Tensor, *inputs: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
-        ctx.peer, ctx.call, ctx.like = peer, call, [(tensor.shape, tensor.dtype) for tensor in inputs]
-        return tuple(results)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        answer = ctx.peer.ask(("backward", ctx.call, list(gradients)))
-        if type(answer) is not list or len(answer) != len(ctx.like):
-            raise Refused("gradients that do not belong to the arguments")
-        for gradient, (shape, dtype) in zip(answer, ctx.like, strict=True):
-            if gradient is not None and (type(gradient), *_like(gradient)) != (torch.Tensor, shape, dtype):
-                raise Refused("a gradient that is not of its argument's shape and type")
-        return None, None, None, None, *answer
-
-
-def _like(value: Any) -> tuple[Any, Any]:
-    return getattr(value, "shape", None), getattr(value, "dtype", None)
-
-
-class RemoteFunction:
-    """A function of the other side, for the side that may not know more about it than how to call it."""
-
-    def __init__(self, peer: Peer, key: str, name: str) -> None:
-        self._peer, self._key, self.__name__ = peer, key, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.call(self._key, args, kwargs)
 
 
 class Peer:
@@ -197,6 +164,8 @@ class Peer:
             return self.modules.rebuild(reader, name, fields)
         if name not in self.classes:
             raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
+        if self.strict and (own := [field for field in fields if callable(getattr(self.classes[name], field, None))]):
+            raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
         made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
         return made
@@ -205,9 +174,13 @@ class Peer:
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
-        self._send(ASK, self.writer().message(value))
-        reader = self.reader(self._await())
-        return self._unpack(reader.value(), 2)[1]
+        frozen, self.modules.frozen = self.modules.frozen, self.strict  # a backward, too, changes no weights
+        try:
+            self._send(ASK, self.writer().message(value))
+            reader = self.reader(self._await())
+            return self._unpack(reader.value(), 2)[1]
+        finally:
+            self.modules.frozen = frozen
 
     def _await(self) -> bytes:
         while True:
@@ -217,7 +190,9 @@ class Peer:
             self.answer(data)
 
     def _unpack(self, value: Any, size: int) -> tuple[Any, ...]:
-        if type(value) is tuple and len(value) == 2 and value[0] == "raised":
+        if type(value) is tuple and len(value) in (2, size) and value[0] == "raised":
+            if len(value) == size > 2:
+                return value
             self.modules.forget_numbers()
             raise rebuild(value[1])
         if type(value) is not tuple or len(value) != size or value[0] != "done":
@@ -237,7 +212,8 @@ class Peer:
                 self.modules.offered.clear()
             writer = self.writer()
             with_gradients = torch.is_grad_enabled()
-            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send())
+            watched = self.strict and watching()
+            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send(), watched)
             message = writer.message(request)
             self._send(ASK, message)
             reader = self.reader(self._await())
@@ -249,31 +225,27 @@ class Peer:
                     raise Refused("an answer that refers to an argument that was not there")
                 if entry.same_as >= 0:
                     reader.tensors[index] = writer.tensors[entry.same_as]
-            self._hang_in(reader, call, [t for t in writer.tensors if t.requires_grad] if with_gradients else [])
-            answer = self._unpack(reader.value(), 6)
-            _, result, changed, after, states, generators = answer
+            hang_in(self, reader, call, [t for t in writer.tensors if t.requires_grad] if with_gradients else [])
+            answer = self._unpack(reader.value(), 8)
+            how, result, changed, after, states, generators, shared, sizes = answer
+            if watched:
+                show(sizes)
             self._bring_home(writer, changed, generators)
+            if not self.modules.frozen:
+                share(shared, writer.tensors)
             if after is not None:
                 transplant((args, kwargs), after)
             if self.strict:
                 self.randomness.accept(states)
             else:
                 self.randomness.adopt(states)
+            if how == "raised":
+                self.modules.forget_numbers()
+                raise rebuild(result)
             return result
         finally:
             self._deep -= 1
             self.modules.frozen = frozen
-
-    def _hang_in(self, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
-        """Replace results that have gradients by the same numbers with a place in this side's graph."""
-        places = [index for index, entry in enumerate(reader.entries) if entry.requires_grad and entry.same_as == NEW]
-        if any(not (entry := reader.entries[i].value).is_floating_point() and not entry.is_complex() for i in places):
-            raise Refused("a gradient of whole numbers")
-        if places and torch.is_grad_enabled():
-            anchor = torch.zeros((), requires_grad=True)
-            raw = [reader.tensors[index] for index in places]
-            for index, tensor in zip(places, _Elsewhere.apply(self, call, raw, anchor, *inputs), strict=True):
-                reader.tensors[index] = tensor.clone()  # what a custom function returns may not be changed in place
 
     def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
         """Change this side's tensors and generators as the call changed the other side's copies."""
@@ -285,7 +257,7 @@ class Peer:
             mine = writer.tensors[index]
             if self.strict and self.modules.frozen and id(mine) in writer.leaves:
                 continue
-            if _like(tensor) != (mine.shape, mine.dtype):
+            if like(tensor) != (mine.shape, mine.dtype):
                 raise Refused("a change of an argument's shape or type, which cannot be carried over")
             with torch.no_grad():
                 mine.copy_(tensor)
@@ -322,14 +294,26 @@ class Peer:
         except PeerGone:
             raise
         except BaseException as error:
-            if self.strict and isinstance(error, AssertionError | KeyboardInterrupt | SystemExit):
-                self.failed_call_back = error
-            self.modules.forget_numbers()
-            message = self.writer().message(("raised", describe(error)))
+            self._failed(error)
+            message = self.writer().message(("raised", describe(error, self.strict)))
         self._send(ANSWER, message)
 
+    def _failed(self, error: BaseException) -> None:
+        swallowed = isinstance(error, AssertionError) or not isinstance(error, Exception | Refused)
+        if self.strict and swallowed:
+            self.failed_call_back = error
+        self.modules.forget_numbers()
+
     def _serve_call(
-        self, reader: Reader, call: int, key: str, args: tuple, kwargs: dict, with_gradients: bool, states: Any
+        self,
+        reader: Reader,
+        call: int,
+        key: str,
+        args: tuple,
+        kwargs: dict,
+        with_gradients: bool,
+        states: Any,
+        watched: bool = False,
     ) -> bytes:
         if type(key) is not str or type(args) is not tuple or type(kwargs) is not dict or type(call) is not int:
             raise Refused("a call of a form that no call has")
@@ -346,10 +330,20 @@ class Peer:
         before = began.structure(given), self.modules.notes(given)
         kept = began.leaves if of_module and not self.strict else set()
         contents = {i: t.detach().clone() for i, t in enumerate(reader.tensors) if id(t) not in kept}
-        with torch.set_grad_enabled(bool(with_gradients)):
-            result = function(*args, **kwargs)
-        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not _same_bytes(t, contents[i])}
-        now = self.writer().structure(given), self.modules.notes(given)
+        places, failure = [place(tensor) for tensor in reader.tensors], None
+        outcome: tuple[str, Any]
+        noting = Noting()
+        with torch.set_grad_enabled(bool(with_gradients)), noting if watched and not self.strict else nullcontext():
+            try:
+                outcome = "done", function(*args, **kwargs)
+            except PeerGone:
+                raise
+            except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too
+                outcome, failure = ("raised", describe(error, self.strict)), error
+                self._failed(error)
+        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not same_bytes(t, contents[i])}
+        ended = self.writer()
+        now = ended.structure(given), self.modules.notes(given)
         after = None if now == before else (args, kwargs)
         if began.has_modules and not of_module and asked != self._calls:
             # The other side has seen modules in between: it gets their last state.
@@ -363,7 +357,13 @@ class Peer:
         writer = self.writer(known)
         mine = self.randomness.to_send() if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}
-        message = writer.message(("done", result, fresh, after, mine, generators))
+        shared = [] if of_module else now_shared(reader.tensors, places, ended.tensors)
+        try:
+            message = writer.message((*outcome, fresh, after, mine, generators, shared, list(noting.sizes)))
+        except Refused:
+            if failure is None:
+                raise
+            raise failure from None
         outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known and id(t) not in writer.leaves]
         if outputs:
             wanted = [t for t, entry in zip(reader.tensors, reader.entries, strict=True) if entry.requires_grad]
@@ -392,9 +392,3 @@ class Peer:
         self.exports.clear()
         self.modules.forget()
         self._graphs.clear()
-
-
-def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))

@@ -10,24 +10,19 @@ import hashlib
 import json
 import queue
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from course_lib.grading import flaky
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.execute import Run, Steps, Transcript, packed_transcript, unpacked_transcript
+from course_lib.grading.flaky import run_settled
 from course_lib.grading.intake import Submission
 from course_lib.grading.sandbox import Limits, Warm, Worker
 
 MANY = 8  # submissions from which on it pays to make the worker's forks cheap
-Steps = list[dict[str, Any]]
 Todo = queue.SimpleQueue[tuple[bytes, Steps] | None]
 Finished = queue.SimpleQueue[tuple[bytes, Transcript | BaseException]]
-
-Run = Callable[[Steps], Transcript]
 
 
 @runtime_checkable
@@ -103,23 +98,6 @@ def run_class(
             packed[key] = packed_transcript(transcript)
             for submission in running.pop(key):
                 yield submission, transcript
-
-
-def packed_transcript(transcript: Transcript) -> bytes:
-    """Write a report as compressed JSON."""
-    return zlib.compress(json.dumps(asdict(transcript)).encode())
-
-
-def unpacked_transcript(data: bytes) -> Transcript:
-    """Read it again; JSON writes the places of cells as texts."""
-    fields: dict[str, Any] = json.loads(zlib.decompress(data))
-    fields["cells"] = {int(index): told for index, told in fields["cells"].items()}
-    return Transcript(**fields)
-
-
-def run_settled(worker: Worker, files: dict[str, bytes], chancy: Mapping[str, float], steps: Steps) -> Transcript:
-    """Run one submission, and tests that depend on chance again where they fail."""
-    return flaky.settled(partial(execute, worker, steps, files), chancy)
 
 
 def _work(run: Run, todo: Todo, finished: Finished) -> None:

@@ -9,102 +9,20 @@ one does again, with the same marks.
 
 from __future__ import annotations
 
-import atexit
 import json
-import queue
 import zlib
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from course_lib.grading.class_run import Run, Steps, packed_transcript, run_settled, unpacked_transcript
-from course_lib.grading.execute import Transcript
-from course_lib.grading.record import environment
-from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
+from course_lib.grading.cluster_side import NoCluster, get_ready, pack_files, there
+from course_lib.grading.environment import environment
+from course_lib.grading.execute import Run, Steps, Transcript, unpacked_transcript
+from course_lib.grading.sandbox import Limits
 
 #: Submissions that each thread of the cluster has in hand or waits for: the grader's memory stays flat.
 AHEAD = 2
 SECONDS_TO_CONNECT = 30
-
-
-class NoCluster(NoIsolation):
-    """The cluster cannot be used; the text says why and what to do."""
-
-
-class _Crew:
-    """What a process of the cluster keeps between submissions: a warm process, and workers that nobody uses now."""
-
-    def __init__(self, isolation: str, limits: Limits) -> None:
-        self.limits = limits
-        self.warm = Warm(isolation, limits.memory)
-        self.free: queue.LifoQueue[Worker] = queue.LifoQueue()
-
-    def hire(self, threads: int) -> None:
-        for orders in self.warm.fork(threads, many=True):
-            self.free.put(Worker(self.limits, self.warm, orders))
-
-
-#: Starts what belongs to this process of the cluster: bubblewrap ends when the thread that started it ends.
-_KEEPER = ThreadPoolExecutor(max_workers=1)
-_CREWS: dict[str, _Crew] = {}
-
-
-def _crew(isolation: str, limits: str, threads: int) -> _Crew:
-    key = f"{isolation} {limits}"
-    if key not in _CREWS:
-        crew = _Crew(isolation, Limits(**json.loads(limits)))
-        crew.hire(threads)
-        atexit.register(crew.warm.close)
-        _CREWS[key] = crew
-    return _CREWS[key]
-
-
-def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: str) -> bytes:
-    """Run one submission on a machine of the cluster.
-
-    Args:
-        packed: its steps as compressed JSON.
-        files: what the assignment ships, packed by :func:`pack_files`.
-        isolation: the name of a rung.
-        settings: limits, and tests that depend on chance, as JSON.
-        wanted: what :func:`course_lib.grading.record.environment` says where the grader runs.
-
-    Returns:
-        The transcript as compressed JSON.
-
-    Raises:
-        NoCluster: this machine would give other marks, or cannot shut submissions in.
-    """
-    from distributed import get_worker
-
-    if environment() != wanted:
-        raise NoCluster(f"A machine of the cluster has {environment()}; the grader has {wanted}. Install the same.")
-    limits, chancy = json.loads(settings)
-    threads = get_worker().state.nthreads
-    crew = _KEEPER.submit(_crew, isolation, json.dumps(limits), threads).result()
-    worker = crew.free.get()
-    try:
-        steps = json.loads(zlib.decompress(packed))
-        return packed_transcript(run_settled(worker, unpack_files(files), chancy, steps))
-    finally:
-        crew.free.put(worker)
-
-
-def pack_files(files: dict[str, bytes]) -> bytes:
-    """Put files one after the other, behind a line that says how long each is."""
-    sizes = json.dumps([[name, len(data)] for name, data in files.items()]).encode()
-    return sizes + b"\n" + b"".join(files.values())
-
-
-def unpack_files(packed: bytes) -> dict[str, bytes]:
-    """Undo :func:`pack_files`."""
-    sizes, rest = packed.split(b"\n", 1)
-    files, at = {}, 0
-    for name, size in json.loads(sizes):
-        files[name] = rest[at : at + size]
-        at += size
-    return files
 
 
 class Cluster:
@@ -113,12 +31,13 @@ class Cluster:
     Args:
         address: of its scheduler, as tcp://host:8786.
         isolation: the name of the rung that every machine of it must give.
+        memory: bytes that one submission may take; the machines get ready for it at once.
 
     Raises:
         NoCluster: Dask is not installed, or nobody answers at the address.
     """
 
-    def __init__(self, address: str, isolation: str) -> None:
+    def __init__(self, address: str, isolation: str, memory: int = Limits.memory) -> None:
         try:
             from distributed import Client
         except ImportError as error:
@@ -128,6 +47,10 @@ class Cluster:
             self.client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise NoCluster(f"No Dask scheduler answers at {address}: {error}") from error
+        self._ready = [
+            self.client.submit(get_ready, isolation, memory, workers=[machine], pure=False)
+            for machine in self.client.nthreads()
+        ]
 
     def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
         """Give functions that each run one submission somewhere in the cluster, two for each thread of it.

@@ -15,14 +15,14 @@ class StudentError(Exception):
     """An exception of the student's that is no builtin one, or none that a test may see (SystemExit)."""
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """Say what an exception is, as data."""
+def describe(error: BaseException, hide: bool = False) -> dict[str, Any]:
+    """Say what an exception is, as data; hide the lines that it went through if they are a test's."""
     bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
     try:
         message = str(error)
     except Exception:
         message = "an error whose text cannot be read"
-    trace = "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
+    trace = "" if hide else "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
     message = message[:MESSAGE_CHARACTERS]
     return {"type": type(error).__name__, "bases": bases, "message": str.__str__(message), "trace": trace}
 
@@ -35,9 +35,11 @@ def rebuild(told: Any) -> BaseException:
     message = told["message"][:MESSAGE_CHARACTERS]
     for name in told["bases"]:
         kind = getattr(builtins, name, None) if type(name) is str else None
+        if kind in (StopIteration, StopAsyncIteration):
+            break  # in a test it would end a loop, with no word
         if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
             try:
-                error = kind(message)
+                error = kind(_key(message) if kind is KeyError else message)
             except TypeError:
                 break
             error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
@@ -45,3 +47,17 @@ def rebuild(told: Any) -> BaseException:
     error = StudentError(f"{told['type'][:80]}: {message}")
     error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
     return error
+
+
+def _key(message: str) -> str:
+    """What a KeyError was raised with: its text is the key as Python writes it, with its quotes."""
+    return inner if repr(inner := message[1:-1]) == message else Written(message)
+
+
+class Written(str):
+    """A text that is written as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)

@@ -12,7 +12,9 @@ import json
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from course_lib.grading.sandbox import Worker
@@ -44,6 +46,11 @@ class Transcript:
     over: str = ""
     seconds: float = 0.0
     repeated: dict[str, int] = field(default_factory=dict)
+
+
+Steps = list[dict[str, Any]]
+#: Runs the steps of one submission, here or elsewhere.
+Run = Callable[[Steps], Transcript]
 
 
 class _TimeUp(Exception):
@@ -149,3 +156,15 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
             transcript.over = worker.end(number) or transcript.over
     transcript.seconds = time.monotonic() - began
     return transcript
+
+
+def packed_transcript(transcript: Transcript) -> bytes:
+    """Write a report as compressed JSON."""
+    return zlib.compress(json.dumps(asdict(transcript)).encode())
+
+
+def unpacked_transcript(data: bytes) -> Transcript:
+    """Read it again; JSON writes the places of cells as texts."""
+    fields: dict[str, Any] = json.loads(zlib.decompress(data))
+    fields["cells"] = {int(index): told for index, told in fields["cells"].items()}
+    return Transcript(**fields)

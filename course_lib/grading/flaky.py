@@ -7,24 +7,12 @@ show it. No other test is ever run again, and a student's own tags count for not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from nbformat import NotebookNode
+from course_lib.grading.execute import Steps, Transcript, execute
+from course_lib.grading.sandbox import Worker
 
-from course_lib.grading.check_structure import grade_id
-from course_lib.grading.execute import Transcript
-from course_lib.grading.plan import role
-
-TAG = "flaky"
 RUNS = 3
-
-
-def declared(instructor: NotebookNode) -> dict[str, float]:
-    """Name the tests that an assignment declares to depend on chance, and their points."""
-    return {
-        name: float(cell.metadata.nbgrader.points)
-        for cell in instructor.cells
-        if role(cell) == "test" and TAG in cell.metadata.get("tags", []) and (name := grade_id(cell))
-    }
 
 
 def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transcript:
@@ -32,7 +20,7 @@ def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transc
 
     Args:
         run: runs it once, whole and anew.
-        flaky: :func:`declared`.
+        flaky: :func:`course_lib.grading.plan.flaky_tests`.
 
     Returns:
         The first report, with the best result of each declared test and how often it was asked.
@@ -48,6 +36,11 @@ def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transc
             if _earned(again, name) > _earned(transcript, name) and name in again.tests:
                 transcript.marks[name], transcript.tests[name] = again.marks[name], again.tests[name]
     return transcript
+
+
+def run_settled(worker: Worker, files: dict[str, bytes], flaky: Mapping[str, float], steps: Steps) -> Transcript:
+    """Run one submission on a worker, and again while a declared test fails."""
+    return settled(partial(execute, worker, steps, files), flaky)
 
 
 def words(transcript: Transcript) -> list[str]:

@@ -27,14 +27,15 @@ from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
 from course_lib.grading.class_run import Elsewhere, run_class
+from course_lib.grading.device_run import on_what_it_asks_for
+from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
-from course_lib.grading.inside import INSIDE
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
-from course_lib.grading.plan import steps
-from course_lib.grading.record import Entry, Records, environment, now
+from course_lib.grading.plan import flaky_tests, steps
+from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.release import course_settings
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm
 from course_lib.grading.source import read_source
@@ -61,6 +62,11 @@ class Assignment:
     files: dict[str, bytes]
     digest: str
     cells: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def device(self) -> str:
+        """What its header asks for (:mod:`course_lib.grading.device_run`)."""
+        return str(self.instructor.metadata.get("course", {}).get("device", ""))
 
     @property
     def tests(self) -> list[NotebookNode]:
@@ -222,8 +228,10 @@ def executed(
     assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm | Elsewhere, limits: Limits
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
-    plan, chancy = partial(plan_of, assignment), flaky.declared(assignment.instructor)
-    return run_class(submissions, plan, assignment.files, workers, warm, limits, chancy)
+    plan, chancy = partial(plan_of, assignment), flaky_tests(assignment.instructor)
+    wish = assignment.device if any(not submission.problem for submission in submissions) else ""
+    with on_what_it_asks_for(wish, warm, limits.memory) as runs:
+        yield from run_class(submissions, plan, assignment.files, workers, runs, limits, chancy)
 
 
 def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:
@@ -232,7 +240,7 @@ def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, An
     assert notebook is not None, submission.problem
     with PARSING:
         restored = as_graded(notebook, assignment.released)
-        return steps(assignment.instructor, assignment.released, restored, INSIDE.get(assignment.name, {}))
+        return steps(assignment.instructor, assignment.released, restored)
 
 
 def _record(
@@ -244,8 +252,6 @@ def _record(
 ) -> Result:
     """Judge, record and report one submission."""
     notes, tampering, judged = list(submission.notes), [], None
-    if inside := INSIDE.get(assignment.name):
-        notes.append(f"Judged in the student's own process, where code can lie to a test: {', '.join(inside)}.")
     notebook = submission.notebook
     if notebook is None or transcript is None:
         marks = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from course_lib.findings import Finding
 from course_lib.grading import confine
+from course_lib.grading.devices import Device
 from course_lib.grading.landlock import NEEDED, landlock_version
 from course_lib.grading.system_calls import MACHINES
 
@@ -42,6 +44,8 @@ SYSTEM = (
 #: Where the socket to the grader lies in a container.
 DOOR = "/run/course/orders"
 IMAGE = "course-grade-empty"
+#: Open files, and processes, of one user in a container.
+FILES = 4096
 #: What root needs there to give each process a user and a folder, to end it, and to count what it wrote.
 CONTAINER_RIGHTS = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
@@ -72,13 +76,14 @@ class Isolation(Protocol):
         """Say why this machine does not give it, and what to do; "" if it does."""
         ...
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         """Write the command line that runs a program behind the wall.
 
         Args:
             program: with its arguments.
             memory: bytes that one process of a submission may take.
             door: the folder of the socket, for a rung ``by_socket``.
+            device: the GPU that is seen there, if any.
         """
         ...
 
@@ -129,7 +134,7 @@ def worker_settings(home: str) -> dict[str, str]:
     }
 
 
-def command(bwrap: str) -> list[str]:
+def command(bwrap: str, device: Device | None = None) -> list[str]:
     """The command line that runs a program behind the wall.
 
     As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it; and
@@ -151,6 +156,7 @@ def command(bwrap: str) -> list[str]:
         "--new-session",
         "--clearenv",
         *("--proc", "/proc", "--dev", "/dev"),
+        *(item for node in (device.nodes if device else ()) for item in ("--dev-bind", node, node)),
         *own,
         *_binds(),
         *closed,
@@ -179,8 +185,8 @@ class Bubblewrap:
         said = _refused(bwrap)
         return f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}" if said else ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
-        return [*command(str(shutil.which("bwrap"))), *program]
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+        return [*command(str(shutil.which("bwrap")), device), *program]
 
     def environment(self) -> dict[str, str] | None:
         return None
@@ -202,11 +208,19 @@ class Landlock:
             return "root keeps rights that Landlock does not take away. Grade as an ordinary user."
         return ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         return program
 
     def environment(self) -> dict[str, str] | None:
         return worker_settings(os.environ.get("TMPDIR", "/tmp"))
+
+
+def _few_files_and_processes() -> list[str]:
+    """More than a worker needs; where nothing is said, Podman asks for more than a machine may be allowed to give."""
+    here = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
+    hard = {name: resource.getrlimit(number)[1] for name, number in here.items()}
+    most = {name: FILES if limit == resource.RLIM_INFINITY else min(FILES, limit) for name, limit in hard.items()}
+    return [f"--ulimit={name}={limit}:{limit}" for name, limit in most.items()]
 
 
 class Container:
@@ -239,7 +253,7 @@ class Container:
         if made.returncode != 0:
             raise NoIsolation(f"No image for containers: {made.stderr.decode(errors='replace').strip()[-300:]}")
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]
         binds = dict.fromkeys([*places, *bound()])
         return [
@@ -247,9 +261,10 @@ class Container:
             f"--tmpfs={OWN}:rw,nosuid,nodev,size=512m,mode=0755", "--user=0:0", "--workdir=/",
             f"--memory={2 * memory + 2**30}", f"--memory-swap={2 * memory + 2**30}", "--pids-limit=256",
             "--cap-drop=ALL", *(f"--cap-add={right}" for right in CONTAINER_RIGHTS),
-            "--security-opt=no-new-privileges",
+            "--security-opt=no-new-privileges", *_few_files_and_processes(),
             *(f"--volume={place}:{place}:ro" for place in binds),
             f"--volume={door}:{Path(DOOR).parent}",
+            *(f"--device={node}" for node in (device.nodes if device else ())),
             *(f"--env={name}={value}" for name, value in worker_settings(OWN).items()),
             IMAGE,
             *program,
@@ -267,7 +282,7 @@ class Nothing:
     def available(self) -> str:
         return ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         return program
 
     def environment(self) -> dict[str, str] | None:

@@ -6,7 +6,6 @@ instructor's notebook has them; cells that the notebook gives run in both, the r
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from nbformat import NotebookNode
@@ -15,6 +14,9 @@ from course_lib.grading.check_structure import grade_id
 from course_lib.grading.given_objects import defined_names
 from course_lib.grading.interfaces import interfaces
 from course_lib.grading.source import is_demonstration
+
+#: The tag of a test cell that depends on chance.
+FLAKY = "flaky"
 
 
 def role(cell: NotebookNode) -> str:
@@ -27,20 +29,13 @@ def role(cell: NotebookNode) -> str:
     return "test" if metadata.get("grade") else "given"
 
 
-def steps(
-    instructor: NotebookNode,
-    released: NotebookNode,
-    submitted: NotebookNode,
-    inside: Collection[str] = (),
-) -> list[dict[str, Any]]:
+def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode) -> list[dict[str, Any]]:
     """Put the cells of a submission in the order in which they run.
 
     Args:
         instructor: the notebook with solutions and hidden tests.
         released: the same as students got it.
         submitted: the student's, restored (:func:`course_lib.grading.check_run.as_graded`).
-
-        inside: test cells that run in the student's process (:mod:`course_lib.grading.inside`).
 
     Returns:
         Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's cells come the student's cells up
@@ -84,7 +79,7 @@ def steps(
             students_cells(places.get(name, done + 1) - 1, [], {})
             found.append(
                 {
-                    "kind": "inside" if name in inside else "test",
+                    "kind": "test",
                     "name": name,
                     "source": cell.source,
                     "visible": visible[name],
@@ -92,3 +87,12 @@ def steps(
                 }
             )
     return found
+
+
+def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
+    """Name the tests declared to depend on chance (:mod:`course_lib.grading.flaky`), and their points."""
+    return {
+        name: float(cell.metadata.nbgrader.points)
+        for cell in instructor.cells
+        if role(cell) == "test" and FLAKY in cell.metadata.get("tags", []) and (name := grade_id(cell))
+    }

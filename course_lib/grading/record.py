@@ -8,12 +8,10 @@ in the log comes after it: a submission without its line is graded again, with t
 from __future__ import annotations
 
 import getpass
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +76,6 @@ def account() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return ""
-
-
-def environment() -> str:
-    """Name what marks could depend on beside submission and tests."""
-    packages = " ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "ipython", "nbgrader"))
-    return f"Python {platform.python_version()} {packages} {platform.machine()}"
 
 
 class Records:

@@ -20,7 +20,6 @@ import io
 import json
 import math
 import random
-import re
 import signal
 import socket
 import struct
@@ -31,17 +30,16 @@ from typing import Any
 
 import torch
 
+from course_lib.grading.asking_modules import declare
 from course_lib.grading.bridge import Peer, PeerGone
 from course_lib.grading.codec import Handle, Refused
 from course_lib.grading.given_objects import given_classes
-from course_lib.grading.interfaces import declare
 from course_lib.grading.shell import fresh_shell
 
 STARTS = 8
 WORDS = 2000
 PRINTED = 20_000
 GRACE = 3.0
-NUMBER = re.compile(r"\d+(\.\d+)?")
 HEAD = struct.Struct("<Q")
 GONE = {
     "ended": "Your code ended its process (exit, a crash, or more memory or processor time than there is).",
@@ -84,7 +82,6 @@ class Referee:
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
         self.deadly = deadly  # cells that end their process, or cannot be interrupted: they run once
         self.given: list[str] = []
-        self.asked = 0
 
     # ---- the student's process ----------------------------------------------------------------------------------
 
@@ -220,36 +217,6 @@ class Referee:
         else:
             tell(self.control, "test", {"name": step["name"], **outcome})
 
-    def inside_cell(self, step: dict[str, Any]) -> None:
-        """Run a test cell in the student's own process, like a cell of the student's."""
-        self.asked += 1
-        cell = {"index": -self.asked, "source": step["source"] if self.hidden else step["visible"]}
-        words, earned = "", 0.0
-        try:
-            peer = self.student()
-            if cell["index"] not in self.deadly:
-                self.ran.append(cell)
-            answer = self._run_there(peer, cell)
-            if type(answer) is not dict or answer.get("error") is not None:
-                told = _told(answer if type(answer) is dict else {})["error"] or {}
-                words = f"{told.get('type', '')}: {told.get('message', '')}".removeprefix("AssertionError: ")
-            elif answer.get("result") is None:
-                earned = step["points"]
-            elif type(answer["result"]) is str and NUMBER.fullmatch(answer["result"]):
-                earned = min(float(answer["result"]), step["points"])
-        except OutOfStarts:
-            words = "Your process ended or hung so often that the rest was not asked."
-        except PeerGone as error:
-            self.deadly.add(cell["index"])
-            words = self.gone(error)
-        except Refused as error:
-            words = f"What your process says cannot be read: {error}."
-        if self.hidden:
-            tell(self.control, "mark", {"name": step["name"], "earned": earned, "tampering": ""})
-        else:
-            said = {"name": step["name"], "earned": earned, "words": words, "printed": "", "error": "Failed"}
-            tell(self.control, "test", said)
-
     def part(self) -> None:
         """Let go of the student's process; the next question gets a fresh one."""
         if self.peer is not None:
@@ -306,7 +273,9 @@ class Referee:
         else:
             message = str(raised) if isinstance(raised, AssertionError) else f"{error}: {raised}"
         text = printed.getvalue()[:PRINTED]
-        return {"error": error, "message": message[:WORDS], "printed": text, "result": done.result}
+        if len(message) > WORDS:  # what to do about it often stands at the end
+            message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
+        return {"error": error, "message": message, "printed": text, "result": done.result}
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -325,7 +294,6 @@ class Referee:
         torch.manual_seed(0)
         random.seed(0)
         steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
-        steps["inside"] = self.inside_cell
         for step in self.job["steps"]:
             with contextlib.suppress(OutOfStarts):
                 steps[step["kind"]](step)
@@ -333,8 +301,8 @@ class Referee:
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
-    """Say something to the grader."""
-    data = json.dumps([event, content]).encode()
+    """Say something to the grader, in whole characters: a half, which Python's texts can hold, stops who writes it."""
+    data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
     control.sendall(HEAD.pack(len(data)) + data)
 
 

@@ -17,13 +17,14 @@ from typing import Any
 from course_lib.grading import flaky
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.class_run import Elsewhere
+from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.grade import PARSING, Assignment, CannotGrade, course_of, executed, load
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
-from course_lib.grading.record import Entry, Records, environment, now
+from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.sandbox import Limits, Warm
 from course_lib.whole_file import write_whole
 

@@ -25,6 +25,8 @@ from course_lib.grading.system_calls import refuse_system_calls
 from course_lib.grading.watch import tree_of
 
 ADOPT = 36  # prctl: be the parent of those who lose theirs
+#: What CUDA's driver reads of /proc.
+DRIVER = ("/proc/driver/nvidia", "/proc/devices")
 FIRST_USER, USERS_OF_A_LANE = 10_000, 200
 
 Order = dict[str, Any]
@@ -50,6 +52,10 @@ class Way(Protocol):
         """Take the last rights away, in the process that goes on to run a student's code."""
         ...
 
+    def end_the_others(self) -> None:
+        """Kill, in the first process of a tree, all others: the one that matters has ended."""
+        ...
+
     def end(self, tree: int, order: Order, folder: Path) -> None:
         """Kill the tree and remove what it wrote."""
         ...
@@ -66,11 +72,14 @@ class Namespaces:
         confine.leave_the_world()
 
     def first_of_tree(self, order: Order) -> None:
-        confine.own_folders(order["limits"]["disk"], order["hide"])
+        confine.own_folders(order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ())
         confine.drop_privileges()
 
     def before_the_role(self, order: Order, folder: Path) -> None:
         refuse_system_calls(alone=False)
+
+    def end_the_others(self) -> None:
+        pass  # the kernel does
 
     def end(self, tree: int, order: Order, folder: Path) -> None:
         _kill(tree)
@@ -87,7 +96,7 @@ class Users:
         return folder
 
     def before_the_tree(self, order: Order) -> None:
-        _adopt()
+        adopt()
 
     def first_of_tree(self, order: Order) -> None:
         pass
@@ -96,6 +105,9 @@ class Users:
         self._become(order)
         confine.drop_privileges()
         refuse_system_calls(alone=True)
+
+    def end_the_others(self) -> None:
+        pass  # whoever is left is found by the user
 
     def end(self, tree: int, order: Order, folder: Path) -> None:
         _kill(tree)
@@ -137,10 +149,18 @@ class Unsafe:
         order["limits"]["processes"] += _threads_of_this_user()
 
     def first_of_tree(self, order: Order) -> None:
-        _adopt()
+        adopt()
 
     def before_the_role(self, order: Order, folder: Path) -> None:
         pass
+
+    def end_the_others(self) -> None:
+        # Ended without its first process a tree falls apart: nobody knows any more who belonged to it.
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    _kill_below(os.getpid())
+                    os.wait()
 
     def end(self, tree: int, order: Order, folder: Path) -> None:
         _kill_all(tree)
@@ -151,7 +171,8 @@ class Landlocked(Unsafe):
     """Landlock, limits and refused calls, for an ordinary user on a kernel that lets nobody have namespaces."""
 
     def before_the_role(self, order: Order, folder: Path) -> None:
-        restrict([Path(place) for place in order["read"]], [folder])
+        seen = [*order["read"], *(DRIVER if order["device"] else ())]
+        restrict(map(Path, seen), [folder], map(Path, order["nodes"]))
         refuse_system_calls(alone=True)
 
 
@@ -169,9 +190,10 @@ def _empty_home(folder: Path) -> None:
         (folder / name).mkdir(mode=0o700)
 
 
-def _adopt() -> None:
+def adopt(orphans: bool = True) -> None:
+    """Be, or no longer be, the parent of descendants of this process who lose theirs."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(ADOPT, 1, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(ADOPT, int(orphans), 0, 0, 0)
 
 
 def _kill(process: int) -> None:
@@ -180,11 +202,17 @@ def _kill(process: int) -> None:
 
 
 def _kill_all(tree: int) -> None:
-    """Stop everybody first, so that nobody starts another one meanwhile; the first of the tree goes last."""
+    """Kill everybody; the first of the tree, with whom the others would be lost, goes last."""
     if sys.platform != "linux":  # no list of processes: those of the group, then
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(tree, signal.SIGKILL)
         return
+    _kill_below(tree)
+    _kill(tree)
+
+
+def _kill_below(tree: int) -> None:
+    """Kill who descends from a process: stop everybody first, so that nobody starts another one meanwhile."""
     stopped: set[int] = set()
     while found := set(tree_of(tree)) - stopped - {tree}:
         for process in found:
@@ -193,7 +221,6 @@ def _kill_all(tree: int) -> None:
         stopped |= found
     for process in stopped:
         _kill(process)
-    _kill(tree)
 
 
 def _threads_of_this_user() -> int:

@@ -1817,7 +1817,7 @@ def check_choices(B, C, T, seed, dtype=torch.float32):
     weights = torch.arange(1, T + 1, device=device, dtype=dtype)
     one = lambda i, m, t: ((i + 100 * t) * m * weights).sum(-1, keepdim=True) / 1000
     score = Scorer(T, one)
-    got = choice_logits(score, ids, mask, types)
+    got = choice_logits(score, ids.clone(), mask.clone(), types.clone())
     expected = one(ids, mask, types).squeeze(-1)
     flat = expected.flatten()
     texts = {tuple(row) for row in ids.flatten(0, 1).tolist()}
@@ -2040,6 +2040,7 @@ check_evaluate([([1, 2, 3], [0, 0, 0])], "With none right")
 # best validation accuracy, and is in evaluation mode.
 #
 # * The validation texts choose among models. They train none: no gradient ever comes from them.
+# * One optimizer serves all epochs: AdamW remembers the gradients of earlier steps.
 # * `state_dict()` gives the weights themselves, not a copy. What the optimizer changes, it changes there, too.
 # * With `frozen=True` the weights of `model.encoder` stay as they are, to the last bit, and all others are trained. Afterwards
 #   every parameter has the `requires_grad` that it had before; otherwise the next fine-tuning of the same model would
@@ -2076,8 +2077,6 @@ def finetune(model, train_batches, validation_batches, epochs, rate, frozen=Fals
 
 
 # %% nbgrader={"grade": true, "grade_id": "tuning-train", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-from torch.optim.optimizer import register_optimizer_step_pre_hook
-
 check_withheld("finetune")
 
 
@@ -2095,63 +2094,102 @@ class Embedder(torch.nn.Module):
 
 
 class Small(torch.nn.Module):
-    """An encoder and a head; notes which texts it sees in which mode."""
+    """An encoder and a head; notes of each call what came, in which mode, with which weights, and what backward sends."""
 
     def __init__(self, V=20, D=6, L=2):
         super().__init__()
         torch.manual_seed(72)
         self.encoder, self.head = Embedder(V, D), torch.nn.Linear(D, L)
-        self.calls, self.lesson = [], None
+        self.calls = []
 
     def forward(self, input_ids, attention_mask):
-        texts = {tuple(row) for row in input_ids.tolist()}
-        self.calls.append((texts, self.training, torch.is_grad_enabled()))
         logits = self.head(self.encoder(input_ids, attention_mask))
+        sent = []
         if logits.requires_grad:
-            self.lesson = input_ids
+            logits.register_hook(lambda gradient: sent.append(gradient.detach().clone()))
+        self.calls.append(
+            {
+                "ids": input_ids.clone(),
+                "texts": {tuple(row) for row in input_ids.tolist()},
+                "training": self.training,
+                "graph": torch.is_grad_enabled(),
+                "weights": copy.deepcopy(self.state_dict()),
+                "sent": sent,
+            }
+        )
         return logits
 
 
-class Steps:
-    """Looks at the gradients before each step of any optimizer."""
+def cosine_of(a, b):
+    return (a @ b / (a.norm() * b.norm()).clamp(min=1e-12)).item()
 
-    def __init__(self, model, given, rate):
-        self.model, self.rate, self.count = model, rate, 0
-        self.labels = {tuple(b["input_ids"].flatten().tolist()): b["labels"] for b in given}
 
-    def __enter__(self):
-        self.handle = register_optimizer_step_pre_hook(
-            lambda optimizer, *rest: self.look(optimizer)
-        )
+class Twin:
+    """AdamW on a model of its own, with or without zero_grad and clipping: says where a step takes the weights."""
 
-    def __exit__(self, *error):
-        self.handle.remove()
+    def __init__(self, trained, rate, clears, clips):
+        self.model, self.clears, self.clips = Small().to(device), clears, clips
+        self.trained = [self.model.get_parameter(name) for name in trained]
+        self.optimizer = torch.optim.AdamW(self.trained, lr=rate)
 
-    def look(self, optimizer):
-        self.count += 1
-        rates = {group["lr"] for group in optimizer.param_groups}
-        assert rates == {self.rate}, (
-            f"The learning rate must be `rate`, {self.rate}; yours is {rates}."
-        )
-        held = [p for p in self.model.parameters() if p.grad is not None and p.requires_grad]
-        ids = self.model.lesson
-        labels = None if ids is None else self.labels.get(tuple(ids.flatten().tolist()))
-        if labels is None or not held:
-            return  # the tests below say so
-        with torch.enable_grad():
-            hidden = self.model.encoder(ids, torch.ones_like(ids, dtype=torch.bool))
-            loss = torch.nn.functional.cross_entropy(self.model.head(hidden), labels)
-            true = torch.cat([g.flatten() for g in torch.autograd.grad(loss, held)])
-        mine = torch.cat([p.grad.flatten() for p in held])
-        cosine = (mine @ true / (mine.norm() * true.norm()).clamp(min=1e-12)).item()
+    def step(self, weights, ids, labels):
+        self.model.load_state_dict(weights)
+        before = torch.cat([p.detach().flatten() for p in self.trained])
+        if self.clears:
+            self.optimizer.zero_grad()
+        logits = self.model(ids, torch.ones_like(ids, dtype=torch.bool))
+        torch.nn.functional.cross_entropy(logits, labels).backward()
+        if self.clips:
+            torch.nn.utils.clip_grad_norm_(self.trained, 0.001)
+        self.optimizer.step()
+        return torch.cat([p.detach().flatten() for p in self.trained]) - before
+
+
+def check_steps(lessons, given, rate, trained):
+    """From one lesson to the next the weights must go where AdamW takes them with the gradient of this batch alone."""
+    label_of = {
+        tuple(row): label
+        for batch in given
+        for row, label in zip(batch["input_ids"].tolist(), batch["labels"].tolist())
+    }
+    kinds = ((True, False), (True, True), (False, False))
+    twins = {kind: Twin(trained, rate, *kind) for kind in kinds}
+    off, way = dict.fromkeys(kinds, 0.0), 0.0
+    for number in range(1, len(lessons)):
+        lesson, then = lessons[number - 1], lessons[number]
+        labels = tensor([label_of[tuple(row)] for row in lesson["ids"].tolist()])
+        expected = {
+            kind: twin.step(lesson["weights"], lesson["ids"], labels)
+            for kind, twin in twins.items()
+        }
+        right = twins[kinds[0]].model.calls[-1]["sent"][0]
+        direction = cosine_of(sum(lesson["sent"]).flatten(), right.flatten())
         hint = "Its direction must be that of the gradient of the cross-entropy of this batch."
-        if cosine < -0.99:
+        if direction < -0.99:
             hint = "The sign is wrong: the loss must go down."
-        elif self.count > 1:
-            hint = "Gradients of the step before are added: call zero_grad() in each step."
-        assert cosine > 0.999, (
-            f"In step {self.count} the optimizer sees a wrong gradient. {hint}"
+        assert direction > 0.999, (
+            f"In step {number} the optimizer sees a wrong gradient. {hint}"
         )
+        moved = torch.cat(
+            [(then["weights"][name] - lesson["weights"][name]).flatten() for name in trained]
+        )
+        first = expected[kinds[0]]
+        share = (moved @ first / (first @ first)).item()
+        assert number > 1 or 0.8 < share < 1.25, (
+            f"The learning rate must be `rate`, {rate}; by the first step yours is {share * rate:.2g}."
+        )
+        way += moved.square().sum().item()
+        for kind in kinds:
+            off[kind] += (moved - expected[kind]).square().sum().item()
+    nearest = min(kinds, key=off.get)
+    assert nearest != (False, False), (
+        "After the first step the optimizer sees a wrong gradient. Gradients of the step before are added: call zero_grad() "
+        "in each step."
+    )
+    assert off[nearest] < 0.25 * way, (
+        "The weights do not move as AdamW moves them with the gradients of your batches. Take one step for each batch, all "
+        "with one optimizer and the learning rate `rate`."
+    )
 
 
 def small_batches(count, size, seed, V=20):
@@ -2189,8 +2227,9 @@ def check_tuned(seed, epochs, frozen, held=()):
     needed = {name: p.requires_grad for name, p in model.named_parameters()}
     train, validation = small_batches(4, 8, seed), small_batches(2, 5, seed + 1)
     encoder, head = (copy.deepcopy(part.state_dict()) for part in (model.encoder, model.head))
-    with Steps(model, train, 0.02):
-        found = finetune(model, train, validation, epochs, 0.02, frozen)
+    found = finetune(
+        model, copy.deepcopy(train), copy.deepcopy(validation), epochs, 0.02, frozen
+    )
     kind = "frozen=True" if frozen else "frozen=False"
     assert (
         isinstance(found, list)
@@ -2199,8 +2238,8 @@ def check_tuned(seed, epochs, frozen, held=()):
     ), (
         f"finetune must return a list of {epochs} floats, the validation accuracy of each epoch; yours returns {found!r:.100}."
     )
-    learned = [texts for texts, training, graph in model.calls if graph]
-    seen = set().union(*learned) if learned else set()
+    learned = [call for call in model.calls if call["graph"]]
+    seen = set().union(*(call["texts"] for call in learned))
     assert not seen & (texts_of(validation) - texts_of(train)), (
         "A validation text went through the model with gradients on. Validation chooses among models and trains none: "
         "evaluate() is the only one that sees it."
@@ -2208,11 +2247,11 @@ def check_tuned(seed, epochs, frozen, held=()):
     assert texts_of(train) <= seen, (
         "Some training texts were never trained on. Each epoch goes through all training batches."
     )
-    steps = sum(1 for texts, _, graph in model.calls if graph and texts <= texts_of(train))
-    assert steps == epochs * len(train), (
-        f"With {epochs} epochs of {len(train)} batches the model must be trained on {epochs * len(train)} batches; yours was on {steps}."
+    lessons = [call for call in learned if call["texts"] <= texts_of(train)]
+    assert len(lessons) == epochs * len(train), (
+        f"With {epochs} epochs of {len(train)} batches the model must be trained on {epochs * len(train)} batches; yours was on {len(lessons)}."
     )
-    assert all(training for texts, training, graph in model.calls if graph), (
+    assert all(call["training"] for call in learned), (
         "Train in training mode: call train() on the model in each epoch, since evaluate() may leave another. Dropout would be off."
     )
     assert changed(head, model.head), (
@@ -2228,6 +2267,10 @@ def check_tuned(seed, epochs, frozen, held=()):
         assert moved == expected, (
             f"With frozen=False all of the encoder that may be trained is; of yours {moved or 'nothing'} has changed."
         )
+    trained = [
+        name for name in needed if needed[name] and not (frozen and name.startswith("encoder."))
+    ]
+    check_steps(lessons, train, 0.02, trained)
     after = {name: p.requires_grad for name, p in model.named_parameters()}
     wrong = [name for name in needed if needed[name] != after[name]]
     assert not wrong, (

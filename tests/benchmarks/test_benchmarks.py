@@ -20,7 +20,7 @@ MORE = {
 }
 MODULES = (
     *("side_by_side", "attention", "transformer", "tokenizer", "tokenizer_agreement", "bert_sides", "bert"),
-    "sentence_bert",
+    *("sentence_bert", "red_team", "stock_cage"),
 )
 BENCHMARKS = pytest.mark.parametrize("name", ["attention", "transformer"])
 

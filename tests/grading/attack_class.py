@@ -7,21 +7,30 @@ where they are not full; ``PROBLEM``, ``NOTE``, ``TAMPERING``, words that the in
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import nbformat
+import psutil
 from classroom import Classroom
 from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from course_lib.grading.grade import Report, grade
+from course_lib.grading.sandbox import Limits
+from course_lib.grading.ways import adopt
+
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 #: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
 QUICK = [
+    "broken_text",
     "calls_the_referee",
     "deleted_tests",
     "endless_output",
@@ -29,6 +38,7 @@ QUICK = [
     "exits",
     "fork_bomb",
     "html_everywhere",
+    "lone_surrogates",
     "patched_allclose",
     "reads_hidden_tests",
     "skip_tag",
@@ -41,6 +51,7 @@ POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
 #: Stands in hidden tests alone: as what they ask for, and in what they say.
 SECRETS = ("7319", "never-to-be-seen")
 HONEST = ("ada", "zoe")
+LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30, processes=24)
 
 SCALE = "def scale(x):\n    return 2 * x"
 COUNT = "def count(words):\n    return len(words)"
@@ -118,3 +129,52 @@ def hand_in(classroom: Classroom, path: Path) -> None:
 
 def expected(path: Path) -> dict[str, float | None]:
     return POINTS | {"why": 0.0} | load(path).EXPECTED
+
+
+@dataclass(frozen=True)
+class Term:
+    """What grading the class of attackers left behind."""
+
+    classroom: Classroom
+    report: Report
+    processes_left: list[str]
+
+
+def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) -> Term:
+    """Let attackers and honest students hand in, and `course grade` grade them all."""
+    classroom = open_class(root)
+    for student in HONEST:
+        classroom.submit("mini", student, answered(classroom))
+    for path in attacks:
+        hand_in(classroom, path)
+    (classroom.root / "submitted" / "аda" / "mini").mkdir(parents=True)  # a Cyrillic а
+    (classroom.root / "submitted" / "linked").symlink_to(classroom.root / "submitted" / "ada")
+    with processes_left() as left:
+        report = grade("mini", classroom.root, limits=limits)
+    return Term(classroom, report, left)
+
+
+@contextlib.contextmanager
+def processes_left() -> Iterator[list[str]]:
+    """Fill a list with the processes that what is done here has started and not ended: whoever loses a parent is ours.
+
+    Another test may run a grader of its own meanwhile; its processes descend from another process.
+    """
+    here, left = psutil.Process(), list[str]()
+    before = set(here.children(recursive=True))
+    adopt()
+    try:
+        yield left
+        started = set(here.children(recursive=True)) - before
+        _, living = psutil.wait_procs(filter(lives, started), timeout=10)  # the kernel is still at it
+        left += map(str, filter(lives, living))
+    finally:
+        adopt(orphans=False)
+
+
+def lives(process: psutil.Process) -> bool:
+    """Say whether a process has not ended; one that nobody has waited for has."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -8,30 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-import psutil
 import pytest
-from attack_class import ATTACKS, HONEST, POINTS, SECRETS, answered, expected, hand_in, load, open_class
-from classroom import Classroom
+from attack_class import ATTACKS, HONEST, LIMITS, POINTS, SECRETS, Term, expected, graded_term, load
 
-from course_lib.grading.grade import Report, grade
-from course_lib.grading.sandbox import Limits, NoIsolation, isolation
+from course_lib.grading.grade import grade
+from course_lib.grading.sandbox import NoIsolation, isolation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30, processes=24)
-
-
-@dataclass(frozen=True)
-class Term:
-    """What grading the class of attackers left behind."""
-
-    classroom: Classroom
-    report: Report
-    processes_left: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +28,7 @@ def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
         if "CI" in os.environ:
             raise
         pytest.skip(f"no sandbox on this machine: {error}")
-    classroom = open_class(tmp_path_factory.mktemp("attacked") / "course")
-    for student in HONEST:
-        classroom.submit("mini", student, answered(classroom))
-    for path in ATTACKS:
-        hand_in(classroom, path)
-    (classroom.root / "submitted" / "аda" / "mini").mkdir(parents=True)  # a Cyrillic а
-    (classroom.root / "submitted" / "linked").symlink_to(classroom.root / "submitted" / "ada")
-    before = set(psutil.pids())
-    report = grade("mini", classroom.root, limits=LIMITS)
-    # Other programs start processes of their own meanwhile; those of an attack run this Python.
-    others = [
-        process
-        for process in psutil.process_iter(["pid", "cmdline"])
-        if process.info["pid"] not in before and "course_lib.grading.worker" in (process.info["cmdline"] or [])
-    ]
-    _, left = psutil.wait_procs(others, timeout=10)  # the kernel is still at it when the command ends
-    return Term(classroom, report, [str(process) for process in left])
+    return graded_term(tmp_path_factory.mktemp("attacked") / "course", ATTACKS)
 
 
 @pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from attack_class import POINTS, SCALE, answered, open_class
 from typer.testing import CliRunner
 
 from course_lib.cli import app
-from course_lib.grading import cluster
-from course_lib.grading.class_run import packed_transcript, unpacked_transcript
-from course_lib.grading.cluster import Cluster, NoCluster, pack_files, unpack_files
-from course_lib.grading.execute import Transcript
+from course_lib.grading import cluster, cluster_side
+from course_lib.grading.cluster import Cluster
+from course_lib.grading.cluster_side import NoCluster, pack_files, unpack_files
+from course_lib.grading.environment import environment
+from course_lib.grading.execute import Transcript, packed_transcript, unpacked_transcript
 from course_lib.grading.grade import grade
-from course_lib.grading.record import environment
 from course_lib.grading.sandbox import Limits, NoIsolation, isolation
 
 STUDENTS = 12
@@ -39,9 +42,22 @@ def test_a_report_that_travelled_is_the_same_report() -> None:
 
 
 def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
-    monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(cluster_side, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
-        cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
+        cluster_side.there(b"", b"", "bubblewrap", "{}", "Python 2")
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("cluster_side", {"torch", "nbgrader", "nbformat", "sqlalchemy"}),
+        ("cluster", {"torch", "nbgrader"}),
+        ("grade", {"torch"}),
+    ],
+)
+def test_nothing_is_imported_that_only_makes_the_start_slow(module: str, unneeded: set[str]) -> None:
+    asked = f"import sys, course_lib.grading.{module}; print(sorted({unneeded!r} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:
@@ -50,6 +66,20 @@ def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> 
     said = CliRunner().invoke(app, ["grade", "mini", "--dask", "tcp://127.0.0.1:1"])
     assert said.exit_code == 2
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said.output
+
+
+def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -> None:
+    hired: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(cluster_side._Crew, "__init__", lambda self, *asked: hired.append(asked))
+    monkeypatch.setattr(cluster_side, "_CREWS", {})
+    worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    cluster_side.dask_setup(worker)
+    cluster_side.get_ready("bubblewrap", Limits.memory)
+    assert cluster_side.hire("bubblewrap", Limits.memory).result()
+    assert hired == [("bubblewrap", Limits.memory, 3)]
+    cluster_side.hire("bubblewrap", 2**20).result()  # another memory, another warm process
+    assert hired[1:] == [("bubblewrap", 2**20, 3)]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from mini_assignment import released_notebook, source_notebook
 
 from course_lib.grading import flaky
 from course_lib.grading.execute import Transcript
+from course_lib.grading.plan import flaky_tests
 from course_lib.grading.progress import progress
 
 DECLARED = {"margin-tests": 3.0}
@@ -37,17 +38,17 @@ class Runs:
 
 def test_the_source_declares_it_with_a_tag_on_a_test_cell() -> None:
     notebook = source_notebook()
-    assert flaky.declared(notebook) == {}
+    assert flaky_tests(notebook) == {}
     for cell in notebook.cells:
         cell.metadata.tags = ["flaky"]  # of an answer and of a text it means nothing
-    assert flaky.declared(notebook) == {"margin-tests": 3.0, "squares-tests": 4.0}
+    assert flaky_tests(notebook) == {"margin-tests": 3.0, "squares-tests": 4.0}
 
 
 def test_what_a_student_tags_is_no_declaration() -> None:
     released = released_notebook()
     for cell in released.cells:
         cell.metadata.tags = ["flaky"]
-    assert flaky.declared(source_notebook()) == {}
+    assert flaky_tests(source_notebook()) == {}
 
 
 def test_a_declared_test_that_passes_at_the_third_time_has_passed() -> None:

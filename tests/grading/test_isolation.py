@@ -1,13 +1,15 @@
 """The ways to shut submissions in: which one a machine gives, what each asks of it, and attacks on the weaker one.
 
-Containers cannot be run where the tests run: their command line is compared, and what happens inside them is tried in
-a sandbox with the same rights. Landlock is tried as a user without rights, wherever the kernel has it.
+Containers are tried where Podman or Docker starts one; elsewhere their command line is compared, and what happens
+inside them is tried in a sandbox with the same rights. Landlock is tried as a user without rights, wherever the kernel
+has it.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 import shutil
 import struct
 import sys
@@ -18,15 +20,19 @@ from pathlib import Path
 import ordinary_user
 import psutil
 import pytest
-from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, load, open_class
+from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives, load, open_class, processes_left
 
 from course_lib.grading import confine, isolation, landlock, sandbox, system_calls
+from course_lib.grading.devices import Device
 from course_lib.grading.execute import execute
+from course_lib.grading.grade import grade
 from course_lib.grading.isolation import Bubblewrap, Container, Landlock, NoIsolation, check_sandbox, rung
 from course_lib.grading.watch import disk_of, memory_of, resident, share, tree_of
 
 #: What can tell a wall without namespaces from one with them.
 TRIED = ("daemon", "hidden_memory", "kills_everything", "memory_of_many", "network")
+#: The same for a container, which hides less and counts as well.
+IN_A_CONTAINER = ("daemon", "kills_everything", "network", "reads_processes")
 #: As `course grade` does it, with less time and memory, so that attacks are over sooner.
 GRADE = """import sys
 from course_lib.grading.grade import grade
@@ -118,6 +124,14 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
         "--volume=/somewhere/door:/run/course", f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",
     ):  # fmt: skip
         assert word in line, word
+    # Podman asks for a million open files else, which not every machine gives
+    assert {word.split(":")[0] for word in line if word.startswith("--ulimit")} == {
+        f"--ulimit={name}={min(4096, hard) if hard >= 0 else 4096}"
+        for name, hard in (
+            ("nofile", resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+            ("nproc", resource.getrlimit(resource.RLIMIT_NPROC)[1]),
+        )
+    }
     assert {word for word in line if word.startswith("--cap-add")} == {
         f"--cap-add={right}" for right in isolation.CONTAINER_RIGHTS
     }
@@ -250,8 +264,10 @@ def test_an_ordinary_user_grades_attackers_and_an_honest_student(name: str, cour
     for path in attacks:
         hand_in(classroom, path)
     ordinary_user.give(course)
-    done = ordinary_user.run([sys.executable, "-c", GRADE, name], classroom.root)
+    with processes_left() as left:
+        done = ordinary_user.run([sys.executable, "-c", GRADE, name], classroom.root)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert left == []
     scores = classroom.scores_of_all("mini")
     assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
 
@@ -276,11 +292,49 @@ class UsersInside(Bubblewrap):
 
     way = "users"
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
-        line = super().command(program, memory, door)
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+        line = super().command(program, memory, door, device)
         rights = [item for right in isolation.CONTAINER_RIGHTS for item in ("--cap-add", f"CAP_{right}")]
         place = line.index("--die-with-parent")
         return [*line[:place], *rights, *line[place:]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_container_shuts_attackers_in_and_ends_with_the_command(tmp_path: Path) -> None:
+    try:
+        sandbox.isolation("container")
+    except NoIsolation as error:
+        pytest.skip(f"no container starts on this machine: {error}")
+    classroom = open_class(tmp_path / "course")
+    classroom.submit("mini", "ada", answered(classroom))
+    attacks = [path for path in ALL_ATTACKS if path.stem in IN_A_CONTAINER]
+    for path in attacks:
+        hand_in(classroom, path)
+    limits = sandbox.Limits(cell_seconds=3.0, total_seconds=60.0, memory=2**30, processes=24)
+    with sandbox.Warm("container", limits.memory) as warm:
+        grade("mini", classroom.root, limits=limits, warm=warm)
+    scores = classroom.scores_of_all("mini")
+    assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
+    inside = [p for p in psutil.process_iter(["cmdline"]) if isolation.DOOR in (p.info["cmdline"] or [])]
+    _, left = psutil.wait_procs(inside, timeout=10)  # ended, and not yet gone
+    assert left == []
+
+
+def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
+    class Ends(Container):
+        def make_image(self) -> None:
+            pass
+
+        def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+            return ["sh", "-c", "echo 'no cgroups here' >&2; exit 126"]
+
+    monkeypatch.setattr(sandbox, "rung", lambda name: Ends())
+    with (
+        sandbox.Warm("container") as warm,
+        pytest.raises(NoIsolation, match="The worker does not start: no cgroups here"),
+    ):
+        warm.fork(1)
 
 
 def _of_a_submission(process: psutil.Process) -> bool:
@@ -315,4 +369,37 @@ print(os.getuid() >= 10000, reached)
         inside = psutil.Process(worker._own._process.pid).children(recursive=True)
         _, left = psutil.wait_procs(filter(_of_a_submission, inside), timeout=10)  # killed, and not yet gone
     assert [t.cells[3]["printed"] for t in transcripts] == ["True []\n"] * 2
+    assert left == []
+
+
+class LandlockInside(Bubblewrap):
+    """The way of Landlock, in a sandbox that ends with the test whatever it leaves."""
+
+    way = "landlock"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or not landlock.landlock_version(), reason="no Landlock on this machine")
+def test_who_forks_and_leaves_python_leaves_nobody_behind_without_namespaces(monkeypatch) -> None:
+    """No kernel ends the tree there: the first process of it does, once the one that matters has ended."""
+    monkeypatch.setattr(sandbox, "rung", lambda name: LandlockInside())
+    source = """import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0: signal.pause()
+    os._exit(0)
+os.wait()
+os._exit(0)
+"""
+    step = {"kind": "student", "index": 3, "source": source, "names": []}
+    with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
+        sandboxed = psutil.Process(worker._own._process.pid)
+        execute(worker, [{**step, "source": "pass"}], {})  # by now the worker itself is there
+        before = sandboxed.children(recursive=True)
+        transcript = execute(worker, [step], {})
+        started = set(sandboxed.children(recursive=True)) - set(before)
+        _, living = psutil.wait_procs(started, timeout=5)  # killed, and not yet gone
+        left = [str(process) for process in living if lives(process)]
+    assert "ended its process" in transcript.cells[3]["error"]["message"]
+    assert transcript.seconds < 10  # nobody holds the pipe open
     assert left == []

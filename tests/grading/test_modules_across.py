@@ -13,8 +13,10 @@ import torch
 from peers import Pair
 from torch import nn
 
+from course_lib.grading.asking_modules import declare
 from course_lib.grading.codec import Refused
-from course_lib.grading.interfaces import declare, interfaces
+from course_lib.grading.gradients_across import share
+from course_lib.grading.interfaces import interfaces
 
 MIXER = """class Mixer(torch.nn.Module):
     def __init__(self, rows):
@@ -177,6 +179,52 @@ def test_a_function_that_is_handed_a_module_may_change_it() -> None:
     assert [name for name, p in mine.named_parameters() if not p.requires_grad] == ["second.weight"]
 
 
+def test_what_a_function_has_changed_before_it_failed_is_changed() -> None:
+    def load(model: nn.Module, numbers: dict) -> None:
+        with torch.no_grad():
+            model.gain.copy_(numbers.pop("gain"))
+            model.shift.copy_(numbers["shift"])
+
+    sides = Sides(load=load)
+    mine, _ = sides.pair(5, 7)
+    numbers = {"gain": torch.full((7,), 3.0)}
+    with pytest.raises(KeyError) as raised:
+        sides.call("load", mine, numbers)
+    assert raised.value.args == ("shift",)
+    assert (mine.gain == 3).all()
+    assert numbers == {}
+    assert torch.equal(mine(hidden(2, 5)), mine(hidden(2, 5)))  # both sides agree again
+
+
+def test_a_parameter_that_is_put_where_an_argument_lies_shares_its_numbers_with_it() -> None:
+    def load(model: nn.Module, gain: torch.Tensor, weight: torch.Tensor) -> None:
+        model.gain.data = gain
+        model.second.weight = nn.Parameter(weight)
+        model.first.weight.data = model.first.weight.data.clone()
+
+    sides = Sides(load=load)
+    (one, _), (other, _) = sides.pair(5, 7), sides.pair(5, 7)
+    gain, weight = torch.ones(7, dtype=torch.float64), torch.ones(5, 7, dtype=torch.float64)
+    for model in (one, other):
+        sides.call("load", model, gain, weight)
+    with torch.no_grad():
+        one.gain.fill_(4)
+        one.second.weight.fill_(6)
+        one.first.weight.fill_(8)
+    assert (other.gain == 4).all()
+    assert (gain == 4).all()
+    assert (other.second.weight == 6).all()
+    assert not (other.first.weight == 8).any()
+
+
+def test_no_function_lets_a_model_share_numbers_that_it_was_not_handed() -> None:
+    mine, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    with pytest.raises(Refused, match="not handed over"):
+        share([(mine.weight, other.weight)], list(mine.parameters()))
+    with pytest.raises(Refused, match="cannot be shared"):
+        share([(mine.weight, mine.bias)], list(mine.parameters()))
+
+
 def test_a_module_that_the_student_made_is_mirrored_with_its_names(sides: Sides) -> None:
     sides.there["build"] = lambda: sides.there.setdefault("kept", sides.own(5, 7).double())
     mirror = sides.call("build")
@@ -276,7 +324,7 @@ def test_nothing_can_be_called_that_was_not_handed_out() -> None:
         model.__dict__["_course_theirs"] = "g9"
         model(torch.ones(2))
 
-    with pytest.raises(Exception, match="never handed out"):
+    with pytest.raises(Refused, match="never handed out"):
         Sides(steal=steal).call("steal", type("Own", (nn.Module,), {})())
 
 

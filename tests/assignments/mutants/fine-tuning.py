@@ -1410,6 +1410,26 @@ TRAIN = mutants_of(
         "visible",
     ),
     (
+        "cleared_once_an_epoch",
+        "lets gradients add up over an epoch",
+        (
+            "            optimizer.zero_grad()\n",
+            "            if batch is train_batches[0]:\n                optimizer.zero_grad()\n",
+        ),
+        "call zero_grad() in each step",
+        "visible",
+    ),
+    (
+        "optimizer_of_each_epoch",
+        "makes the optimizer anew in each epoch, and with it forgets the moments",
+        (
+            "    for _ in range(epochs):\n",
+            "    for _ in range(epochs):\n        optimizer = torch.optim.AdamW(trained, lr=rate)\n",
+        ),
+        "all with one optimizer",
+        "visible",
+    ),
+    (
         "cleared_before_the_step",
         "clears the gradients between backward and step",
         (BACKWARD, "            loss.backward()\n            optimizer.zero_grad()\n"),
