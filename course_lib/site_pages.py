@@ -73,6 +73,7 @@ def write_generated_pages(root: Path) -> None:
     _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
+    _write_throughput(generated / "grading")
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -88,6 +89,13 @@ def _write_ledgers(folder: Path, root: Path) -> None:
     from course_lib.ledger.pages import pages
 
     _replace(folder, pages(root / "book"))
+
+
+def _write_throughput(folder: Path) -> None:
+    """Write how fast `course grade` was recorded to be, for the instructor's guide."""
+    from course_lib.grading.throughput_page import throughput
+
+    _replace(folder, {"throughput.inc.md": throughput()})
 
 
 def _write_data_cards(folder: Path) -> None:
