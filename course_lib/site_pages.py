@@ -73,6 +73,7 @@ def write_generated_pages(root: Path) -> None:
     _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
+    _write_red_team(generated / "grading")
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -81,6 +82,14 @@ def _write_mutants_pages(folder: Path, root: Path) -> None:
     from course_lib.grading.release import assignments
 
     _replace(folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)})
+
+
+def _write_red_team(folder: Path) -> None:
+    """Write the guide's tables of attacks from what is recorded of them."""
+    from course_lib.experiments import records
+    from course_lib.grading.red_team_page import red_team_part
+
+    _replace(folder, {"red_team.inc.md": red_team_part(records.load("benchmark-red_team"))})
 
 
 def _write_ledgers(folder: Path, root: Path) -> None:
