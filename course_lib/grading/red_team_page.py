@@ -44,8 +44,8 @@ def red_team_part(record: Record) -> str:
         "",
         f"{len(of[OURS])} hostile or broken submissions of the red team (`tests/grading/attacks/`) have met each",
         "grader, beside honest ones. `course grade` grades all of them as one class. Stock nbgrader runs hostile code",
-        "beside the gradebook, so it met each attack in a cage: without a network, with limits on memory, processes and",
-        f"disk, and {record.configuration['seconds']:g} seconds for the attacker and one honest student.",
+        "beside the gradebook, so it met each attack in a cage: without a network, with limits on memory, processes",
+        f"and disk, and {record.configuration['seconds']:g} seconds for the attacker and one honest student.",
         "",
         f"| of {len(of[OURS])} attacks, one … | {' | '.join(NAMES[name] for name in graders)} |",
         f"| --- |{' --- |' * len(graders)}",
@@ -53,13 +53,8 @@ def red_team_part(record: Record) -> str:
     for fault, holds in FAULTS.items():
         lines.append(f"| {fault} | {' | '.join(str(sum(bool(holds(row)) for row in of[name])) for name in graders)} |")
     for name in graders[1:]:
-        lines += [
-            "",
-            f"Too many points from {NAMES[name]}:",
-            "",
-            "| the attack … | due | given |",
-            "| --- | --- | --- |",
-        ]
+        lines += ["", f"Too many points from {NAMES[name]}:", ""]
+        lines += ["| the attack … | due | given |", "| --- | --- | --- |"]
         for row in filter(FAULTS["gets too many points"], of[name]):
             lines.append(f"| {plain(row['tries'].rstrip('.'))} | {row['due']:g} | {row['points']:g} |")
     return "\n".join(lines) + "\n"
