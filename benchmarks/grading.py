@@ -1,6 +1,7 @@
 """The same submissions through `nbgrader autograde` and `course grade`, sandbox on: seconds, and whether marks agree.
 
-A third side is `course grade --dask`, on a cluster of as many processes of this machine as the second has workers.
+A third side is `course grade --dask`, on a cluster of this machine alone: one process with as many threads as the
+second side has workers, as `dask worker` starts it. It is new in each round: nothing has imported torch before.
 
 The class hands in an assignment's named wrong and right answers, each once (`tests/assignments/mutants`). Its
 demonstrations, which `course grade` does not run, stand idle: both sides run the same cells. Each side gets a fresh
@@ -88,7 +89,7 @@ def run(command: list[str], course: Path) -> float:
 
 def on_cluster(settings: Settings, course: Path) -> float:
     """Run the side with Dask, on a cluster that is up before and away after, and return its seconds."""
-    with LocalCluster(n_workers=settings.workers, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=settings.workers, dashboard_address=None) as cluster:
         command = [sys.executable, "-m", "course_lib.cli", "grade", settings.assignment]
         return run([*command, "--dask", cluster.scheduler_address], course)
 

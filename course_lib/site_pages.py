@@ -73,7 +73,7 @@ def write_generated_pages(root: Path) -> None:
     _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
-    _write_red_team(generated / "grading")
+    _write_recorded_of_graders(generated / "grading")
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -84,19 +84,19 @@ def _write_mutants_pages(folder: Path, root: Path) -> None:
     _replace(folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)})
 
 
-def _write_red_team(folder: Path) -> None:
-    """Write the guide's tables of attacks from what is recorded of them."""
-    from course_lib.experiments import records
-    from course_lib.grading.red_team_page import red_team_part
-
-    _replace(folder, {"red_team.inc.md": red_team_part(records.load("benchmark-red_team"))})
-
-
 def _write_ledgers(folder: Path, root: Path) -> None:
     """Write claims, coverage and deviations as the library states them; live figures are filled in by the build."""
     from course_lib.ledger.pages import pages
 
     _replace(folder, pages(root / "book"))
+
+
+def _write_recorded_of_graders(folder: Path) -> None:
+    """Write for the instructor's guide how fast graders were recorded to be, and what attacks got from them."""
+    from course_lib.grading.red_team_page import red_team
+    from course_lib.grading.throughput_page import throughput
+
+    _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
 
 
 def _write_data_cards(folder: Path) -> None:

@@ -15,17 +15,19 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
-from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer, raw_bytes
+from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
 from course_lib.grading.errors_across import describe, rebuild
-from course_lib.grading.gradients_across import hang_in, like, now_shared, place, share
-from course_lib.grading.held import HeldObject
+from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
+from course_lib.grading.held import HeldObject, RemoteFunction
 from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
+from course_lib.grading.watched import Noting, show, watching
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")
@@ -36,16 +38,6 @@ GRAPHS = 200
 
 class PeerGone(BaseException):
     """The other process ended, fell silent or sent no valid message; not to be caught by tests that await errors."""
-
-
-class RemoteFunction:
-    """A function of the other side, for the side that may not know more about it than how to call it."""
-
-    def __init__(self, peer: Peer, key: str, name: str) -> None:
-        self._peer, self._key, self.__name__ = peer, key, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.call(self._key, args, kwargs)
 
 
 class Peer:
@@ -172,6 +164,8 @@ class Peer:
             return self.modules.rebuild(reader, name, fields)
         if name not in self.classes:
             raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
+        if self.strict and (own := [field for field in fields if callable(getattr(self.classes[name], field, None))]):
+            raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
         made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
         return made
@@ -180,9 +174,13 @@ class Peer:
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
-        self._send(ASK, self.writer().message(value))
-        reader = self.reader(self._await())
-        return self._unpack(reader.value(), 2)[1]
+        frozen, self.modules.frozen = self.modules.frozen, self.strict  # a backward, too, changes no weights
+        try:
+            self._send(ASK, self.writer().message(value))
+            reader = self.reader(self._await())
+            return self._unpack(reader.value(), 2)[1]
+        finally:
+            self.modules.frozen = frozen
 
     def _await(self) -> bytes:
         while True:
@@ -214,7 +212,8 @@ class Peer:
                 self.modules.offered.clear()
             writer = self.writer()
             with_gradients = torch.is_grad_enabled()
-            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send())
+            watched = self.strict and watching()
+            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send(), watched)
             message = writer.message(request)
             self._send(ASK, message)
             reader = self.reader(self._await())
@@ -227,8 +226,10 @@ class Peer:
                 if entry.same_as >= 0:
                     reader.tensors[index] = writer.tensors[entry.same_as]
             hang_in(self, reader, call, [t for t in writer.tensors if t.requires_grad] if with_gradients else [])
-            answer = self._unpack(reader.value(), 7)
-            how, result, changed, after, states, generators, shared = answer
+            answer = self._unpack(reader.value(), 8)
+            how, result, changed, after, states, generators, shared, sizes = answer
+            if watched:
+                show(sizes)
             self._bring_home(writer, changed, generators)
             if not self.modules.frozen:
                 share(shared, writer.tensors)
@@ -294,16 +295,25 @@ class Peer:
             raise
         except BaseException as error:
             self._failed(error)
-            message = self.writer().message(("raised", describe(error)))
+            message = self.writer().message(("raised", describe(error, self.strict)))
         self._send(ANSWER, message)
 
     def _failed(self, error: BaseException) -> None:
-        if self.strict and isinstance(error, AssertionError | KeyboardInterrupt | SystemExit):
+        swallowed = isinstance(error, AssertionError) or not isinstance(error, Exception | Refused)
+        if self.strict and swallowed:
             self.failed_call_back = error
         self.modules.forget_numbers()
 
     def _serve_call(
-        self, reader: Reader, call: int, key: str, args: tuple, kwargs: dict, with_gradients: bool, states: Any
+        self,
+        reader: Reader,
+        call: int,
+        key: str,
+        args: tuple,
+        kwargs: dict,
+        with_gradients: bool,
+        states: Any,
+        watched: bool = False,
     ) -> bytes:
         if type(key) is not str or type(args) is not tuple or type(kwargs) is not dict or type(call) is not int:
             raise Refused("a call of a form that no call has")
@@ -322,15 +332,16 @@ class Peer:
         contents = {i: t.detach().clone() for i, t in enumerate(reader.tensors) if id(t) not in kept}
         places, failure = [place(tensor) for tensor in reader.tensors], None
         outcome: tuple[str, Any]
-        with torch.set_grad_enabled(bool(with_gradients)):
+        noting = Noting()
+        with torch.set_grad_enabled(bool(with_gradients)), noting if watched and not self.strict else nullcontext():
             try:
                 outcome = "done", function(*args, **kwargs)
             except PeerGone:
                 raise
             except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too
-                outcome, failure = ("raised", describe(error)), error
+                outcome, failure = ("raised", describe(error, self.strict)), error
                 self._failed(error)
-        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not _same_bytes(t, contents[i])}
+        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not same_bytes(t, contents[i])}
         ended = self.writer()
         now = ended.structure(given), self.modules.notes(given)
         after = None if now == before else (args, kwargs)
@@ -348,7 +359,7 @@ class Peer:
         fresh = {i: t.detach().clone() for i, t in changed.items()}
         shared = [] if of_module else now_shared(reader.tensors, places, ended.tensors)
         try:
-            message = writer.message((*outcome, fresh, after, mine, generators, shared))
+            message = writer.message((*outcome, fresh, after, mine, generators, shared, list(noting.sizes)))
         except Refused:
             if failure is None:
                 raise
@@ -381,9 +392,3 @@ class Peer:
         self.exports.clear()
         self.modules.forget()
         self._graphs.clear()
-
-
-def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))

@@ -152,6 +152,8 @@ def parse_notebook(text: str, path: str) -> NotebookNode:
         raise CannotCheck(f"{path} is not a notebook: it is not JSON ({error}). Save it again from Jupyter.") from error
     if not isinstance(content, dict) or "nbformat" not in content:
         raise CannotCheck(f"{path} is JSON, but no notebook: it names no nbformat. Save it again from Jupyter.")
+    if "\\ud" in text.lower():  # JSON can spell half a character, which no file and no database takes
+        text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     try:
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)

@@ -11,6 +11,7 @@ import json
 import queue
 import zlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from course_lib.grading.environment import environment
 from course_lib.grading.execute import packed_transcript
@@ -62,6 +63,11 @@ def hire(isolation: str, memory: int) -> Future[_Crew]:
 def get_ready(isolation: str, memory: int) -> None:
     """Begin to hire, while the grader still reads what was handed in; who needs the crew hears what went wrong."""
     hire(isolation, memory)
+
+
+def dask_setup(worker: Any) -> None:
+    """Get ready before any grader comes: what `dask worker --preload course_lib.grading.cluster_side` calls."""
+    _KEEPER.submit(_crew, "bubblewrap", Limits.memory, worker.state.nthreads)
 
 
 def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: str) -> bytes:

@@ -27,10 +27,11 @@ import torch
 
 from course_lib.grading.randomness import Generator, state_of
 
-#: Bytes of one message, levels of nesting, values in one message, bytes of one integer.
+#: Bytes of one message, levels of nesting, values and tensors in one message, bytes of one integer.
 MESSAGE_BYTES = 256 * 2**20
 DEPTH = 60
 VALUES = 3_000_000
+TENSORS = 100_000
 INTEGER_BYTES = 4096
 
 DTYPES = {
@@ -265,9 +266,9 @@ class Reader:
             raise Refused(f"a message of {len(data)} bytes; at most {MESSAGE_BYTES} are taken")
         self._data, self._at, self._values = data, 0, 0
         self._handle, self._given = handle, given
-        self.entries = [self._tensor() for _ in range(self._count(10))]
+        self.entries = [self._tensor() for _ in self._rows(10)]
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
-        self.states = [self._bytes() for _ in range(self._count(8))]
+        self.states = [self._bytes() for _ in self._rows(8)]
         self.generators: list[Generator | None] = [None] * len(self.states)
         self.settled: set[int] = set()  # rows that are now tensors of modules that were here before
         self.later: list[Callable[[], None]] = []  # what has to wait until all rows are settled
@@ -315,6 +316,13 @@ class Reader:
         if count * least > len(self._data) - self._at:
             raise Refused("a message announces more than it holds")
         return count
+
+    def _rows(self, least: int) -> range:
+        """The rows of a table of tensors or of states."""
+        count = self._count(least)
+        if count > TENSORS:
+            raise Refused(f"a message of {count} tensors; at most {TENSORS} are taken")
+        return range(count)
 
     def _bytes(self) -> bytes:
         return self._raw(self._number())

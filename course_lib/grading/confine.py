@@ -21,6 +21,7 @@ NEW_USER, NEW_MOUNTS, NEW_PIDS, NEW_IPC, NEW_NET = 0x10000000, 0x20000, 0x200000
 NO_NEW_PRIVILEGES, NOT_DUMPABLE, DROP_BOUND = 38, 4, 24
 NOSUID_NODEV = 0x2 | 0x4
 PRIVATE_RECURSIVE = 0x40000 | 0x4000
+BIND, MOVE = 0x1000, 0x2000
 NOBODY = 65534
 #: Where a submission has its own home and temporary folder.
 OWN = "/own"
@@ -56,15 +57,36 @@ def leave_the_world() -> None:
         Path("/proc/self", name).write_text(text)
 
 
-def own_folders(size: str, hide: list[str]) -> None:
-    """Cover what processes share by empty folders in memory: home, temporary files, the list of processes."""
+def own_folders(size: str, hide: list[str], keep: tuple[str, ...] = ()) -> None:
+    """Cover what processes share by empty folders in memory: home, temporary files, the list of processes.
+
+    Args:
+        size: of each, at most.
+        hide: what else to cover.
+        keep: what stays seen in /proc, where it is there.
+    """
     _check(_LIBC.mount(b"none", b"/", None, PRIVATE_RECURSIVE, None), "private mounts")
-    for place in (OWN, "/dev/shm"):
-        _mount(place, f"size={size},nr_inodes=20000,mode=0755")
-    for place in ("/proc", *hide):
-        _mount(place, "size=4k,nr_inodes=4,mode=0555")
-    for folder in ("home", "tmp"):
-        Path(OWN, folder).mkdir()
+    for shared in (OWN, "/dev/shm"):
+        _mount(shared, f"size={size},nr_inodes=20000,mode=0755")
+    kept = {Path(place): Path(OWN, f"kept-{number}") for number, place in enumerate(keep) if Path(place).exists()}
+    for place, beside in kept.items():
+        _empty(beside, place.is_dir())
+        _check(_LIBC.mount(bytes(place), bytes(beside), None, BIND, None), f"a second view of {place}")
+    _mount("/proc", f"size=4k,nr_inodes={4 + 4 * len(kept)},mode=0555")
+    for place, beside in kept.items():
+        folder = beside.is_dir()
+        _empty(place, folder)
+        _check(_LIBC.mount(bytes(beside), bytes(place), None, MOVE, None), f"{place} where it was")
+        beside.rmdir() if folder else beside.unlink()
+    for covered in hide:
+        _mount(covered, "size=4k,nr_inodes=4,mode=0555")
+    for own in ("home", "tmp"):
+        Path(OWN, own).mkdir()
+
+
+def _empty(place: Path, folder: bool) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.mkdir() if folder else place.touch()
 
 
 def _mount(place: str, options: str) -> None:
@@ -87,10 +109,16 @@ def virtual_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def limit(limits: dict[str, Any], mapped: int) -> None:
-    """Set the kernel's limits for this process; they hold for each process that it starts."""
+def limit(limits: dict[str, Any], mapped: int | None) -> None:
+    """Set the kernel's limits for this process; they hold for each process that it starts.
+
+    Args:
+        limits: of :class:`course_lib.grading.sandbox.Limits`.
+        mapped: address space that it may have beside what it may take; None for no limit: CUDA maps as much as all
+            devices and the machine have together, and takes little of it, which the watch counts.
+    """
     for what, most in (
-        (resource.RLIMIT_AS, mapped + limits["memory"]),
+        *([] if mapped is None else [(resource.RLIMIT_AS, mapped + limits["memory"])]),
         (resource.RLIMIT_CPU, limits["cpu_seconds"]),
         (resource.RLIMIT_NPROC, limits["processes"]),
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),

@@ -27,6 +27,7 @@ from course_lib.grading.check import read_released
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
 from course_lib.grading.class_run import Elsewhere, run_class
+from course_lib.grading.device_run import on_what_it_asks_for
 from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
@@ -61,6 +62,11 @@ class Assignment:
     files: dict[str, bytes]
     digest: str
     cells: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def device(self) -> str:
+        """What its header asks for (:mod:`course_lib.grading.device_run`)."""
+        return str(self.instructor.metadata.get("course", {}).get("device", ""))
 
     @property
     def tests(self) -> list[NotebookNode]:
@@ -223,7 +229,9 @@ def executed(
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
     plan, chancy = partial(plan_of, assignment), flaky_tests(assignment.instructor)
-    return run_class(submissions, plan, assignment.files, workers, warm, limits, chancy)
+    wish = assignment.device if any(not submission.problem for submission in submissions) else ""
+    with on_what_it_asks_for(wish, warm, limits.memory) as runs:
+        yield from run_class(submissions, plan, assignment.files, workers, runs, limits, chancy)
 
 
 def plan_of(assignment: Assignment, submission: Submission) -> list[dict[str, Any]]:

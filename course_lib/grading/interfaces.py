@@ -44,7 +44,10 @@ def _module_classes(source: str) -> dict[str, ast.ClassDef]:
 
 
 def _start(node: ast.ClassDef) -> str:
-    """All that decides how an object of this class begins."""
-    return "".join(
-        ast.dump(part) for part in node.body if not isinstance(part, ast.FunctionDef) or part.name == "__init__"
-    )
+    """All that decides how an object of this class begins, and what of it will not be asked for."""
+    return "".join(ast.dump(part) for part in node.body if not _is_asked_for(part))
+
+
+def _is_asked_for(part: ast.stmt) -> bool:
+    """Whether the referee's class asks the student's process for it; a property would be the instructor's own."""
+    return isinstance(part, ast.FunctionDef) and not part.name.startswith("__") and not part.decorator_list

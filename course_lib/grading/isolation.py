@@ -18,6 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from course_lib.findings import Finding
 from course_lib.grading import confine
+from course_lib.grading.devices import Device
 from course_lib.grading.landlock import NEEDED, landlock_version
 from course_lib.grading.system_calls import MACHINES
 
@@ -75,13 +76,14 @@ class Isolation(Protocol):
         """Say why this machine does not give it, and what to do; "" if it does."""
         ...
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         """Write the command line that runs a program behind the wall.
 
         Args:
             program: with its arguments.
             memory: bytes that one process of a submission may take.
             door: the folder of the socket, for a rung ``by_socket``.
+            device: the GPU that is seen there, if any.
         """
         ...
 
@@ -132,7 +134,7 @@ def worker_settings(home: str) -> dict[str, str]:
     }
 
 
-def command(bwrap: str) -> list[str]:
+def command(bwrap: str, device: Device | None = None) -> list[str]:
     """The command line that runs a program behind the wall.
 
     As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it; and
@@ -154,6 +156,7 @@ def command(bwrap: str) -> list[str]:
         "--new-session",
         "--clearenv",
         *("--proc", "/proc", "--dev", "/dev"),
+        *(item for node in (device.nodes if device else ()) for item in ("--dev-bind", node, node)),
         *own,
         *_binds(),
         *closed,
@@ -182,8 +185,8 @@ class Bubblewrap:
         said = _refused(bwrap)
         return f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}" if said else ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
-        return [*command(str(shutil.which("bwrap"))), *program]
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+        return [*command(str(shutil.which("bwrap")), device), *program]
 
     def environment(self) -> dict[str, str] | None:
         return None
@@ -205,7 +208,7 @@ class Landlock:
             return "root keeps rights that Landlock does not take away. Grade as an ordinary user."
         return ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         return program
 
     def environment(self) -> dict[str, str] | None:
@@ -250,7 +253,7 @@ class Container:
         if made.returncode != 0:
             raise NoIsolation(f"No image for containers: {made.stderr.decode(errors='replace').strip()[-300:]}")
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]
         binds = dict.fromkeys([*places, *bound()])
         return [
@@ -261,6 +264,7 @@ class Container:
             "--security-opt=no-new-privileges", *_few_files_and_processes(),
             *(f"--volume={place}:{place}:ro" for place in binds),
             f"--volume={door}:{Path(DOOR).parent}",
+            *(f"--device={node}" for node in (device.nodes if device else ())),
             *(f"--env={name}={value}" for name, value in worker_settings(OWN).items()),
             IMAGE,
             *program,
@@ -278,7 +282,7 @@ class Nothing:
     def available(self) -> str:
         return ""
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         return program
 
     def environment(self) -> dict[str, str] | None:

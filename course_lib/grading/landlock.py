@@ -34,9 +34,10 @@ def landlock_version() -> int:
     return max(0, ctypes.CDLL(None, use_errno=True).syscall(CREATE, None, ctypes.c_size_t(0), ASK_VERSION))
 
 
-def rules(read: Iterable[Path], own: Iterable[Path]) -> list[tuple[Path, int]]:
+def rules(read: Iterable[Path], own: Iterable[Path], use: Iterable[Path] = ()) -> list[tuple[Path, int]]:
     """Say what may be done beneath each place that exists; what no rule names may not be opened at all."""
-    wanted = [*((place, READ) for place in read), *((place, OWN) for place in own), (Path(os.devnull), OF_FILES)]
+    devices = [Path(os.devnull), *use]
+    wanted = [*((p, READ) for p in read), *((p, OWN) for p in own), *((p, OF_FILES) for p in devices)]
     found = []
     for place, rights in wanted:
         if place.exists():
@@ -44,12 +45,13 @@ def rules(read: Iterable[Path], own: Iterable[Path]) -> list[tuple[Path, int]]:
     return found
 
 
-def restrict(read: Iterable[Path], own: Iterable[Path]) -> None:
+def restrict(read: Iterable[Path], own: Iterable[Path], use: Iterable[Path] = ()) -> None:
     """Let this process, and all that it starts, read beneath some places, write beneath others, and nothing else.
 
     Args:
         read: folders and files to read and execute.
         own: folders in which files may be made, changed and removed.
+        use: devices that may be read, written and asked.
 
     Raises:
         CannotConfine: the kernel has no Landlock, or too old a one.
@@ -60,7 +62,7 @@ def restrict(read: Iterable[Path], own: Iterable[Path]) -> None:
     attributes = struct.pack("<QQQ", EVERYTHING, TCP, OUTSIDE)
     ruleset = libc.syscall(CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     _check(ruleset, "a set of rules")
-    for place, rights in rules(read, own):
+    for place, rights in rules(read, own, use):
         folder = os.open(place, os.O_PATH | os.O_CLOEXEC)
         try:
             if not stat.S_ISDIR(os.fstat(folder).st_mode):

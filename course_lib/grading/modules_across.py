@@ -344,7 +344,8 @@ class Modules:
                 if self._open(key) and not reader.is_here(index):
                     put(p, value)
                     self.note(p)
-                p.grad = None if gradient is None else gradient.detach().clone()
+                if self._open(key):
+                    p.grad = None if gradient is None else gradient.detach().clone()
                 if index is not None and index not in reader.settled:
                     reader.settle(index, p)
             return mine
@@ -371,6 +372,8 @@ class Modules:
         def serve(module: Any, *args: Any, **kwargs: Any) -> Any:
             if self.strict and not any(module is own for own in self.own.values()):
                 raise Refused("a method of an object that was never handed out")
+            if self.strict and self.frozen and isinstance(module, torch.optim.Optimizer):
+                raise Refused("a step of an optimizer where nothing is to be trained")
             if name == "forward" and isinstance(module, torch.nn.Module):
                 return module(*args, **kwargs)
             if self.strict and not (isinstance(module, torch.optim.Optimizer) and name == "step"):

@@ -3,12 +3,17 @@
 Nothing in it is typed: it is written from what ``benchmarks/red_team.py`` recorded.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from course_lib.experiments.records import Record, recorded_note
+from course_lib.experiments import records
 from course_lib.grading.mutants_page import plain
 
+RECORD = "benchmark-red_team"
+COMMAND = "python benchmarks/red_team.py --record"
 Row = dict[str, Any]
 OURS = "course grade"
 #: What can go wrong with an attack, and when it does.
@@ -28,19 +33,22 @@ NAMES = {
 }
 
 
-def red_team_part(record: Record) -> str:
+def red_team(folder: Path = records.RESULTS) -> str:
     """Write how many attacks did what, and those that stock nbgrader gives too many points.
 
     Args:
-        record: of the benchmark.
+        folder: of records.
 
     Returns:
-        Part of a page, in MyST Markdown.
+        Part of a page, in MyST Markdown; where nothing is recorded, how to do it.
     """
+    if not (folder / f"{RECORD}.json").is_file():
+        return f"Nobody has recorded yet what attacks get from stock nbgrader. `{COMMAND}` does it.\n"
+    record = records.load(RECORD, folder)
     graders = list(dict.fromkeys(row["grader"] for row in record.results))
     of = {name: [row for row in record.results if row["grader"] == name] for name in graders}
     lines = [
-        recorded_note(record, "The next two tables were"),
+        records.recorded_note(record, "The next two tables were"),
         "",
         f"{len(of[OURS])} hostile or broken submissions of the red team (`tests/grading/attacks/`) have met each",
         "grader, beside honest ones. `course grade` grades all of them as one class. Stock nbgrader runs hostile code",

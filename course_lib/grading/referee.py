@@ -301,8 +301,8 @@ class Referee:
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
-    """Say something to the grader."""
-    data = json.dumps([event, content]).encode()
+    """Say something to the grader, in whole characters: a half, which Python's texts can hold, stops who writes it."""
+    data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
     control.sendall(HEAD.pack(len(data)) + data)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.grading import confine
+from course_lib.grading.devices import Device
 from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
 
 SECONDS_TO_START = 120
@@ -56,9 +57,13 @@ class Warm:
     Args:
         isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
         memory: bytes that one submission may take.
+        device: the GPU that submissions see; none if left out.
     """
 
-    def __init__(self, isolation: str = "bubblewrap", memory: int = Limits.memory) -> None:
+    def __init__(
+        self, isolation: str = "bubblewrap", memory: int = Limits.memory, device: Device | None = None
+    ) -> None:
+        self.name, self.device = isolation, device
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
         self._refused = ""
@@ -84,13 +89,14 @@ class Warm:
             self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
             self._listener.listen(1)
             self._process = subprocess.Popen(
-                rung.command([*program, DOOR, rung.way], memory, self._door.name), env=rung.environment(), **settings
-            )
+                rung.command([*program, DOOR, rung.way], memory, self._door.name, self.device),
+                env=rung.environment(), **settings,
+            )  # fmt: skip
             return
         self._orders, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                rung.command([*program, str(theirs.fileno()), rung.way], memory, self._door.name),
+                rung.command([*program, str(theirs.fileno()), rung.way], memory, self._door.name, self.device),
                 env=rung.environment(), pass_fds=[theirs.fileno()], **settings,
             )  # fmt: skip
 
@@ -182,7 +188,7 @@ class Worker:
             except BaseException:
                 warm.close()
                 raise
-        self.isolation, self._orders = warm.isolation, orders
+        self.isolation, self.device, self._orders = warm.isolation, warm.device, orders
         self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
@@ -198,6 +204,7 @@ class Worker:
             "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],
             "read": [place for place in [*SYSTEM, *map(str, bound())] if place != str(LIBRARY)],
             "count_disk": self.isolation.count_disk,
+            "device": self.device.name if self.device else "", "nodes": self.device.nodes if self.device else (),
         }  # fmt: skip
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:

@@ -25,6 +25,8 @@ from course_lib.grading.system_calls import refuse_system_calls
 from course_lib.grading.watch import tree_of
 
 ADOPT = 36  # prctl: be the parent of those who lose theirs
+#: What CUDA's driver reads of /proc.
+DRIVER = ("/proc/driver/nvidia", "/proc/devices")
 FIRST_USER, USERS_OF_A_LANE = 10_000, 200
 
 Order = dict[str, Any]
@@ -70,7 +72,7 @@ class Namespaces:
         confine.leave_the_world()
 
     def first_of_tree(self, order: Order) -> None:
-        confine.own_folders(order["limits"]["disk"], order["hide"])
+        confine.own_folders(order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ())
         confine.drop_privileges()
 
     def before_the_role(self, order: Order, folder: Path) -> None:
@@ -169,7 +171,8 @@ class Landlocked(Unsafe):
     """Landlock, limits and refused calls, for an ordinary user on a kernel that lets nobody have namespaces."""
 
     def before_the_role(self, order: Order, folder: Path) -> None:
-        restrict([Path(place) for place in order["read"]], [folder])
+        seen = [*order["read"], *(DRIVER if order["device"] else ())]
+        restrict(map(Path, seen), [folder], map(Path, order["nodes"]))
         refuse_system_calls(alone=True)
 
 

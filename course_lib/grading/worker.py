@@ -100,10 +100,11 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
         for pipe in [*pipes, writing]:
             os.close(pipe)
         confine.init(child, way.end_the_others)
-    confine.limit(order["limits"], mapped)
+    confine.limit(order["limits"], None if order["device"] else mapped)
     home, temporary = folder / "home", folder / "tmp"
     os.environ.clear()
     os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET})
+    os.environ["CUDA_VISIBLE_DEVICES"] = order["device"]
     way.before_the_role(order, folder)
     work = home / "work"
     work.mkdir()

@@ -1817,7 +1817,7 @@ def check_choices(B, C, T, seed, dtype=torch.float32):
     weights = torch.arange(1, T + 1, device=device, dtype=dtype)
     one = lambda i, m, t: ((i + 100 * t) * m * weights).sum(-1, keepdim=True) / 1000
     score = Scorer(T, one)
-    got = choice_logits(score, ids, mask, types)
+    got = choice_logits(score, ids.clone(), mask.clone(), types.clone())
     expected = one(ids, mask, types).squeeze(-1)
     flat = expected.flatten()
     texts = {tuple(row) for row in ids.flatten(0, 1).tolist()}
@@ -2227,7 +2227,9 @@ def check_tuned(seed, epochs, frozen, held=()):
     needed = {name: p.requires_grad for name, p in model.named_parameters()}
     train, validation = small_batches(4, 8, seed), small_batches(2, 5, seed + 1)
     encoder, head = (copy.deepcopy(part.state_dict()) for part in (model.encoder, model.head))
-    found = finetune(model, train, validation, epochs, 0.02, frozen)
+    found = finetune(
+        model, copy.deepcopy(train), copy.deepcopy(validation), epochs, 0.02, frozen
+    )
     kind = "frozen=True" if frozen else "frozen=False"
     assert (
         isinstance(found, list)

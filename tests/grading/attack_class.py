@@ -30,6 +30,7 @@ ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 #: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
 QUICK = [
+    "broken_text",
     "calls_the_referee",
     "deleted_tests",
     "endless_output",
@@ -37,6 +38,7 @@ QUICK = [
     "exits",
     "fork_bomb",
     "html_everywhere",
+    "lone_surrogates",
     "patched_allclose",
     "reads_hidden_tests",
     "skip_tag",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from attack_class import POINTS, SCALE, answered, open_class
@@ -65,6 +66,20 @@ def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> 
     said = CliRunner().invoke(app, ["grade", "mini", "--dask", "tcp://127.0.0.1:1"])
     assert said.exit_code == 2
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said.output
+
+
+def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -> None:
+    hired: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(cluster_side._Crew, "__init__", lambda self, *asked: hired.append(asked))
+    monkeypatch.setattr(cluster_side, "_CREWS", {})
+    worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    cluster_side.dask_setup(worker)
+    cluster_side.get_ready("bubblewrap", Limits.memory)
+    assert cluster_side.hire("bubblewrap", Limits.memory).result()
+    assert hired == [("bubblewrap", Limits.memory, 3)]
+    cluster_side.hire("bubblewrap", 2**20).result()  # another memory, another warm process
+    assert hired[1:] == [("bubblewrap", 2**20, 3)]
 
 
 @pytest.mark.slow

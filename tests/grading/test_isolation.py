@@ -23,6 +23,7 @@ import pytest
 from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives, load, open_class, processes_left
 
 from course_lib.grading import confine, isolation, landlock, sandbox, system_calls
+from course_lib.grading.devices import Device
 from course_lib.grading.execute import execute
 from course_lib.grading.grade import grade
 from course_lib.grading.isolation import Bubblewrap, Container, Landlock, NoIsolation, check_sandbox, rung
@@ -291,8 +292,8 @@ class UsersInside(Bubblewrap):
 
     way = "users"
 
-    def command(self, program: list[str], memory: int, door: str) -> list[str]:
-        line = super().command(program, memory, door)
+    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+        line = super().command(program, memory, door, device)
         rights = [item for right in isolation.CONTAINER_RIGHTS for item in ("--cap-add", f"CAP_{right}")]
         place = line.index("--die-with-parent")
         return [*line[:place], *rights, *line[place:]]
@@ -325,7 +326,7 @@ def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
         def make_image(self) -> None:
             pass
 
-        def command(self, program: list[str], memory: int, door: str) -> list[str]:
+        def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
             return ["sh", "-c", "echo 'no cgroups here' >&2; exit 126"]
 
     monkeypatch.setattr(sandbox, "rung", lambda name: Ends())

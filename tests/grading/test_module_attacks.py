@@ -144,6 +144,31 @@ FORWARDS = {
                 thing.strict = True; thing.frozen = 0; thing.ask = lambda *_: torch.zeros(1)
         return x""",
     "calls_for_ever": "        return self(x)",
+    "not_a_number": "        return torch.full_like(x, float('nan'))",
+    "nothing_to_compare": "        return x[:, :0]",
+    "input_made_zero": "        return x.zero_().clone()",
+    "on_no_device": "        torch.set_default_device('meta')\n        return torch.zeros(x.shape)",
+    "sparse": "        return x.to_sparse()",
+    "stops_the_loop": "        raise StopIteration",
+    "leaves": "        import os; os._exit(0)",
+    "weights_changed_in_backward": """        module = self
+        class Late(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, gain): return x * 0 + gain * 0
+            @staticmethod
+            def backward(ctx, g):
+                import gc
+                module.gain.data.zero_(); module.linear.weight.data.zero_(); module.linear.bias.data.zero_()
+                for thing in gc.get_objects():
+                    if type(thing).__name__ == "Modules": thing.ask("forward", module, (torch.ones(1, 3), module), {})
+                return g, g
+        return Late.apply(x, self.gain)""",
+    "answers_before_it_is_asked": """        import gc
+        for thing in gc.get_objects():
+            if type(thing).__name__ == "Peer":
+                value = ("done", x * 3, {}, None, (None, None), [], [], [])
+                thing._send(b"!", thing.writer().message(value))
+        return 3 * x""",
 }
 LOADS = {
     "nothing_loaded": "def load(model, numbers): numbers.copy_(model.gain.data)",
@@ -158,6 +183,12 @@ def load(model, numbers):
     with torch.no_grad():
         for thing in gc.get_objects():
             if isinstance(thing, torch.nn.Parameter): thing.fill_(1)""",
+    "loaded_and_failed": "def load(model, numbers):\n    model.gain.data.copy_(numbers)\n    raise ValueError(numbers)",
+    "other_models_memory": """def load(model, numbers):
+    import gc
+    for thing in gc.get_objects():
+        if isinstance(thing, torch.nn.Parameter) and thing.shape == model.gain.shape: thing.data = model.gain.data
+    model.gain.data = numbers + 1""",
     "not_trainable": "def load(model, numbers):\n    model.requires_grad_(False).gain.copy_(numbers)",
 }
 
