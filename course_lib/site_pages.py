@@ -73,7 +73,7 @@ def write_generated_pages(root: Path) -> None:
     _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
-    _write_throughput(generated / "grading")
+    _write_recorded_of_graders(generated / "grading")
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
@@ -91,11 +91,12 @@ def _write_ledgers(folder: Path, root: Path) -> None:
     _replace(folder, pages(root / "book"))
 
 
-def _write_throughput(folder: Path) -> None:
-    """Write how fast `course grade` was recorded to be, for the instructor's guide."""
+def _write_recorded_of_graders(folder: Path) -> None:
+    """Write for the instructor's guide how fast graders were recorded to be, and what attacks got from them."""
+    from course_lib.grading.red_team_page import red_team
     from course_lib.grading.throughput_page import throughput
 
-    _replace(folder, {"throughput.inc.md": throughput()})
+    _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
 
 
 def _write_data_cards(folder: Path) -> None:

@@ -277,7 +277,8 @@ class Peer:
                 if entry.parameter:
                     reader.tensors[index] = torch.nn.Parameter(entry.value, entry.requires_grad)
                 elif entry.requires_grad:
-                    entry.value.requires_grad_()
+                    leaf = entry.value.requires_grad_()
+                    reader.tensors[index] = leaf.clone() if reader.computed[index] else leaf
             for index, state in enumerate(reader.states):
                 reader.generators[index] = with_state(state)
             request = reader.value()
@@ -366,7 +367,8 @@ class Peer:
             raise failure from None
         outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known and id(t) not in writer.leaves]
         if outputs:
-            wanted = [t for t, entry in zip(reader.tensors, reader.entries, strict=True) if entry.requires_grad]
+            rows = zip(reader.tensors, reader.entries, reader.computed, strict=True)
+            wanted = [entry.value if computed else t for t, entry, computed in rows if entry.requires_grad]
             self._graphs[call] = (outputs, wanted)
             while len(self._graphs) > GRAPHS:
                 del self._graphs[next(iter(self._graphs))]

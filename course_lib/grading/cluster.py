@@ -51,6 +51,8 @@ class Cluster:
             self.client.submit(get_ready, isolation, memory, workers=[machine], pure=False)
             for machine in self.client.nthreads()
         ]
+        for hiring in self._ready:  # a machine that is lost later is not asked to have been ready
+            hiring.add_done_callback(lambda done: done.release())
 
     def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
         """Give functions that each run one submission somewhere in the cluster, two for each thread of it.

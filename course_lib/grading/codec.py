@@ -137,7 +137,8 @@ class Writer:
         same_as = self.known.get(id(tensor), NEW)
         if same_as == NEW and id(tensor) in self.leaves:
             same_as = AS_BEFORE if self.unchanged(tensor) else OF_MODULE
-        out += struct.pack("<q??", same_as, tensor.requires_grad, isinstance(tensor, torch.nn.Parameter))
+        wants = tensor.requires_grad + (tensor.requires_grad and not tensor.is_leaf)
+        out += struct.pack("<qB?", same_as, wants, isinstance(tensor, torch.nn.Parameter))
         if same_as >= 0 or same_as == AS_BEFORE:
             return
         name = str(tensor.dtype).removeprefix("torch.")
@@ -266,6 +267,7 @@ class Reader:
             raise Refused(f"a message of {len(data)} bytes; at most {MESSAGE_BYTES} are taken")
         self._data, self._at, self._values = data, 0, 0
         self._handle, self._given = handle, given
+        self.computed: list[bool] = []  # whether a row is no leaf of its sender's graph: it may be changed in place
         self.entries = [self._tensor() for _ in self._rows(10)]
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in self._rows(8)]
@@ -337,7 +339,9 @@ class Reader:
         return [self._number() for _ in range(dimensions)]
 
     def _tensor(self) -> TensorEntry:
-        same_as, requires_grad, parameter = struct.unpack("<q??", self._raw(10))
+        same_as, wants, parameter = struct.unpack("<qB?", self._raw(10))
+        requires_grad = wants > 0
+        self.computed.append(wants == 2)
         if same_as >= 0 or same_as == AS_BEFORE:
             return TensorEntry(torch.empty(0), requires_grad, parameter, same_as)
         try:

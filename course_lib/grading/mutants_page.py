@@ -61,7 +61,7 @@ def mutants_page(name: str, root: Path = Path()) -> str:
     for answer in right:
         marks = outcomes[answer.name].grader.values()
         earned, most = sum(mark.points for mark in marks), sum(mark.max_points for mark in marks)
-        lines.append(f"| {_plain(answer.idea)} | {earned:g} of {most:g} |")
+        lines.append(f"| {plain(answer.idea)} | {earned:g} of {most:g} |")
     return "\n".join(lines) + "\n"
 
 
@@ -70,7 +70,7 @@ def _row(mutant: Mutant, outcome: Outcome) -> str:
     said = (outcome.student if visible else outcome.grader)[mutant.cell].words
     others = [cell for cell in outcome.grader if cell != mutant.cell and _caught(outcome.grader, cell)]
     by = "visible test" if visible else "hidden test"
-    cells = [_plain(mutant.mistake), by, _plain(_first_complaint(said)), ", ".join(f"`{other}`" for other in others)]
+    cells = [plain(mutant.mistake), by, plain(_first_complaint(said)), ", ".join(f"`{other}`" for other in others)]
     return f"| {' | '.join(cells)} |"
 
 
@@ -84,5 +84,6 @@ def _first_complaint(words: str) -> str:
     return denied[0] if denied else words.removeprefix("AssertionError: ").splitlines()[0]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Write a text so that Markdown takes no sign in it for one of its own."""
     return SPECIAL.sub(r"\\\1", text)

@@ -911,7 +911,8 @@ def check_rows(hidden, labels):
 
     head = lambda rows: asked.append(rows) or torch.cat([10 * rows, rows], dim=-1)
     logits, kept = check_pair(
-        masked_logits(head, hidden, labels), "masked_logits must return (logits, labels)"
+        masked_logits(head, hidden.clone(), labels.clone()),
+        "masked_logits must return (logits, labels)",
     )
     assert len(asked) == 1, (
         f"Call head once, with all chosen positions; yours calls it {len(asked)} times."

@@ -155,3 +155,16 @@ def test_what_the_student_is_not_asked_for_must_be_given(part: str) -> None:
     solved = MIXER + part.format("self.rows")
     assert interfaces(solved, solved.replace("return None", "raise NotImplementedError")).keys() == {"Mixer"}
     assert interfaces(solved, MIXER + part.format("None")) == {}
+
+
+def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients_of_one_process() -> None:
+    def zero_first(x: torch.Tensor) -> torch.Tensor:
+        x[0] = 0.0
+        return (x**2).sum()
+
+    found = []
+    for f in (zero_first, lambda x: Sides(f=zero_first).call("f", x)):
+        leaf = hidden(3, 2)
+        f(leaf * 3).backward()
+        found.append(leaf.grad)
+    assert torch.equal(*found)
