@@ -209,7 +209,7 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
     from course_lib.grading.worker import start, watch
 
     ours, theirs = socket.socketpair()
-    order = {"role": "step", "number": 1, "limits": asdict(LIMITS), "hide": [], "count_disk": False}
+    order = {"role": "step", "number": 1, "limits": asdict(LIMITS), "hide": [], "count_disk": False, "device": ""}
     way, until = ForKernels(), time.monotonic() + seconds
     tree = start(order, [theirs.fileno()], way)
     theirs.close()
