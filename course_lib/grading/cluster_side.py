@@ -23,7 +23,7 @@ class NoCluster(NoIsolation):
     """The cluster cannot be used; the text says why and what to do."""
 
 
-class _Crew:
+class Crew:
     """What a process of the cluster keeps between submissions: a warm process, and workers that nobody uses now."""
 
     def __init__(self, isolation: str, memory: int, threads: int) -> None:
@@ -36,16 +36,16 @@ class _Crew:
 
 #: Starts what belongs to this process of the cluster: bubblewrap ends when the thread that started it ends.
 _KEEPER = ThreadPoolExecutor(max_workers=1)
-_CREWS: dict[tuple[str, int], _Crew] = {}
+_CREWS: dict[tuple[str, int], Crew] = {}
 
 
-def _crew(isolation: str, memory: int, threads: int) -> _Crew:
+def _crew(isolation: str, memory: int, threads: int) -> Crew:
     if (isolation, memory) not in _CREWS:
-        _CREWS[isolation, memory] = _Crew(isolation, memory, threads)
+        _CREWS[isolation, memory] = Crew(isolation, memory, threads)
     return _CREWS[isolation, memory]
 
 
-def hire(isolation: str, memory: int) -> Future[_Crew]:
+def hire(isolation: str, memory: int) -> Future[Crew]:
     """Let this process of the cluster get a crew, and do not wait for it.
 
     Args:

@@ -9,7 +9,7 @@ import torch
 from course_lib.grading.codec import NEW, Reader, Refused, raw_bytes
 
 
-class Elsewhere(torch.autograd.Function):
+class _Elsewhere(torch.autograd.Function):
     """Results that were computed in the other process, with gradients that are computed there."""
 
     @staticmethod
@@ -44,7 +44,7 @@ def hang_in(peer: Any, reader: Reader, call: int, inputs: list[torch.Tensor]) ->
     if places and torch.is_grad_enabled():
         anchor = torch.zeros((), requires_grad=True)
         raw = [reader.tensors[index] for index in places]
-        for index, tensor in zip(places, Elsewhere.apply(peer, call, raw, anchor, *inputs), strict=True):
+        for index, tensor in zip(places, _Elsewhere.apply(peer, call, raw, anchor, *inputs), strict=True):
             reader.tensors[index] = tensor.clone()  # what a custom function returns may not be changed in place
 
 
