@@ -70,7 +70,7 @@ def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> 
 
 def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -> None:
     hired: list[tuple[str, int, int]] = []
-    monkeypatch.setattr(cluster_side._Crew, "__init__", lambda self, *asked: hired.append(asked))
+    monkeypatch.setattr(cluster_side.Crew, "__init__", lambda self, *asked: hired.append(asked))
     monkeypatch.setattr(cluster_side, "_CREWS", {})
     worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
