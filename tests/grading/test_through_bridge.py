@@ -35,6 +35,14 @@ EVERY = 1 if WHOLE else 24
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 #: Answers whose words are others here, though the marks are the same; and why.
 OTHER_WORDS = {"experiment_knows_the_words_by_heart": "it gives the test's model a class of its own, which stays there"}
+#: Wrong answers that get less here, and never more; and why.
+NO_LIBRARY = "it calls the finished library, which is not there in the student's process"
+LESS_HERE = {
+    "ready_made_trainer": NO_LIBRARY,
+    "ready_made_encoder": NO_LIBRARY,
+    "library_s_masking": NO_LIBRARY,
+    "best_by_training_accuracy": "it asks the test's model for a field that it lacks, which looks like a method there",
+}
 SEEN = 1300  # characters of its words; of longer ones the grader shows the beginning and the end
 
 
@@ -115,6 +123,8 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(work
                 told = said["printed"] if said["earned"] < mark.max_points else ""
                 found = said["earned"], words(said["words"] or told)
                 wanted = mark.points, words(mark.words)
+            if case.name in LESS_HERE and found[0] <= wanted[0]:
+                continue
             if found != wanted and not (found[0] == wanted[0] and case.name in OTHER_WORDS):
                 differ[case.name, cell] = {"found": found, "wanted": wanted}
         if transcript.trouble:
