@@ -142,6 +142,7 @@ def pretraining_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Flo
     Examples
     --------
     >>> from course_lib.bert import BertConfig, BertForPreTraining
+    >>> _ = torch.manual_seed(0)
     >>> model = BertForPreTraining(BertConfig.tiny(vocab_size=40))
     >>> ids, ones = torch.tensor([[2, 4, 3], [2, 8, 3]]), torch.ones(2, dtype=torch.long)
     >>> batch = PreTrainingBatch(ids, ids * 0, None, ids[0, :1], ids[0, 1:2], ones, mlm_weight=2.0, nsp_weight=1.0)
