@@ -23,7 +23,7 @@ import torch
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
 from course_lib.grading.errors_across import describe, rebuild
 from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
-from course_lib.grading.held import HeldObject, RemoteFunction
+from course_lib.grading.held import HeldObject, RemoteFunction, methods_of
 from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
@@ -119,7 +119,7 @@ class Peer:
 
     def _far_object(self, handle: Handle) -> Any:
         if handle.kind == "object":
-            return HeldObject(self.modules, handle.key, handle.name)
+            return HeldObject(self.modules, handle.key, handle.name, handle.methods.split())
         return RemoteFunction(self, handle.key, handle.name)
 
     def _handle_of(self, value: Any) -> Handle | None:
@@ -138,7 +138,7 @@ class Peer:
         if self.strict and kind == "object":
             self.modules.own[key] = value
         name = str(getattr(value, "__name__", type(value).__name__))[:80]
-        return Handle(True, key, kind, name)
+        return Handle(True, key, kind, name, " ".join(methods_of(value)) if kind == "object" else "")
 
     def _object_of(self, handle: Handle) -> Any:
         if handle.mine:

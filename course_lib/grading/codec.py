@@ -59,6 +59,7 @@ class Handle:
     key: str
     kind: str
     name: str
+    methods: str = ""  # of an object, by name, with spaces between
 
 
 def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -222,7 +223,7 @@ class Writer:
             self._items(out, [item for pair in dict.items(value) for item in pair], depth)
         elif (handle := self.handle(value)) is not None:
             out += b"h" + struct.pack("<?", handle.mine)
-            for text in (handle.key, handle.kind, handle.name):
+            for text in (handle.key, handle.kind, handle.name, handle.methods):
                 self._text(out, text)
         else:
             raise Refused(f"a {kind.__name__} is no data and cannot be sent")
@@ -417,7 +418,7 @@ class Reader:
             return self._array()
         if tag == b"h" and self._handle is not None:
             mine = struct.unpack("<?", self._raw(1))[0]
-            return self._handle(Handle(mine, self._text(), self._text(), self._text()))
+            return self._handle(Handle(mine, *(self._text() for _ in range(4))))
         raise Refused(f"an unknown mark {tag!r} in a message")
 
     def _row(self, table: list[Any]) -> Any:

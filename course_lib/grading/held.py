@@ -5,6 +5,7 @@ What of it is numbers is here; what it does is asked where it is (:mod:`course_l
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,7 +39,7 @@ class Held(torch.nn.Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            if name.startswith("_") or not self.across.methods:
+            if name not in vars(self).get("_course_methods", ()):
                 raise
         return lambda *args, **kwargs: self.across.ask(name, self, args, kwargs)
 
@@ -59,14 +60,14 @@ class HeldOptimizer(torch.optim.Optimizer):
 class HeldObject:
     """An object of the grader's that is no module: its methods are asked there."""
 
-    def __init__(self, across: Modules, key: str, name: str) -> None:
-        self._across, self._key, self.__name__ = across, key, name
+    def __init__(self, across: Modules, key: str, name: str, methods: list[str]) -> None:
+        self._across, self._key, self.__name__, self._methods = across, key, name, methods
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._across.call(self._key, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name not in vars(self).get("_methods", ()):
             raise AttributeError(name)
         return lambda *args, **kwargs: self._across.ask(name, self, args, kwargs)
 
@@ -80,3 +81,17 @@ def put(held: torch.Tensor, value: torch.Tensor) -> None:
     elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
         with torch.no_grad():
             held.copy_(value)
+
+
+def methods_of(module: Any) -> list[str]:
+    """Name the methods that a test wrote for an object of its own: those alone are there for the other side.
+
+    >>> methods_of(torch.nn.Linear(2, 3))
+    []
+    """
+    written = {name: value for kind in reversed(type(module).__mro__) for name, value in vars(kind).items()}
+    return [
+        name
+        for name, value in written.items()
+        if not name.startswith("_") and type(value) is FunctionType and value.__module__ == "__main__"
+    ]
