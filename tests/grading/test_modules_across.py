@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -300,6 +301,29 @@ def test_an_object_answers_its_own_public_methods_and_no_others() -> None:
     for name in ("spy", "dig"):
         with pytest.raises(AttributeError):
             asked.call(name, reader)
+
+
+def test_a_name_that_a_test_did_not_write_is_missing_there_as_in_one_process() -> None:
+    """What a test hands over is asked for fields that it may lack: `getattr(model, "top", 0.0)`."""
+
+    class Probe(nn.Module):
+        def twice(self, n: int) -> int:
+            return 2 * n
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    class Box:
+        def twice(self, n: int) -> int:
+            return 2 * n
+
+    Probe.twice.__module__ = Box.__module__ = Box.twice.__module__ = "__main__"  # as if a cell defined them
+
+    def ask(given: Any) -> list[Any]:
+        return [hasattr(given, "top"), getattr(given, "top", 0.5), hasattr(given, "twice"), given.twice(21)]
+
+    for given in (Probe(), Box()):
+        assert Sides(ask=ask).call("ask", given) == ask(given) == [False, 0.5, True, 42]
 
 
 def test_a_function_changes_no_module_that_this_call_did_not_hand_it() -> None:

@@ -41,7 +41,6 @@ LESS_HERE = {
     "ready_made_trainer": NO_LIBRARY,
     "ready_made_encoder": NO_LIBRARY,
     "library_s_masking": NO_LIBRARY,
-    "best_by_training_accuracy": "it asks the test's model for a field that it lacks, which looks like a method there",
 }
 SEEN = 1300  # characters of its words; of longer ones the grader shows the beginning and the end
 
