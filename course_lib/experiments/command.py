@@ -11,6 +11,7 @@ from course_lib.checkpoint import CheckpointError
 from course_lib.experiments import (
     error_runs,
     family_runs,
+    finetuning_plans,
     finetuning_runs,
     layer_table,
     pretraining_plans,
@@ -27,7 +28,7 @@ ATTENTIONS = ("dot", "bilinear", "additive", "none")
 #: Experiments that compare variants of one thing: their plans, and what does and records the runs of a plan.
 COMPARISONS: Mapping[str, tuple[Mapping[str, Any], Callable[..., Path]]] = {
     "pretraining": (pretraining_plans.PLANS, pretraining_plans.record_study),
-    "finetuning": (finetuning_runs.PLANS, finetuning_runs.record_finetuning),
+    "finetuning": (finetuning_plans.PLANS, finetuning_runs.record_finetuning),
     "sentences": (sentence_plans.PLANS, sentence_plans.record_sentences),
     "family": (family_runs.STUDIES, family_runs.record_family),
 }
@@ -66,7 +67,7 @@ def record_experiment(
         "family".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_runs.PLANS`,
+        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_plans.PLANS`,
         `error_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
     source
         As in `course_lib.data.load`.

@@ -16,9 +16,10 @@ from jaxtyping import Float
 
 from course_lib.batching import to_device
 from course_lib.bert_files import checkpoint_folder
-from course_lib.experiments import finetuning_runs, records
+from course_lib.experiments import finetuning_plans, records
 from course_lib.experiments.error_card import write_card
-from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, kept_folder, run_variant
+from course_lib.experiments.finetuning_plans import PLANS, FineTuningStudy
+from course_lib.experiments.finetuning_runs import kept_folder, run_variant
 from course_lib.experiments.finetuning_tasks import MODELS, Rows, Task, read_task
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import predict
@@ -41,7 +42,7 @@ class ErrorStudy:
     Parameters
     ----------
     plan
-        The study of `course_lib.experiments.finetuning_runs` with the one variant whose model it is.
+        The study of `course_lib.experiments.finetuning_plans` with the one variant whose model it is.
     shown
         Mistakes of each kind that are shown.
     bins
@@ -67,7 +68,7 @@ STUDIES: Mapping[str, ErrorStudy] = {
 
 def study_from(configuration: Mapping[str, Any]) -> ErrorStudy:
     """Load a study back from a record's configuration."""
-    return ErrorStudy(**{**configuration, "plan": finetuning_runs.study_from(configuration["plan"])})
+    return ErrorStudy(**{**configuration, "plan": finetuning_plans.study_from(configuration["plan"])})
 
 
 class Judged(NamedTuple):

@@ -1,6 +1,6 @@
 """What chapter 8 shows of fine-tuning: small models trained on the page, and tables of recorded runs.
 
-A run on the page has the settings of `course_lib.experiments.finetuning_runs.PLANS`, with the smaller of the shipped
+A run on the page has the settings of `course_lib.experiments.finetuning_plans.PLANS`, with the smaller of the shipped
 checkpoints, its own rate, and the models themselves to look at.
 """
 
@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from course_lib.experiments.finetuning_runs import PLANS, Variant, build_model
+from course_lib.experiments.finetuning_plans import PLANS, Variant
+from course_lib.experiments.finetuning_runs import build_model
 from course_lib.experiments.finetuning_tasks import Task, read_task
 from course_lib.experiments.records import RESULTS, Record
 from course_lib.experiments.records import load as load_record

@@ -23,7 +23,7 @@ import torch
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
 from course_lib.grading.errors_across import describe, rebuild
 from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
-from course_lib.grading.held import HeldObject, RemoteFunction, methods_of
+from course_lib.grading.held import HeldObject, RemoteFunction, methods_of, places_of_tensors
 from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
@@ -328,7 +328,7 @@ class Peer:
         began, asked = self.writer(), self._calls
         of_module = key.startswith("method:")  # the other side takes nothing over of what this does to its modules
         given = (args[1:], kwargs) if of_module else (args, kwargs)
-        before = began.structure(given), self.modules.notes(given)
+        before = began.structure(given), places_of_tensors(given)
         kept = began.leaves if of_module and not self.strict else set()
         contents = {i: t.detach().clone() for i, t in enumerate(reader.tensors) if id(t) not in kept}
         places, failure = [place(tensor) for tensor in reader.tensors], None
@@ -344,7 +344,7 @@ class Peer:
                 self._failed(error)
         changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not same_bytes(t, contents[i])}
         ended = self.writer()
-        now = ended.structure(given), self.modules.notes(given)
+        now = ended.structure(given), places_of_tensors(given)
         after = None if now == before else (args, kwargs)
         if began.has_modules and not of_module and asked != self._calls:
             # The other side has seen modules in between: it gets their last state.

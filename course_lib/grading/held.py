@@ -83,6 +83,23 @@ def put(held: torch.Tensor, value: torch.Tensor) -> None:
             held.copy_(value)
 
 
+def places_of_tensors(value: Any, found: list[Any] | None = None, depth: int = 0) -> list[Any]:
+    """Say which tensors stand in the modules of some arguments, to see whether a call has put others there.
+
+    >>> layer = torch.nn.Linear(2, 3)
+    >>> [name for name, _ in places_of_tensors([layer])]
+    ['weight', 'bias']
+    """
+    found = [] if found is None else found
+    if isinstance(value, torch.nn.Module):
+        for part in value.modules():
+            found += [(n, id(t)) for table in (part._parameters, part._buffers) for n, t in table.items()]
+    elif isinstance(value, tuple | list | dict) and depth < 3:
+        for item in value.values() if isinstance(value, dict) else value:
+            places_of_tensors(item, found, depth + 1)
+    return found
+
+
 def methods_of(module: Any) -> list[str]:
     """Name the methods that a test wrote for an object of its own: those alone are there for the other side.
 

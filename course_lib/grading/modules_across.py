@@ -385,17 +385,6 @@ class Modules:
 
         return serve
 
-    def notes(self, value: Any, found: list[Any] | None = None, depth: int = 0) -> list[Any]:
-        """Say which tensors stand in the modules of some arguments, to see whether a call has put others there."""
-        found = [] if found is None else found
-        if isinstance(value, torch.nn.Module):
-            for part in value.modules():
-                found += [(n, id(t)) for table in (part._parameters, part._buffers) for n, t in table.items()]
-        elif isinstance(value, tuple | list | dict) and depth < 3:
-            for item in value.values() if isinstance(value, dict) else value:
-                self.notes(item, found, depth + 1)
-        return found
-
 
 def _plain(group: dict[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in group.items() if type(v) in (int, float, bool, type(None), tuple)}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from course_lib.experiments.finetuning_runs import PLANS as FINETUNING
+from course_lib.experiments.finetuning_plans import PLANS as FINETUNING
 from course_lib.experiments.pretrain import OPTIMIZERS, plan_from
 from course_lib.experiments.pretraining_stories import RECIPE
 from course_lib.experiments.shipped import CHECKPOINTS, read_log

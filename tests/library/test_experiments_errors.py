@@ -13,7 +13,7 @@ from course_lib.experiments import command, error_runs, finetuning_runs, finetun
 from course_lib.experiments.command import ExperimentError, record_experiment
 from course_lib.experiments.error_card import calibration_table, card, example_table
 from course_lib.experiments.error_runs import ErrorStudy, Judged, calibrate, calibrations, judge, study_from
-from course_lib.experiments.finetuning_runs import FineTuningStudy, Variant
+from course_lib.experiments.finetuning_plans import FineTuningStudy, Variant
 from course_lib.experiments.finetuning_tasks import Rows, Task
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, SequenceClassifier, TokenClassifier, predict

@@ -12,10 +12,12 @@ from course_lib.bert_config import BertConfig
 from course_lib.data.benchmarks import as_squad, of_endings
 from course_lib.experiments import finetuning_runs, finetuning_tasks, records
 from course_lib.experiments.command import ExperimentError, record_experiment
-from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, Variant, build_model, study_from
+from course_lib.experiments.finetuning_plans import PLANS, FineTuningStudy, Variant, study_from
+from course_lib.experiments.finetuning_runs import build_model
 from course_lib.experiments.finetuning_tasks import SPECS, Task, read_task
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, evaluate
+from course_lib.sentence_classifier import SentenceClassifier
 from course_lib.wordpiece import SPECIAL_TOKENS
 
 TEXT = Value("string")
@@ -92,7 +94,7 @@ def test_every_task_has_a_plan_and_every_plan_all_uses():
     assert {study.data for study in PLANS.values()} == set(SPECS)
     for name, study in PLANS.items():
         uses = {variant.use for variant in study.variants.values()}
-        if name == "sst2-mean":
+        if name in ("sst2-mean", "sst2-seeds"):
             assert uses == {"averaged"}
             continue
         assert uses == {"fine-tuned"} if name.startswith("sst2-") else uses >= {"fine-tuned", "frozen", "from scratch"}
@@ -243,6 +245,45 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
         name = f"classifier.{name}"
         assert not torch.equal(one[name], other[name])
         torch.testing.assert_close(tensor, (one[name] + other[name]) / 2, rtol=1e-6, atol=0)
+
+
+def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(tables, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    variant = Variant("fine-tuned", None, FineTuningConfig(steps=3, batch_size=3), mean=True)
+    monkeypatch.setitem(PLANS, "one", FineTuningStudy("sst2", {"tuned": variant}, 16))
+    mean = FineTuningStudy("sst2", {"mean": Variant("averaged", plans=("one",), seeds=(0, 2), mean=True)}, 16)
+    monkeypatch.setitem(PLANS, "seeds", mean)
+    record_experiment("finetuning", "one", None, [], [0, 1, 2], None, str(checkpoint))
+    assert sorted(x.name for x in (tmp_path / "kept").iterdir()) == ["one-mini-tuned", "one-mini-tuned-seed-2"]
+    scored = []
+    monkeypatch.setattr(Task, "score", lambda self, model, *rest: scored.append(model) or {"accuracy": 1.0})
+    path = record_experiment("finetuning", "seeds", None, [], [0], None, str(checkpoint))
+    assert study_from(json.loads(path.read_text())["configuration"]) == mean
+    assert isinstance(scored[0], SentenceClassifier)
+    one, other = (
+        load_file(tmp_path / "kept" / name / "model.safetensors")
+        for name in ("one-mini-tuned", "one-mini-tuned-seed-2")
+    )
+    name = "bert.embeddings.word_embeddings.weight"
+    assert not torch.equal(one[name], other[name])
+    torch.testing.assert_close(
+        scored[0].state_dict()["bert.embeddings.token.weight"], (one[name] + other[name]) / 2, rtol=1e-6, atol=1e-9
+    )
+
+
+def test_sentences_are_rejoined_for_learning_and_for_the_test(tables, checkpoint, monkeypatch):
+    task, read = read_task("sst2"), []
+    task.train.inputs[:] = ["it is n't good"] * len(task.train.inputs)
+    examples, score = Task.examples, Task.score
+    monkeypatch.setattr(Task, "examples", lambda self, rows, *x: read.extend(rows.inputs) or examples(self, rows, *x))
+    monkeypatch.setattr(
+        Task, "score", lambda self, m, t, rows, n: read.extend(rows.inputs) or score(self, m, t, rows, n)
+    )
+    variant = Variant("fine-tuned", None, FineTuningConfig(steps=1), rejoined=True)
+    finetuning_runs.run_variant(task, variant, checkpoint, 0, 16, task.train)
+    assert set(read) == {"it isn't good"}
+    assert len(read) == 2 * len(task.train.inputs)
 
 
 def test_a_shortened_study_has_a_record_of_its_own(tables, checkpoint, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.experiments import finetuning_page
 from course_lib.experiments.finetuning_page import RATES, TASKS, WAYS, careless_spans, curve_of, score_table, train_ways
-from course_lib.experiments.finetuning_runs import PLANS, FineTuningStudy, Variant
+from course_lib.experiments.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lib.experiments.finetuning_tasks import Rows, Task
 from course_lib.experiments.records import Record
 from course_lib.fast_wordpiece import FastWordPiece

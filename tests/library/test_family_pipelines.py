@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from course_lib.experiments import family_pipelines
-from course_lib.experiments.finetuning_runs import Variant, build_model
+from course_lib.experiments.finetuning_plans import Variant
+from course_lib.experiments.finetuning_runs import build_model
 from course_lib.experiments.finetuning_tasks import read_task
 from course_lib.experiments.shipped import CHECKPOINTS
 from course_lib.fast_wordpiece import FastWordPiece

@@ -10,7 +10,7 @@ from course_lib.cli import app
 from course_lib.experiments import (
     error_runs,
     family_runs,
-    finetuning_runs,
+    finetuning_plans,
     layer_table,
     pretraining_plans,
     records,
@@ -26,7 +26,7 @@ EXPERIMENTS = {
     "transformer": (plan_from, transformer.PLANS),
     "pretraining": (pretraining_plans.study_from, pretraining_plans.PLANS),
     "layers": (layer_table.study_from, layer_table.STUDIES),
-    "finetuning": (finetuning_runs.study_from, finetuning_runs.PLANS),
+    "finetuning": (finetuning_plans.study_from, finetuning_plans.PLANS),
     "errors": (error_runs.study_from, error_runs.STUDIES),
     "sentences": (sentence_plans.study_from, sentence_plans.PLANS),
     "family": (family_runs.study_from, family_runs.STUDIES),
@@ -77,7 +77,7 @@ def test_each_model_ran_with_three_seeds_or_more_and_with_none_twice(name):
     """Or once at least, where a run is dear, or where it is the mistakes of one model that are looked at."""
     record = records.load(name)
     kind, _, data = name.partition("-")
-    dear = kind in ("errors", "sentences") or (kind == "finetuning" and data in finetuning_runs.DEAR)
+    dear = kind in ("errors", "sentences") or (kind == "finetuning" and data in finetuning_plans.DEAR)
     least = 1 if dear else 3
     of_models: dict[str, list[int]] = {}
     for run in record.results:

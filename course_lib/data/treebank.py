@@ -1,0 +1,41 @@
+"""Text that was cut into words for a treebank, written again as people write it.
+
+The Stanford Sentiment Treebank, and with it SST-2, holds "do n't" and `` for "don't" and an opening quotation mark. A
+model that was pre-trained on text as people write it has seldom read "do n ' t". Most of the cutting does it no harm:
+"it's" and "it 's" become the same tokens, since a WordPiece tokenizer splits at punctuation anyway.
+"""
+
+import re
+
+__all__ = ["rejoin"]
+
+WORDS = re.compile(r"\b(\w+) (n't)\b|\b(gon|wan) (na)\b|\b(got) (ta)\b", re.IGNORECASE)
+
+
+def rejoin(text: str) -> str:
+    r"""Undo what the Penn Treebank's tokenization does to a text, where a WordPiece tokenizer sees the difference.
+
+    Parameters
+    ----------
+    text
+        Words with spaces between them.
+
+    Returns
+    -------
+    str
+        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks. A text that was never
+        cut up comes back as it is.
+
+    Notes
+    -----
+    The rules that are undone: Marcus, Santorini and Marcinkiewicz 1993, section 2.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> rejoin("you wo n't like `` roger '' , but i did n't")
+    'you won\'t like " roger " , but i didn\'t'
+    """
+    joined = WORDS.sub(lambda found: "".join(part for part in found.groups() if part), text)
+    return joined.replace("``", '"').replace("''", '"').replace("`", "'")
