@@ -208,8 +208,8 @@ def record_finetuning(
             for key in variants:
                 variant, identity = study.variants[key], {"variant": f"{name}, {key}", "seed": seed}
                 if variant.use == "averaged":
-                    parts = [(part, x) for part in variant.plans for x in variant.seeds]
-                    kept = [kept_folder(part, name, *PLANS[part].variants, seed=x) for part, x in parts]
+                    parts = [(part, *PLANS[part].variants) for part in variant.plans]  # of one variant each
+                    kept = [kept_folder(part, name, only, x) for part, only in parts for x in variant.seeds]
                     yield identity, partial(score_average, task, variant, kept, folder, study.max_length, tested)
                     continue
                 keep = kept_folder(plan, name, key, seed) if plan and _is_kept(plan, variant, seed) else None
