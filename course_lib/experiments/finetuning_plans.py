@@ -1,8 +1,9 @@
 """Chapter 8's recorded comparisons as plans: which ways of using a checkpoint, on which task, with how many labels.
 
 Ways: "fine-tuned"; "frozen", where only the head learns; "from scratch", the same model with random weights; for single
-sentences "features", a logistic regression on frozen states; and "averaged", the mean of models that other plans have
-fine-tuned. `course_lib.experiments.finetuning_runs` runs them.
+sentences "features", a logistic regression on frozen states; "averaged", the mean of models that other plans have
+fine-tuned; and for choices "longest", a control that reads nothing and takes the longest ending.
+`course_lib.experiments.finetuning_runs` runs them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from course_lib.experiments.features import WAYS, Way
 from course_lib.finetuning import FineTuningConfig
 
-USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged")
+USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest")
 
 
 @dataclass(frozen=True)
@@ -165,9 +166,14 @@ def _steadied(rate: float, weight: float, mean: bool = False, rejoined: bool = F
 
 
 def _seeds() -> FineTuningStudy:
-    """SST-2, the mean of three models that differ by chance alone: by the new head, the order of the rows, dropout."""
-    variant = Variant("averaged", None, plans=("sst2-rejoined",), seeds=(0, 1, 2), rejoined=True)
-    return FineTuningStudy("sst2", {"mean of three seeds": variant}, 64)
+    """SST-2, the mean of two models that differ by chance alone: by the new head, the order of the rows, dropout."""
+    variant = Variant("averaged", None, plans=("sst2-rejoined",), seeds=(0, 1), rejoined=True)
+    return FineTuningStudy("sst2", {"mean of two seeds": variant}, 64)
+
+
+def _longest(data: str, tested: int) -> FineTuningStudy:
+    """What the length of an ending tells: who writes four endings takes more care of the right one."""
+    return FineTuningStudy(data, {"longest ending": Variant("longest", None)}, tested=tested)
 
 
 def _mean() -> FineTuningStudy:
@@ -196,6 +202,7 @@ PLANS: Mapping[str, FineTuningStudy] = {
     "wnut17": _study("wnut17", 1000, epochs=3, max_length=64, batch_size=16),
     "squad": _study("squad", 600, epochs=2, max_length=256, tested=300, batch_size=16),
     "mctest": _study("mctest", 300, epochs=1, max_length=320, tested=200, batch_size=8),
+    "mctest-longest": _longest("mctest", tested=200),
     "pydocs-topic": _curve("pydocs-topic", 3e-4),
     "pydocs-pair": _curve("pydocs-pair", 5e-5),
     "pydocs-tag": _curve("pydocs-tag", 3e-4),
@@ -224,4 +231,5 @@ DEAR = (
     "wnut17",
     "squad",
     "mctest",
+    "mctest-longest",
 )

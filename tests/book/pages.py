@@ -127,6 +127,32 @@ def typeset(page) -> None:
     page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
 
 
+# A code block or formula is told by what it stands in, by whether it has to be scrolled, and by the kinds of its parts.
+HIDE_REPEATS = """seen => {
+  const known = new Set(seen);
+  const kind = part => [part.tagName, part.getAttribute("class"), part.style.color, part.style.background].join(".");
+  for (const block of document.querySelectorAll("main .highlight, main mjx-container")) {
+    let within = "";
+    for (let part = block.parentElement; part.tagName !== "MAIN"; part = part.parentElement) within += kind(part) + " ";
+    const scrolls = [block, ...block.querySelectorAll("pre")].some(part => part.scrollWidth > part.clientWidth);
+    const parts = [block, ...block.querySelectorAll("*")];
+    const kinds = parts.map(part => [within, scrolls, kind(part.parentElement), kind(part)].join("|"));
+    if (kinds.every(one => known.has(one))) block.style.display = "none";
+    kinds.forEach(one => known.add(one));
+  }
+  return [...known];
+}"""
+
+
+def hide_repeats(page, seen: set[str]) -> None:
+    """Hide code blocks and formulas that have nothing but kinds of elements seen before: most of a chapter is such.
+
+    To axe each of a block's words is an element with a contrast of its own, and a chapter has thousands of them in a
+    dozen colours. What kinds a page adds goes into `seen`.
+    """
+    seen.update(page.evaluate(HIDE_REPEATS, sorted(seen)))
+
+
 def serious_violations(page, leave_out: str | None = None, rules: list[str] | None = None) -> list[str]:
     """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing.
 

@@ -1,7 +1,7 @@
 """The pages of the built site before axe, light and dark: a file of its own, so that two workers share the pages."""
 
 import pytest
-from pages import of_every_kind, quiet_page, serious_violations, typeset, written
+from pages import hide_repeats, of_every_kind, quiet_page, serious_violations, typeset, written
 
 # One worker builds and opens the site, however many there are.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,17 +27,19 @@ def test_axe_finds_no_serious_violation_light_or_dark(browser, site, generated):
     """WCAG as axe checks it. The dark page differs by its colours alone, so only they are checked once more.
 
     Of the generated pages it sees enough to meet every kind of element that they have. The sidebar is one and the same
-    on all pages; with 200 links it is most of a generated page, and is checked on the written ones.
+    on all pages; with 200 links it is most of a generated page, and is checked on the written ones. Of code and
+    formulas it sees each kind of element once.
     """
     names = of_every_kind(site) if generated else written(site)
     assert len(names) > 10
     leave_out = SIDEBAR if generated else None
-    found = []
+    found, seen = [], set()
     with quiet_page(browser, color_scheme="light") as page:
         for name in names:
             page.goto((site / name).as_uri())
             typeset(page)
             assert page.locator(SIDEBAR).count() == 1, name
+            hide_repeats(page, seen)
             colour(page, "light")
             found += [f"{name}, light: {violation}" for violation in serious_violations(page, leave_out)]
             colour(page, "dark")

@@ -90,12 +90,13 @@ def checkpoint(tmp_path):
 
 
 def test_every_task_has_a_plan_and_every_plan_all_uses():
-    """But those of SST-2 that ask only how to fine-tune: with whole sentences, more passes, remedies."""
+    """But those of SST-2 that ask only how to fine-tune, with whole sentences, more passes, remedies; and a control."""
     assert {study.data for study in PLANS.values()} == set(SPECS)
     for name, study in PLANS.items():
         uses = {variant.use for variant in study.variants.values()}
-        if name in ("sst2-mean", "sst2-seeds"):
-            assert uses == {"averaged"}
+        alone = {"sst2-mean": "averaged", "sst2-seeds": "averaged", "mctest-longest": "longest"}
+        if name in alone:
+            assert uses == {alone[name]}
             continue
         assert uses == {"fine-tuned"} if name.startswith("sst2-") else uses >= {"fine-tuned", "frozen", "from scratch"}
 
@@ -174,6 +175,16 @@ def test_phrases_cut_out_of_sentences_are_left_out_where_whole_ones_are_asked_fo
     assert finetuning_runs.run_variant(task, variant, checkpoint, 1, 40, task.test)["rows"] == 2
     assert sorted(drawn[0].inputs) == ["bad bad bad bad .", "good film good film ."]
     assert sorted(drawn[0].golds) == sorted([task.train.golds[3], task.train.golds[5]])
+
+
+def test_the_longest_ending_is_a_guess_that_reads_nothing(tables, checkpoint):
+    task = read_task("mctest")
+    first, second = task.test.golds
+    assert (first, second) == (0, 1)
+    found = finetuning_runs.run_variant(task, Variant("longest"), checkpoint, 0, 40, task.test)
+    assert [len(ending) for ending in task.test.inputs[1][1]] == [5, 6, 5, 6], "of two the first is taken: film"
+    assert found["scores"] == {"accuracy": 0.5}, "of 'jim .', 'film .', 'who .' and 'good .' not the first"
+    assert (found["rows"], found["steps"]) == (0, 0)
 
 
 def test_from_scratch_is_the_same_model_with_other_weights(tables, checkpoint):
