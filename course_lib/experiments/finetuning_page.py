@@ -93,6 +93,32 @@ def train_ways(name: str, labels: int = 200, seed: int = 0, folder: Path = CHECK
     return Live(task, tokenizer, study.max_length, models, scores)
 
 
+def scores_before(name: str, seeds: Sequence[int], folder: Path = CHECKPOINTS / "mini") -> list[float]:
+    """Score a pre-trained model on a task before it has learnt any of it: its new layer holds what a seed drew.
+
+    Parameters
+    ----------
+    name
+        A key of `TASKS`.
+    seeds
+        As in recorded runs: the same seed draws the same layer there.
+    folder
+        The checkpoint.
+
+    Returns
+    -------
+    list of float
+        For each seed, in percent, on some rows of the test split.
+    """
+    study, task, tokenizer = PLANS[name], read_task(name, source="embedded"), FastWordPiece.load(folder)
+    tested = task.test.sample(TESTED, seed=0)
+    found = []
+    for seed in seeds:
+        scores = task.score(build_model(task, Variant("fine-tuned"), folder, seed), tokenizer, tested, study.max_length)
+        found.append(100 * scores[metric_of(scores)])
+    return found
+
+
 class Curve(NamedTuple):
     """What recorded runs of one checkpoint reached.
 

@@ -106,6 +106,18 @@ def test_the_table_of_a_task_has_the_page_beside_the_record(page):
     assert len(lines) == 5
 
 
+def test_before_it_has_learnt_a_model_says_what_its_new_layer_happens_to_say(page):
+    """A new layer with the opposite weights would be right on all other rows, so there is no rule in these scores."""
+    seeds = [0, 1, 2, 3, 4, 5]
+    scores = finetuning_page.scores_before("pydocs-topic", seeds, folder=page)
+    task = finetuning_page.read_task("pydocs-topic", None)
+    models = [finetuning_page.build_model(task, Variant("fine-tuned"), page, seed) for seed in seeds]
+    expected = [100 * task.score(model, TOKENIZER, task.test, 16)["accuracy"] for model in models]
+    assert scores == pytest.approx(expected)
+    assert len({*scores}) > 1
+    assert finetuning_page.scores_before("pydocs-topic", [5], folder=page) == scores[5:]
+
+
 def test_rates_by_layer_are_tried_with_the_same_seeds(page):
     scores = finetuning_page.layer_decay_scores("pydocs-topic", (1.0, 0.5), (0, 3))
     assert np.shape(scores) == (2, 2)
