@@ -1,5 +1,7 @@
 """What chapter 8 shows: models trained on the page in three ways, and tables of recorded runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -106,11 +108,13 @@ def test_the_table_of_a_task_has_the_page_beside_the_record(page):
     assert len(lines) == 5
 
 
-def test_before_it_has_learnt_a_model_says_what_its_new_layer_happens_to_say(page):
+def test_before_it_has_learnt_a_model_says_what_its_new_layer_happens_to_say(page, monkeypatch):
     """A new layer with the opposite weights would be right on all other rows, so there is no rule in these scores."""
     seeds = [0, 1, 2, 3, 4, 5]
-    scores = finetuning_page.scores_before("pydocs-topic", seeds, folder=page)
     task = finetuning_page.read_task("pydocs-topic", None)
+    task = replace(task, test=task.test.select([0, 1, 2, 3]))  # three of one class: who says one for all has 75 or 25
+    monkeypatch.setattr(finetuning_page, "read_task", lambda name, source: task)
+    scores = finetuning_page.scores_before("pydocs-topic", seeds, folder=page)
     models = [finetuning_page.build_model(task, Variant("fine-tuned"), page, seed) for seed in seeds]
     expected = [100 * task.score(model, TOKENIZER, task.test, 16)["accuracy"] for model in models]
     assert scores == pytest.approx(expected)
