@@ -175,6 +175,12 @@ CLAIMS = (
         "F1 of mentions, fine-tuned minus frozen, 2,000 labels",
         _over("pydocs-tag", "f1", "frozen", 2000),
         "points",
+        beside=(
+            ("topics", _over("pydocs-topic", "accuracy", "frozen", 2000), "points", 1),
+            ("spans", _over("pydocs-span", "f1", "frozen", 2000), "points", 1),
+            ("pairs", _over("pydocs-pair", "accuracy", "frozen", 2000), "points", 1),
+            ("endings", _over("pydocs-choice", "accuracy", "frozen", 2000), "points", 1),
+        ),
         section="row-42-labels",
     ),
     Claim(
