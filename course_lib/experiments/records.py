@@ -268,8 +268,14 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+CHANGED = ("status", "--porcelain", "--untracked-files=no", "--", ".", ":!book/results")
+
+
 def commit() -> str:
-    """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout."""
+    """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout.
+
+    Records themselves do not count: one that is continued, run by run, differs from what was committed of it.
+    """
     root = Path(__file__).parents[2]
 
     def git(*words: str) -> str | None:
@@ -279,4 +285,4 @@ def commit() -> str:
     head = git("rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    return head + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    return head + ("+changes" if git(*CHANGED) else "")

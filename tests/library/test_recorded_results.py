@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import subprocess
 
 import pytest
 import typer.testing
@@ -127,6 +128,26 @@ def test_frozen_features_of_2000_reviews_are_right_in_four_of_five_and_fine_tuni
     assert min(features) >= 0.80
     assert min(scores["all-MiniLM-L6-v2, fine-tuned, 2000"]) > max(features) + 0.02
     assert min(scores["all-MiniLM-L6-v2, fine-tuned, all"]) > min(scores["all-MiniLM-L6-v2, fine-tuned, 2000"]) + 0.03
+
+
+def test_changed_code_is_said_beside_the_commit_and_a_record_that_goes_on_is_no_change(monkeypatch, tmp_path):
+    def git(*words):
+        done = subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    code, record = tmp_path / "course_lib" / "experiments" / "records.py", tmp_path / "book" / "results" / "one.json"
+    for file in (code, record):
+        file.parent.mkdir(parents=True)
+        file.write_text("first")
+    git("init", "--quiet")
+    git("add", ".")
+    git("-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "--message", "first")
+    monkeypatch.setattr(records, "__file__", str(code))
+    head = git("rev-parse", "HEAD")
+    record.write_text("second")
+    assert records.commit() == head
+    code.write_text("second")
+    assert records.commit() == f"{head}+changes"
 
 
 def test_with_every_seed_six_layers_reach_90_percent_of_sst2_on_sentences_as_people_write_them():
