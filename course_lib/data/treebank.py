@@ -1,8 +1,8 @@
 """Text that was cut into words for a treebank, written again as people write it.
 
 The Stanford Sentiment Treebank, and with it SST-2, holds "do n't" and `` for "don't" and an opening quotation mark. A
-model that was pre-trained on text as people write it has seldom read "do n ' t". Most of the cutting does it no harm:
-"it's" and "it 's" become the same tokens, since a WordPiece tokenizer splits at punctuation anyway.
+WordPiece tokenizer, which splits at punctuation, makes "do n ' t" of the one and "don ' t" of the other. Most of the
+cutting it does not see: "it's" and "it 's" become the same tokens.
 """
 
 import re
@@ -23,8 +23,7 @@ def rejoin(text: str) -> str:
     Returns
     -------
     str
-        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks. A text that was never
-        cut up comes back as it is.
+        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks for ``, '' and `.
 
     Notes
     -----

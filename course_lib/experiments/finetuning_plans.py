@@ -172,8 +172,8 @@ def _seeds() -> FineTuningStudy:
 
 
 def _longest(data: str, tested: int) -> FineTuningStudy:
-    """What the length of an ending tells: who writes four endings takes more care of the right one."""
-    return FineTuningStudy(data, {"longest ending": Variant("longest", None)}, tested=tested)
+    """What the length of an ending alone tells of whether it is the right one."""
+    return FineTuningStudy(data, {"longest ending": Variant("longest")}, tested=tested)
 
 
 def _mean() -> FineTuningStudy:

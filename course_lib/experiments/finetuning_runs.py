@@ -38,10 +38,10 @@ def kept_folder(plan: str, checkpoint: str, variant: str, seed: int = 0) -> Path
     return KEPT / "-".join([plan, checkpoint, *variant.replace(",", "").split(), *([f"seed-{seed}"] if seed else [])])
 
 
-def _is_kept(plan: str | None, variant: Variant, seed: int) -> bool:
+def _is_kept(plan: str, variant: Variant, seed: int) -> bool:
     means = [x for study in PLANS.values() for x in study.variants.values() if x.use == "averaged"]
     wanted = seed == 0 or any(plan in mean.plans and seed in mean.seeds for mean in means)
-    return plan is not None and variant.use == "fine-tuned" and wanted
+    return variant.use == "fine-tuned" and wanted
 
 
 def run_variant(

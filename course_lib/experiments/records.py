@@ -268,9 +268,6 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-CHANGED = ("status", "--porcelain", "--untracked-files=no", "--", ".", ":!book/results")
-
-
 def commit() -> str:
     """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout.
 
@@ -285,4 +282,5 @@ def commit() -> str:
     head = git("rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    return head + ("+changes" if git(*CHANGED) else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!book/results")
+    return head + ("+changes" if changed else "")

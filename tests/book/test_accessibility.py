@@ -22,6 +22,20 @@ def colour(page, scheme: str) -> None:
     page.wait_for_function(IS_DARK if scheme == "dark" else f"!({IS_DARK})")
 
 
+def test_code_is_hidden_from_axe_only_when_all_its_kinds_were_seen_in_the_same_place(browser):
+    block = '<div class="highlight"><pre><span class="k">import</span></pre></div>'
+    odd = block.replace('class="k"', 'class="k" style="color: rgb(250, 250, 250)"')
+    cells = [block, block, f'<div class="warning">{block}</div>', odd, block.replace('"k"', '"n"')]
+    seen = set()
+    with quiet_page(browser, color_scheme="light") as page:
+        for shown in ([True, False, True, True, True], [False] * 5):
+            page.set_content(f"<html lang='en'><title>t</title><body><main>{''.join(cells)}</main></body></html>")
+            hide_repeats(page, seen)
+            assert [part.is_visible() for part in page.locator(".highlight").all()] == shown
+            found = serious_violations(page, rules=["color-contrast"])
+            assert len(found) == sum(shown[3:4]), "pale on white, as long as it is new"
+
+
 @pytest.mark.parametrize("generated", [False, True], ids=["written pages", "generated pages"])
 def test_axe_finds_no_serious_violation_light_or_dark(browser, site, generated):
     """WCAG as axe checks it. The dark page differs by its colours alone, so only they are checked once more.

@@ -178,12 +178,13 @@ def test_phrases_cut_out_of_sentences_are_left_out_where_whole_ones_are_asked_fo
 
 
 def test_the_longest_ending_is_a_guess_that_reads_nothing(tables, checkpoint):
+    """Of the row that is tested the second ending is right, and of the two longest the first; no shortest one is."""
     task = read_task("mctest")
-    first, second = task.test.golds
-    assert (first, second) == (0, 1)
-    found = finetuning_runs.run_variant(task, Variant("longest"), checkpoint, 0, 40, task.test)
-    assert [len(ending) for ending in task.test.inputs[1][1]] == [5, 6, 5, 6], "of two the first is taken: film"
-    assert found["scores"] == {"accuracy": 0.5}, "of 'jim .', 'film .', 'who .' and 'good .' not the first"
+    tested = task.test.select([1])
+    assert [len(ending) for ending in tested.inputs[0][1]] == [5, 6, 5, 6]
+    assert tested.golds == [1]
+    found = finetuning_runs.run_variant(task, Variant("longest"), checkpoint, 0, 40, tested)
+    assert found["scores"] == {"accuracy": 1.0}
     assert (found["rows"], found["steps"]) == (0, 0)
 
 
