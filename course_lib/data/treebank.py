@@ -23,7 +23,7 @@ def rejoin(text: str) -> str:
     Returns
     -------
     str
-        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks for ``, '' and `.
+        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks.
 
     Notes
     -----
