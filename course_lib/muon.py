@@ -104,12 +104,13 @@ def muon(
     betas: tuple[float, float] = (0.9, 0.98),
     eps: float = 1e-6,
 ) -> torch.optim.Optimizer:
-    """Muon for the weights of linear layers; AdamW for embeddings, small heads, biases and gains.
+    """Muon for the weights of linear and recurrent layers; AdamW for embeddings, small heads, biases and gains.
 
     Parameters
     ----------
     model
-        The model whose trainable parameters it moves. A matrix that an embedding shares is the embedding's.
+        The model whose trainable parameters it moves. A matrix that an embedding shares is the embedding's. The gates
+        of a recurrent layer, which torch keeps as one matrix, are one matrix here too.
     config
         For the learning rate, and for the weight decay, which biases and gains are spared.
     ratio
@@ -136,9 +137,11 @@ def muon(
     """
     shared = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     inside = {
-        id(module.weight)
+        id(parameter)
         for module in model.modules()
-        if isinstance(module, nn.Linear) and min(module.weight.shape) >= SMALLEST
+        if isinstance(module, nn.Linear | nn.RNNBase)
+        for parameter in module.parameters(recurse=False)
+        if parameter.dim() == 2 and min(parameter.shape) >= SMALLEST
     } - shared
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
     others = [parameter for parameter in trainable if id(parameter) not in inside]

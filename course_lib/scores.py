@@ -43,6 +43,8 @@ class BilinearScore(nn.Module):
     ----------
     query_dim, key_dim
         Features of the queries and of the keys; they may differ.
+    scaled
+        Whether to divide by the root of `key_dim`, as Vaswani et al. 2017, section 3.2.1, do with a dot product.
 
     Notes
     -----
@@ -56,13 +58,14 @@ class BilinearScore(nn.Module):
     torch.Size([2, 4, 7])
     """
 
-    def __init__(self, query_dim: int, key_dim: int):
+    def __init__(self, query_dim: int, key_dim: int, scaled: bool = False):
         super().__init__()
         self.project = nn.Linear(key_dim, query_dim, bias=False)
+        self.scale = key_dim**-0.5 if scaled else 1.0
 
     def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        return query @ self.project(key).mT  # (B, T, Q) @ (B, Q, S) -> (B, T, S)
+        return (self.scale * query @ self.project.weight) @ key.mT  # (B, T, Q) @ (Q, K) @ (B, K, S) -> (B, T, S)
 
 
 class AdditiveScore(nn.Module):

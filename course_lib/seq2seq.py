@@ -12,6 +12,7 @@ Dimension letters, everywhere in this module::
 What this module does not do: no stacked layers, no copying of unknown words.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, overload
 
@@ -23,76 +24,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from course_lib.attention import attend
 from course_lib.masking import padding_mask
 from course_lib.scores import AdditiveScore, BilinearScore, DotScore
+from course_lib.seq2seq_config import Seq2SeqConfig
 
-__all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq", "Seq2SeqConfig"]
-
-
-@dataclass(frozen=True)
-class Seq2SeqConfig:
-    """Sizes of a `Seq2Seq`.
-
-    Parameters
-    ----------
-    source_vocab, target_vocab
-        Number of different words on each side, special tokens included.
-    embedding_dim
-        Features of a word embedding.
-    hidden_dim
-        Features D of the decoder's state and of an encoder state; even, since the encoder's two directions share it.
-    attention
-        The score that compares a decoder state with an encoder state: "dot", "bilinear" or "additive"; None for no
-        attention.
-    dropout
-        Share of features set to zero in training, on embeddings and before the output layer.
-    input_feeding
-        Whether each step of the decoder also reads what the step before gave to the output layer (Luong et al. 2015,
-        section 3.3). A known target then runs word by word, and training takes longer.
-    tie_output
-        Whether the output layer's matrix is the target embedding (Press and Wolf 2017); needs `embedding_dim` equal to
-        `hidden_dim`.
-
-    Raises
-    ------
-    ValueError
-        If a size cannot be used.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> Seq2SeqConfig(source_vocab=9, target_vocab=8, embedding_dim=4, hidden_dim=6).attention
-    'dot'
-    """
-
-    source_vocab: int
-    target_vocab: int
-    embedding_dim: int = 128
-    hidden_dim: int = 128
-    attention: str | None = "dot"
-    dropout: float = 0.0
-    input_feeding: bool = False
-    tie_output: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("source_vocab", "target_vocab", "embedding_dim", "hidden_dim"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.hidden_dim % 2:
-            raise ValueError(
-                f"hidden_dim is {self.hidden_dim}, but the encoder's two directions share it; "
-                f"choose an even number, e.g. {self.hidden_dim + 1}"
-            )
-        if self.attention not in (None, "dot", "bilinear", "additive"):
-            raise ValueError(f"attention is {self.attention!r}; choose 'dot', 'bilinear', 'additive' or None")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout is {self.dropout}; it is a share, at least 0 and below 1")
-        if self.tie_output and self.embedding_dim != self.hidden_dim:
-            raise ValueError(
-                f"tie_output shares one matrix between embedding_dim {self.embedding_dim} and hidden_dim "
-                f"{self.hidden_dim}; make them equal"
-            )
+__all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq"]
 
 
 @dataclass
@@ -140,6 +74,10 @@ class Encoder(nn.Module):
         As in `Seq2SeqConfig`; each direction has ``hidden_dim / 2`` features.
     dropout
         Share of embedding features set to zero in training.
+    state_dropout
+        Share of the states' features set to zero in training; the last states, which begin the decoder, keep all.
+    layer_norm
+        As in `Seq2SeqConfig`.
 
     Notes
     -----
@@ -153,22 +91,33 @@ class Encoder(nn.Module):
     (torch.Size([2, 3, 6]), torch.Size([2, 6]))
     """
 
-    def __init__(self, vocab_size: int, embedding_dim: int, hidden_dim: int, dropout: float = 0.0):
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_dim: int,
+        hidden_dim: int,
+        dropout: float = 0.0,
+        state_dropout: float = 0.0,
+        layer_norm: bool = False,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, embedding_dim)
         self.dropout = nn.Dropout(dropout)
+        self.state_dropout = nn.Dropout(state_dropout)
+        self.norm = nn.LayerNorm(hidden_dim) if layer_norm else nn.Identity()
         self.gru = nn.GRU(embedding_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
 
     def forward(
         self, source_ids: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B D"]]:
-        """Return the states (zeros at padding), and each direction's last state side by side."""
+        """Return the states (at padding zeros, or what layer normalisation makes of them), and each direction's last
+        state side by side."""
         embedded = self.dropout(self.embedding(source_ids))
         # Packing stops each direction at the sentence's own last word: padding cannot leak into a state.
         packed = pack_padded_sequence(embedded, source_lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, last = self.gru(packed)
         states, _ = pad_packed_sequence(states, batch_first=True, total_length=source_ids.shape[1])
-        return states, last.transpose(0, 1).flatten(1)  # (2, B, D/2) -> (B, D)
+        return self.state_dropout(self.norm(states)), last.transpose(0, 1).flatten(1)  # (2, B, D/2) -> (B, D)
 
 
 class Decoder(nn.Module):
@@ -182,7 +131,7 @@ class Decoder(nn.Module):
     Notes
     -----
     Luong et al. 2015, section 3: the context is joined to the state after the recurrent layer, so all steps of a known
-    target run at once, unless input feeding makes each step wait for the one before.
+    target run at once, unless input feeding makes each step wait for the one before, or the decoder is conditional.
 
     Chapter: seq2seq-attention
 
@@ -203,8 +152,11 @@ class Decoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.input_feeding = config.input_feeding
         self.gru = nn.GRU(config.embedding_dim + (dim if config.input_feeding else 0), dim, batch_first=True)
+        self.second = nn.GRU(dim, dim, batch_first=True) if config.conditional else None
         self.score = _make_score(config)
-        self.combine = nn.Linear(2 * dim, dim)
+        # Bahdanau et al. 2015, appendix A.2.2: the output of a conditional decoder depends on the last word too.
+        self.combine = nn.Linear(2 * dim + (config.embedding_dim if config.conditional else 0), dim)
+        self.norm = nn.LayerNorm(dim) if config.layer_norm else nn.Identity()
         self.output = nn.Linear(dim, config.target_vocab)
         if config.tie_output:
             self.output.weight = self.embedding.weight
@@ -216,19 +168,26 @@ class Decoder(nn.Module):
         """Return the logits of the next word after each target word, the attention weights (None without attention),
         and the state after the last word."""
         embedded = self.dropout(self.embedding(target_ids))
-        combined, weights, state = (self._feed if self.input_feeding else self._run)(embedded, state)
+        if self.second is not None:
+            combined, weights, state = self._run_in_halves(embedded, state, self.second)
+        else:
+            combined, weights, state = (self._feed if self.input_feeding else self._run)(embedded, state)
         return self.output(self.dropout(combined)), weights, state
 
     def _run(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
         """All steps at once, (B, T, inputs): what each gives to the output layer, its weights, and the last state."""
         hidden, last = self.gru(inputs, state.hidden[None])  # (B, T, D)
-        if self.score is None:
-            weights, context = None, state.summary[:, None].expand_as(hidden)  # (B, D) -> (B, T, D)
-        else:
-            scores = self.score(hidden, state.encoder_states)
-            context, weights = attend(scores, state.encoder_states, state.source_mask[:, None])
-        combined = self.combine(torch.cat([context, hidden], dim=-1)).tanh()  # Luong et al. 2015, equation 5
+        context, weights = self._look(hidden, state)
+        # Luong et al. 2015, equation 5
+        combined = self.norm(self.combine(torch.cat([context, hidden], dim=-1))).tanh()
         return combined, weights, replace(state, hidden=last[0], combined=combined[:, -1])
+
+    def _look(self, hidden: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None]:
+        """What states (B, T, D) find in the source, and with which weights; without attention its last state."""
+        if self.score is None:
+            return state.summary[:, None].expand_as(hidden), None  # (B, D) -> (B, T, D)
+        scores = self.score(hidden, state.encoder_states)
+        return attend(scores, state.encoder_states, state.source_mask[:, None])
 
     def _feed(self, embedded: Tensor, state: DecoderState) -> tuple[Tensor, Tensor | None, DecoderState]:
         """The same step by step: each reads the word and what the step before gave to the output layer."""
@@ -236,9 +195,29 @@ class Decoder(nn.Module):
         for word in embedded.split(1, dim=1):
             combined, weights, state = self._run(torch.cat([word, state.combined[:, None]], dim=-1), state)
             outputs.append(combined)
-            if weights is not None:
-                rows.append(weights)
-        return torch.cat(outputs, dim=1), torch.cat(rows, dim=1) if rows else None, state
+            rows.append(weights)
+        return torch.cat(outputs, dim=1), _joined(rows), state
+
+    def _run_in_halves(
+        self, embedded: Tensor, state: DecoderState, second: nn.GRU
+    ) -> tuple[Tensor, Tensor | None, DecoderState]:
+        """A conditional decoder's steps: the first half reads the word and asks, the second reads what was found."""
+        outputs, rows = [], []
+        for word in embedded.split(1, dim=1):
+            asking, half = self.gru(word, state.hidden[None])
+            context, weights = self._look(asking, state)
+            hidden, last = second(context, half)
+            state = replace(state, hidden=last[0])
+            outputs.append(torch.cat([context, hidden, word], dim=-1))
+            rows.append(weights)
+        combined = self.norm(self.combine(torch.cat(outputs, dim=1))).tanh()
+        return combined, _joined(rows), replace(state, combined=combined[:, -1])
+
+
+def _joined(rows: Sequence[Tensor | None]) -> Tensor | None:
+    """The weights of all steps, (B, T, S), from those of each; None without attention."""
+    found = [row for row in rows if row is not None]
+    return torch.cat(found, dim=1) if found else None
 
 
 def _make_score(config: Seq2SeqConfig) -> nn.Module | None:
@@ -248,6 +227,8 @@ def _make_score(config: Seq2SeqConfig) -> nn.Module | None:
             return DotScore()
         case "bilinear":
             return BilinearScore(dim, dim)
+        case "scaled":
+            return BilinearScore(dim, dim, scaled=True)
         case "additive":
             return AdditiveScore(dim, dim, dim)
     return None
@@ -278,9 +259,20 @@ class Seq2Seq(nn.Module):
     def __init__(self, config: Seq2SeqConfig):
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config.source_vocab, config.embedding_dim, config.hidden_dim, config.dropout)
+        self.encoder = Encoder(
+            config.source_vocab,
+            config.embedding_dim,
+            config.hidden_dim,
+            config.dropout,
+            state_dropout=config.dropout if config.conditional else 0.0,
+            layer_norm=config.layer_norm,
+        )
         self.bridge = nn.Linear(config.hidden_dim, config.hidden_dim)
         self.decoder = Decoder(config)
+        if config.conditional:
+            # An optimizer moves every number by about a learning rate a step: from torch's numbers near 1 that is long.
+            for embedding in (self.encoder.embedding, self.decoder.embedding):
+                nn.init.normal_(embedding.weight, std=config.embedding_dim**-0.5)
 
     def start(self, source_ids: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]) -> DecoderState:
         """Encode the source and return the decoder's first state.

@@ -21,6 +21,7 @@ COURSE_ORDER = (
     "masking",
     "scores",
     "attention",
+    "seq2seq_config",
     "seq2seq",
     "decoding",
     "positions",

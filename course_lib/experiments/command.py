@@ -24,7 +24,7 @@ from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
-ATTENTIONS = ("dot", "bilinear", "additive", "none")
+ATTENTIONS = ("dot", "bilinear", "scaled", "additive", "none")
 #: Experiments that compare variants of one thing: their plans, and what does and records the runs of a plan.
 COMPARISONS: Mapping[str, tuple[Mapping[str, Any], Callable[..., Path]]] = {
     "pretraining": (pretraining_plans.PLANS, pretraining_plans.record_study),
@@ -72,8 +72,8 @@ def record_experiment(
     source
         As in `course_lib.data.load`.
     attentions
-        For "seq2seq": "dot", "bilinear", "additive" or "none". For "layers" checkpoints, for the others names of the
-        plan's variants. Empty for dot and none, or for all of the plan.
+        For "seq2seq": "dot", "bilinear", "scaled", "additive" or "none". For "layers" checkpoints, for the others names
+        of the plan's variants. Empty for those that the recipe names, or for all of the plan.
     seeds
         One run for each.
     steps
@@ -103,7 +103,8 @@ def record_experiment(
         return _compare(name, data, source, attentions, seeds, steps, checkpoint)
     asked: seq2seq.Recipe | Plan
     if name == "seq2seq":
-        asked, names = _recipe(data), list(attentions) or ["dot", "none"]
+        asked = _recipe(data)
+        names = list(attentions) or list(asked.attentions)
         known: Sequence[str] = ATTENTIONS
     else:
         asked = _plan(data)

@@ -5,7 +5,7 @@ data set. Chapter 3 puts a Transformer beside them (:mod:`course_lib.experiments
 and scored by the functions below. The chapters call them live; ``course experiment`` records what they return.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -21,8 +21,10 @@ from course_lib.decoding import Hypothesis
 from course_lib.experiments.positions import replace_positions
 from course_lib.experiments.scoring import Translator, quality, quality_by_length, sorted_chunks, translate
 from course_lib.experiments.text import PAD, Pair, collate, encode_pairs, train_tokenizer
-from course_lib.seq2seq import Seq2Seq, Seq2SeqConfig
-from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
+from course_lib.muon import muon
+from course_lib.seq2seq import Seq2Seq
+from course_lib.seq2seq_config import Seq2SeqConfig
+from course_lib.training import History, TrainingConfig, adamw, batches, device, set_seed, train
 from course_lib.transformer import Transformer, TransformerConfig
 from course_lib.transformer_heads import label_smoothing_loss
 
@@ -39,7 +41,7 @@ class Recipe:
         "word" or "bpe".
     vocab_size
         Upper limit on each side's vocabulary.
-    embedding_dim, hidden_dim, dropout, input_feeding, tie_output
+    embedding_dim, hidden_dim, dropout, input_feeding, tie_output, conditional, layer_norm
         Of a recurrent model, as in `Seq2SeqConfig`.
     transformer
         Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
@@ -55,6 +57,10 @@ class Recipe:
         Sentence pairs in a batch.
     training
         Steps, learning rate and the rest.
+    attentions
+        The recurrent models that ``course experiment seq2seq`` compares, as it names them.
+    optimizer
+        "adamw", or "muon" for the matrices inside the model (`course_lib.muon`).
     beam_size, length_penalty
         Of the beam search that writes the scored translations; a beam of 1 is greedy.
     max_length
@@ -84,6 +90,10 @@ class Recipe:
     label_smoothing: float = 0.0
     input_feeding: bool = False
     tie_output: bool = False
+    conditional: bool = False
+    layer_norm: bool = False
+    optimizer: str = "adamw"
+    attentions: tuple[str, ...] = ("dot", "none")
 
     def shortened(self, steps: int) -> "Recipe":
         """Return the same recipe for another number of training steps."""
@@ -144,8 +154,8 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
     recipe, corpus
         For the sizes.
     attention
-        "dot", "bilinear" or "additive": a recurrent model with this score. None: one without attention. "transformer":
-        a Transformer.
+        "dot", "bilinear", "scaled" or "additive": a recurrent model with this score. None: one without attention.
+        "transformer": a Transformer.
     seed
         Decides the weights.
 
@@ -170,6 +180,8 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
         recipe.dropout,
         recipe.input_feeding,
         recipe.tie_output,
+        recipe.conditional,
+        recipe.layer_norm,
     )
     return Seq2Seq(config).to(device())
 
@@ -241,7 +253,8 @@ def fit(
     evaluate = perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
     every = recipe.training.evaluate_every if checkpoint else None
     config = replace(recipe.training, seed=seed, checkpoint=checkpoint, checkpoint_every=every)
-    history = train(model, epoch_batches, smoothed_loss_sum(recipe.label_smoothing), config, evaluate)
+    make_optimizer = OPTIMIZERS[recipe.optimizer]
+    history = train(model, epoch_batches, smoothed_loss_sum(recipe.label_smoothing), config, evaluate, make_optimizer)
     return model, history
 
 
@@ -299,6 +312,8 @@ def train_and_score(
     )
 
 
+OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {"adamw": adamw, "muon": muon}
+
 RECIPES = {
     "translation": Recipe(
         data="translation",
@@ -326,6 +341,32 @@ RECIPES = {
         beam_size=5,
         length_bins=(8, 12, 16, 20, 40),
     ),
+    "multi30k-conditional": Recipe(
+        data="multi30k",
+        tokenizer="bpe",
+        vocab_size=4000,
+        embedding_dim=320,
+        hidden_dim=320,
+        dropout=0.3,
+        tie_output=True,
+        conditional=True,
+        layer_norm=True,
+        label_smoothing=0.1,
+        batch_size=64,
+        optimizer="muon",
+        training=TrainingConfig(
+            steps=4000,
+            learning_rate=3e-3,
+            warmup_steps=200,
+            schedule="linear",
+            bf16=True,
+            evaluate_every=400,
+        ),
+        beam_size=5,
+        length_penalty=1.0,
+        length_bins=(8, 12, 16, 20, 40),
+        attentions=("scaled",),
+    ),
 }
 
 
@@ -333,5 +374,7 @@ def recipe_from(configuration: dict) -> Recipe:
     """Load a recipe back from a record's configuration."""
     settings = dict(configuration)
     settings["training"] = TrainingConfig(**settings["training"])
-    settings["length_bins"] = tuple(settings["length_bins"])
+    for name in ("length_bins", "attentions"):
+        if name in settings:  # JSON has no tuples, and older records lack what came later
+            settings[name] = tuple(settings[name])
     return Recipe(**settings)

@@ -16,6 +16,7 @@ CONCEPTS = (
     "dropout",
     "scores",
     "attention",
+    "seq2seq_config",
     "seq2seq",
     "decoding_state",
     "decoding",

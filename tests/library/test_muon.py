@@ -70,6 +70,13 @@ def test_embeddings_small_heads_and_what_an_embedding_shares_are_left_to_adamw()
     assert [group["weight_decay"] for group in (of_muon, matrices, vectors)] == [0.2, 0.2, 0.0]
 
 
+def test_a_recurrent_layers_matrices_are_muons_and_its_biases_are_not():
+    layer = nn.GRU(17, 19, bidirectional=True)
+    of_muon, *others = muon(layer, TrainingConfig(steps=1)).param_groups
+    assert [parameter.shape for parameter in of_muon["params"]] == [(57, 17), (57, 19)] * 2
+    assert [parameter.shape for group in others for parameter in group["params"]] == [(57,)] * 4
+
+
 def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
     def loss(model, ids):
         return model(ids).square().sum(), 12

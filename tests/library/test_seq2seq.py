@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from course_lib.scores import DotScore
-from course_lib.seq2seq import Encoder, Seq2Seq, Seq2SeqConfig
+from course_lib.seq2seq import Encoder, Seq2Seq
+from course_lib.seq2seq_config import Seq2SeqConfig
 
 KINDS = [
     {"attention": None},
@@ -16,8 +17,13 @@ KINDS = [
     {"attention": "additive"},
     {"attention": "dot", "input_feeding": True},
     {"attention": None, "input_feeding": True},
+    {"attention": "dot", "conditional": True, "layer_norm": True},
+    {"attention": "additive", "conditional": True},
+    {"attention": None, "conditional": True},
 ]
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(map(str, kind.values())))
+every_kind = pytest.mark.parametrize(
+    "kind", KINDS, ids=lambda kind: " ".join([str(kind["attention"]), *list(kind)[1:]])
+)
 # All different: source and target vocabulary, embedding, hidden, batch, source length, target length.
 SIZES = {"source_vocab": 13, "target_vocab": 11, "embedding_dim": 5, "hidden_dim": 8}
 B, S, T = 3, 7, 4
@@ -112,6 +118,57 @@ def test_the_decoder_equals_its_equations_worked_by_hand(input_feeding, batch):
             torch.testing.assert_close(weights[row, position, :length], attention, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("layer_norm", [False, True], ids=["", "layer norm"])
+def test_a_conditional_decoder_equals_its_equations_worked_by_hand(layer_norm, batch):
+    """Sennrich et al. 2017, section 2: s' from the word, the context from s', s from the context; one step at a time.
+    The output reads s, the context and the word (Bahdanau et al. 2015, appendix A.2.2)."""
+    model = make("dot", conditional=True, layer_norm=layer_norm)
+    encoder, decoder = model.encoder, model.decoder
+    for norm in (encoder.norm, decoder.norm):
+        for gain in norm.parameters():
+            nn.init.normal_(gain)
+    logits, weights = model(**batch, return_weights=True)
+
+    def normalised(vector, norm):
+        if not layer_norm:
+            return vector
+        centred = vector - vector.mean()
+        return centred / (centred.square().mean() + 1e-5).sqrt() * norm.weight + norm.bias
+
+    for row, length in enumerate(batch["source_lengths"]):
+        raw, ends = encoder.gru(encoder.embedding(batch["source_ids"][row : row + 1, :length]))
+        encoder_states = torch.stack([normalised(state, encoder.norm) for state in raw[0]])
+        hidden = torch.tanh(model.bridge(ends.flatten()))[None]
+        for position in range(T):
+            word = decoder.embedding(batch["target_ids"][row, position])
+            _, half = decoder.gru(word[None], hidden)
+            attention = torch.softmax(encoder_states @ half[0], dim=0)
+            context = attention @ encoder_states
+            _, hidden = decoder.second(context[None], half)
+            read = torch.cat([context, hidden[0], word])
+            combined = torch.tanh(normalised(decoder.combine(read), decoder.norm))
+            torch.testing.assert_close(logits[row, position], decoder.output(combined), rtol=0, atol=1e-12)
+            torch.testing.assert_close(weights[row, position, :length], attention, rtol=0, atol=1e-12)
+
+
+def test_a_conditional_decoder_is_taught_with_dropout_on_the_encoders_states_and_begins_from_all_of_the_last(batch):
+    """Caglayan et al. 2017, section 3.1, put dropout there too."""
+    model = make("dot", conditional=True, dropout=0.5).train()
+    model.encoder.dropout.eval()
+    state = model.start(batch["source_ids"], batch["source_lengths"])
+    assert (state.encoder_states[1] == 0).any(dim=-1).all()
+    assert (state.summary != 0).all()
+    plain = make("dot", dropout=0.5).train()
+    plain.encoder.dropout.eval()
+    assert (plain.start(batch["source_ids"], batch["source_lengths"]).encoder_states[1] != 0).all()
+
+
+def test_a_conditional_model_begins_with_embeddings_of_length_one():
+    model = Seq2Seq(Seq2SeqConfig(601, 701, embedding_dim=25, hidden_dim=6, conditional=True))
+    for embedding in (model.encoder.embedding, model.decoder.embedding):
+        assert embedding.weight.square().sum(dim=1).mean().item() == pytest.approx(1, rel=0.05)
+
+
 def test_without_attention_the_decoder_sees_the_source_through_the_last_state_alone(batch):
     """The bottleneck: change the other encoder states, and nothing happens."""
     model = make(None)
@@ -125,9 +182,10 @@ def test_without_attention_the_decoder_sees_the_source_through_the_last_state_al
     assert model(**batch, return_weights=True)[1] is None
 
 
-def test_models_with_and_without_dot_attention_have_the_same_parameters(batch):
+@pytest.mark.parametrize("conditional", [False, True], ids=["", "conditional"])
+def test_models_with_and_without_dot_attention_have_the_same_parameters(conditional):
     """So that a comparison of the two is a comparison of attention, not of size."""
-    with_attention, without = make("dot"), make(None)
+    with_attention, without = make("dot", conditional=conditional), make(None, conditional=conditional)
     assert isinstance(with_attention.decoder.score, DotScore)
     names = dict(with_attention.named_parameters())
     assert names.keys() == dict(without.named_parameters()).keys()
@@ -156,6 +214,13 @@ def test_parameter_count_is_the_sum_of_the_layers_by_hand():
     decoder = target_vocab * embedding + 3 * hidden * (embedding + hidden) + 6 * hidden
     output = 2 * hidden * hidden + hidden + hidden * target_vocab + target_vocab
     assert sum(p.numel() for p in make("dot").parameters()) == encoder + bridge + decoder + output
+    second_half = 6 * hidden * hidden + 6 * hidden
+    word = embedding * hidden
+    norms = 2 * 2 * hidden
+    grown = make("dot", conditional=True, layer_norm=True)
+    assert (
+        sum(p.numel() for p in grown.parameters()) == encoder + bridge + decoder + output + second_half + word + norms
+    )
 
 
 def test_dropout_is_active_in_training_and_only_there(batch):
@@ -172,9 +237,10 @@ def test_dropout_is_active_in_training_and_only_there(batch):
             {"hidden_dim": 7},
             "hidden_dim is 7, but the encoder's two directions share it; choose an even number, e.g. 8",
         ),
-        ({"attention": "cosine"}, "attention is 'cosine'; choose 'dot', 'bilinear', 'additive' or None"),
+        ({"attention": "cosine"}, "attention is 'cosine'; choose 'dot', 'bilinear', 'scaled', 'additive' or None"),
         ({"embedding_dim": 0}, "embedding_dim is 0; it must be at least 1"),
         ({"dropout": 1.0}, "dropout is 1.0; it is a share, at least 0 and below 1"),
+        ({"conditional": True, "input_feeding": True}, "leave out input_feeding or conditional"),
         ({"tie_output": True}, "one matrix between embedding_dim 5 and hidden_dim 8; make them equal"),
     ],
 )
