@@ -33,9 +33,10 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course build
 
 # One thread in each of the worker processes: more of them than cores only wait for one another. A file stays with one
-# worker, so that what its tests share (a graded class, a site in a browser) is made once.
+# worker, so that what its tests share (a graded class, a site in a browser) is made once, and files begin in the order of
+# tests/conftest.py.
 test: lint site ## Check everything that CI checks; ends with pytest's closing line
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, every wrong answer across the bridge
 	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)

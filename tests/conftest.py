@@ -1,5 +1,11 @@
-"""Every test runs with the shapes in the library's signatures checked: a wrong shape is a failing test."""
+"""Every test runs with the shapes in the library's signatures checked: a wrong shape is a failing test.
 
+And the files that take minutes begin first, so that no process is left alone with one of them at the end.
+"""
+
+from pathlib import Path
+
+import pytest
 from jaxtyping import install_import_hook
 
 # Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus, to look at
@@ -10,3 +16,28 @@ import course_lib.text_normalization
 import course_lib.wordpiece  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")
+
+#: The longest first, in files of this folder; `pytest --durations=0` tells. Their order changes no result.
+LONGEST = (
+    "assignments/test_through_nbgrader.py",
+    "grading/test_attacks.py",
+    "book/test_browser.py",
+    "book/test_accessibility.py",
+    "book/test_site.py",
+    "grading/test_cycle.py",
+    "assignments/test_release.py",
+    "assignments/test_mutants.py",
+    "library/test_pretrain_runs.py",
+    "library/test_experiments.py",
+    "library/test_shipped_checkpoints.py",
+    "library/test_data_loading.py",
+    "benchmarks/test_benchmark_bert.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    if gone := [str(path) for path in places if not path.is_file()]:
+        raise pytest.UsageError(f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend its list")
+    items.sort(key=lambda item: places.get(item.path, len(places)))  # stable: all else stays as it was collected

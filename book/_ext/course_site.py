@@ -135,6 +135,11 @@ class AssignmentLinks(SphinxRole):
         return links, []
 
 
+def write_side_by_side(app: Sphinx, env: object) -> None:
+    """Lay out as many pages at once as there are cores. They are read one by one: not every extension can otherwise."""
+    app.parallel = os.cpu_count() or 1
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     # Pages are millions of small objects that stay. Python would look through them for garbage every 700 new ones.
     gc.set_threshold(500_000, 20, 20)
@@ -143,6 +148,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", use_own_repository)
     app.connect("config-inited", key_cache_by_sources)
     app.connect("doctree-read", own_all_nodes)
+    app.connect("env-updated", write_side_by_side)
     app.connect("doctree-resolved", require_alt_text)
     # Before napoleon (priority 500) has turned the sections into fields.
     app.connect("autodoc-process-docstring", link_chapter, priority=400)
