@@ -153,6 +153,13 @@ class TestScores:
         expected = self.pairs(query, key, lambda q, k: q @ matrix @ k)
         torch.testing.assert_close(score(query, key), expected)
 
+    def test_a_scaled_bilinear_score_is_divided_by_the_root_of_the_keys_features(self):
+        """Vaswani et al. 2017, section 3.2.1, with a matrix between."""
+        query, key = tensors((B, T, D), (B, S, E))
+        plain, scaled = BilinearScore(D, E).double(), BilinearScore(D, E, scaled=True).double()
+        scaled.load_state_dict(plain.state_dict())
+        torch.testing.assert_close(scaled(query, key) * E**0.5, plain(query, key))
+
     def test_bilinear_agrees_with_torch_bilinear(self):
         query, key = tensors((B, D), (B, E))
         score, theirs = BilinearScore(D, E).double(), nn.Bilinear(D, E, 1, bias=False).double()

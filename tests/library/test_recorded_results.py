@@ -94,6 +94,15 @@ def test_with_attention_captions_are_translated_better_with_every_seed():
         assert scores["dot", seed] > scores[None, seed] + 3
 
 
+def test_a_conditional_gru_translates_captions_as_well_as_a_published_one():
+    """59.02 in one run: monomodal-en-fr in the repository wmt17-mmt of Caglayan et al. 2017, lower-cased, tokenised."""
+    results = records.load("seq2seq-multi30k-conditional").results
+    scores = [run["scores"]["bleu_lowercase"] for run in results if run["attention"] == "scaled"]
+    assert len(scores) >= 3
+    assert sum(scores) / len(scores) > 59.02 - 0.5
+    assert min(scores) > 58
+
+
 def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
     """On the held-out test of `translation`, at all lengths, with every seed."""
     results = records.load("transformer-translation").results

@@ -17,7 +17,7 @@ KINDS = [
     {"attention": "additive"},
     {"attention": "dot", "input_feeding": True},
     {"attention": None, "input_feeding": True},
-    {"attention": "dot", "conditional": True, "layer_norm": True},
+    {"attention": "scaled", "conditional": True, "layer_norm": True},
     {"attention": "additive", "conditional": True},
     {"attention": None, "conditional": True},
 ]
