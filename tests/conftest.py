@@ -1,6 +1,6 @@
 """Every test runs with the shapes in the library's signatures checked: a wrong shape is a failing test.
 
-And the files that take minutes begin first, so that no process is left alone with one of them at the end.
+And files with long tests begin first, so that no process is left alone with one of them at the end.
 """
 
 from pathlib import Path
@@ -17,8 +17,8 @@ import course_lib.wordpiece  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")
 
-#: The longest first, in files of this folder; `pytest --durations=0` tells. Their order changes no result.
-LONGEST = (
+#: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their order changes no result.
+LONG = (
     "assignments/test_through_nbgrader.py",
     "grading/test_attacks.py",
     "book/test_browser.py",
@@ -37,7 +37,7 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-    places = {here / name: place for place, name in enumerate(LONGEST)}
+    places = {here / name: place for place, name in enumerate(LONG)}
     if gone := [str(path) for path in places if not path.is_file()]:
         raise pytest.UsageError(f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend its list")
     items.sort(key=lambda item: places.get(item.path, len(places)))  # stable: all else stays as it was collected

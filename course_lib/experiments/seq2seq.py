@@ -28,6 +28,8 @@ from course_lib.training import History, TrainingConfig, adamw, batches, device,
 from course_lib.transformer import Transformer, TransformerConfig
 from course_lib.transformer_heads import label_smoothing_loss
 
+OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {"adamw": adamw, "muon": muon}
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -94,6 +96,10 @@ class Recipe:
     layer_norm: bool = False
     optimizer: str = "adamw"
     attentions: tuple[str, ...] = ("dot", "none")
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}")
 
     def shortened(self, steps: int) -> "Recipe":
         """Return the same recipe for another number of training steps."""
@@ -311,8 +317,6 @@ def train_and_score(
         history.seconds[-1],
     )
 
-
-OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {"adamw": adamw, "muon": muon}
 
 RECIPES = {
     "translation": Recipe(

@@ -64,6 +64,17 @@ class TestText:
 
 
 class TestRuns:
+    def test_a_recipe_is_trained_with_the_optimizer_that_it_names(self, recipe, corpus, monkeypatch):
+        used = []
+        for name, make in seq2seq.OPTIMIZERS.items():
+            spied = lambda model, config, name=name, make=make: used.append(name) or make(model, config)  # noqa: E731
+            monkeypatch.setitem(seq2seq.OPTIMIZERS, name, spied)
+        for name in ("muon", "adamw"):
+            seq2seq.fit(replace(recipe, hidden_dim=18, optimizer=name).shortened(1), corpus, "dot", seed=0)
+        assert used == ["muon", "adamw"]
+        with pytest.raises(ValueError, match="optimizer is 'sgd'; choose adamw or muon"):
+            replace(recipe, optimizer="sgd")
+
     def test_loss_ignores_padding_and_counts_eos(self, recipe, corpus):
         """Summed over the batch, so that it equals the sum over sentences alone."""
         model = seq2seq.build(recipe, corpus, "dot", seed=0).double().eval()
@@ -218,6 +229,17 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(ExperimentError, match=message):
             record_experiment(*words)
+
+    def test_without_a_choice_it_runs_the_models_that_the_recipe_names(self, tmp_path, monkeypatch, corpus, recipe):
+        monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+        monkeypatch.setattr(seq2seq, "prepare", lambda recipe, source: corpus)
+        named = replace(recipe, hidden_dim=18, attentions=("scaled",), optimizer="muon")
+        monkeypatch.setitem(seq2seq.RECIPES, "translation", named)
+        monkeypatch.chdir(tmp_path)
+        record_experiment("seq2seq", "translation", None, [], [3])
+        record = records.load("seq2seq-translation", tmp_path / "results")
+        assert [(run["attention"], run["seed"]) for run in record.results] == [("scaled", 3)]
+        assert seq2seq.recipe_from(record.configuration) == seq2seq.RECIPES["translation"]
 
     @pytest.mark.slow
     def test_runs_that_are_recorded_are_kept_and_the_others_added(self, tmp_path, monkeypatch, corpus, recipe):
