@@ -18,7 +18,15 @@ from course_lib.experiments.pretrain import OPTIMIZERS, Plan, plan_from, scaled_
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import Guess, guess_with, hidden_tokens
 from course_lib.experiments.pretraining_questions import Question, ask
-from course_lib.experiments.pretraining_stories import QUESTIONS, RECIPE, SUBJECTS, Recipe, answers, read_stories
+from course_lib.experiments.pretraining_stories import (
+    QUESTIONS,
+    RECIPE,
+    SUBJECTS,
+    WITH_ADAMW,
+    Recipe,
+    answers,
+    read_stories,
+)
 from course_lib.family_albert import AlbertForPreTraining
 from course_lib.family_distillation import (
     DistilBertForMaskedLM,
@@ -115,7 +123,12 @@ def story_study_from(configuration: Mapping[str, Any]) -> StoryStudy:
 
 
 TEACHER = "BERT"
-_LONG = RECIPE.trained(evaluate_every=None).shortened(0.4)
+_LONG = Recipe(
+    tuple(
+        replace(plan, training=replace(plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None))
+        for plan, steps, warmup in zip(WITH_ADAMW.masked(rate=0.3).stages, (400, 760), (80, 20), strict=True)
+    )
+)
 _SHORT = Recipe((replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),))
 _MASKED_ONLY = DistillationWeights(soft=0.0, masked=1.0, cosine=0.0)
 STUDY = StoryStudy(

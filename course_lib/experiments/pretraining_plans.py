@@ -24,6 +24,7 @@ from course_lib.experiments.pretraining_questions import ask
 from course_lib.experiments.pretraining_stories import (
     QUESTIONS,
     RECIPE,
+    WITH_ADAMW,
     Recipe,
     StoryRun,
     answers,
@@ -96,12 +97,12 @@ PLANS: dict[str, Study] = {
     "stories": Study(
         {
             "as live": _BASE,
-            **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.5, 0.75)},
+            **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.4, 0.75)},
             "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
             "all words from the start": _BASE.changed(preferred=()),
             "no next sentence": _BASE.changed(next_sentence=False),
             "static masking": _BASE.changed(static_masking=True),
-            "Muon": _BASE.changed(optimizer="muon"),
+            "AdamW": WITH_ADAMW.trained(evaluate_every=None),
             "mini, equal compute": _sized(_BASE, "mini"),
         }
     )
