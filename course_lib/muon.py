@@ -22,7 +22,7 @@ __all__ = ["MuonAdamW", "muon", "orthonormal"]
 
 SMALLEST = 16  # rows and columns of a matrix; a head of two classes has two rows, and no directions worth speaking of
 MOMENTUM = 0.95
-# Jordan et al. 2024: a polynomial in a singular value that takes all of (0, 1] near 1 when it is applied five times.
+# Jordan et al. 2024: a polynomial that, applied five times, takes a singular value near 1 from almost all of (0, 1].
 ITERATIONS, COEFFICIENTS = 5, (3.4445, -4.7750, 2.0315)
 
 
@@ -42,7 +42,7 @@ def orthonormal(matrices: Float[Tensor, "N R C"]) -> Float[Tensor, "N R C"]:
     Notes
     -----
     Jordan et al. 2024: Newton-Schulz iterations, which need matrix products alone. Matrices of one shape go through
-    them together: one after the other they keep a processor of two cores half idle.
+    them together, which takes less time than one after the other.
 
     Chapter: pretraining
 
@@ -164,7 +164,10 @@ class MuonAdamW(torch.optim.Optimizer):
 
     def _direction(self, parameter: Tensor, gradient: Tensor) -> Tensor:
         """The mean gradient, looking one step ahead (Nesterov)."""
-        mean = self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
+        state = self.state[parameter]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(parameter)
+        mean: Tensor = state["momentum_buffer"]
         mean.lerp_(gradient, 1 - MOMENTUM)
         return gradient.lerp(mean, MOMENTUM)
 

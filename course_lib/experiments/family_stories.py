@@ -126,7 +126,7 @@ TEACHER = "BERT"
 _LONG = Recipe(
     tuple(
         replace(plan, training=replace(plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None))
-        for plan, steps, warmup in zip(WITH_ADAMW.masked(rate=0.3).stages, (400, 760), (80, 20), strict=True)
+        for plan, steps, warmup in zip(WITH_ADAMW.stages, (400, 760), (80, 20), strict=True)
     )
 )
 _SHORT = Recipe((replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),))

@@ -121,7 +121,7 @@ _SUBJECTS_FIRST = Plan(
     vocab_size=3072,
     max_length=64,
     batch_size=32,
-    masking=MaskingConfig(rate=0.2),
+    masking=MaskingConfig(rate=0.3),
     preferred=SUBJECTS,
     dropout=0.0,
     start="scaled",

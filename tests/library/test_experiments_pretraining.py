@@ -10,7 +10,7 @@ import torch
 from course_lib.data import stories_lexicon as lex
 from course_lib.experiments import command, pretraining_page, records
 from course_lib.experiments.pretrain import build
-from course_lib.experiments.pretraining_plans import PLANS, Study, operations, study_from
+from course_lib.experiments.pretraining_plans import BASE, PLANS, Study, operations, study_from
 from course_lib.experiments.pretraining_probes import CLASSES, HELD_OUT, TASKS, probe, read_places
 from course_lib.experiments.pretraining_questions import (
     GENDER,
@@ -223,9 +223,9 @@ def test_a_study_survives_being_written_as_json():
         assert study_from(asdict(study)) == study
 
 
-def test_each_variant_changes_one_thing_of_the_live_recipe():
+def test_each_variant_changes_one_thing_of_the_same_recipe():
     study = PLANS["stories"]
-    base = study.variants["as live"]
+    base = study.variants[BASE]
     for name, recipe in study.variants.items():
         changed = {
             key
@@ -233,7 +233,7 @@ def test_each_variant_changes_one_thing_of_the_live_recipe():
             for key, value in asdict(plan).items()
             if value != asdict(plan_of_base)[key]
         }
-        assert len(changed - {"training"}) == (name != "as live"), name
+        assert len(changed - {"training"}) == (name != BASE), name
         # A larger model has fewer steps for the same work; an optimizer has the learning rate that suits it.
         assert ("training" in changed) == (name in ("mini, equal compute", "AdamW")), name
 
@@ -243,7 +243,7 @@ def test_what_is_recorded_as_live_is_what_the_chapter_trains():
 
 
 def test_a_larger_model_has_as_many_operations_in_fewer_steps():
-    one, other = (PLANS["stories"].variants[name] for name in ("as live", "mini, equal compute"))
+    one, other = (PLANS["stories"].variants[name] for name in (BASE, "mini, equal compute"))
     assert operations(other) == pytest.approx(operations(one), rel=0.01)
     assert other.steps < one.steps / 5
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.muon import MuonAdamW, muon
+from course_lib.muon import MuonAdamW, muon, orthonormal
 from course_lib.training import TrainingConfig, train
 
 
@@ -63,6 +63,12 @@ def test_matrices_that_go_through_the_iterations_together_move_as_each_alone():
     for mine, its, before in zip(ours, theirs, start, strict=True):
         assert (mine - before).abs().max() > 0.02
         torch.testing.assert_close(mine, its, rtol=0, atol=4e-4)  # sums of bfloat16 in another order: 2^-8 of a step
+
+
+def test_what_has_no_gradient_yet_stays_where_it_is():
+    """A matrix of zeros has no direction: its norm, which it is divided by, is kept from being 0."""
+    zeros = torch.zeros(2, 17, 19)
+    assert torch.equal(orthonormal(zeros).float(), zeros)
 
 
 def test_what_is_no_matrix_is_refused_in_words():
