@@ -1,5 +1,6 @@
 """Claims of chapter 10: rows 48 to 50."""
 
+from course_lib.experiments.pretraining_plans import BASE
 from course_lib.ledger.claim import Claim, once_recorded
 from course_lib.ledger.sources import Cell, Glued, Lead, Recorded
 from course_lib.ledger.verdicts import Figure, Statement, Trend, Unmeasured
@@ -34,7 +35,7 @@ _ALL = (
         Statement("below"),
         "three probes of the last layer, with next sentences minus without",
         Lead(
-            Recorded(PRETRAINING, ("downstream",), {"variant": "as live"}, scale=100.0),
+            Recorded(PRETRAINING, ("downstream",), {"variant": BASE}, scale=100.0),
             Recorded(PRETRAINING, ("downstream",), {"variant": "no next sentence"}, scale=100.0),
         ),
         "points",
@@ -111,7 +112,7 @@ _ALL = (
         "sun2019ernie",
         Trend(),
         "names guessed, subjects first minus all words from the start",
-        Lead(_names("as live"), _names("all words from the start")),
+        Lead(_names(BASE), _names("all words from the start")),
         "points",
     ),
     Claim(

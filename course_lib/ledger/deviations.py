@@ -10,6 +10,7 @@ from typing import Any
 
 from course_lib.experiments.finetuning_plans import PLANS as FINETUNING
 from course_lib.experiments.pretrain import OPTIMIZERS, plan_from
+from course_lib.experiments.pretraining_plans import BASE
 from course_lib.experiments.pretraining_stories import RECIPE
 from course_lib.experiments.shipped import CHECKPOINTS, read_log
 from course_lib.ledger.measured import number
@@ -168,8 +169,8 @@ DEVIATIONS = (
         "devlin2019",
         _sizes,
         "What a CPU trains in minutes. The live model has more, smaller heads: some are left for what is far away.",
-        "hidden words guessed live, tiny minus mini with equal operations",
-        _lead("as live", "mini, equal compute"),
+        "hidden words guessed on stories, tiny minus mini with equal operations",
+        _lead(BASE, "mini, equal compute"),
     ),
     Deviation(
         "Length",
@@ -206,8 +207,8 @@ DEVIATIONS = (
         "devlin2019",
         lambda: everywhere(_optimizer),
         "Muon {cite:p}`jordan2024` moves what is hardly learnt as far as what is (chapter 6).",
-        "hidden words guessed live, Muon minus AdamW at twice the rate",
-        _lead("as live", "AdamW"),
+        "hidden words guessed on stories, Muon minus AdamW at twice the rate",
+        _lead(BASE, "AdamW"),
     ),
     Deviation(
         "Second moment of Adam",
@@ -237,7 +238,7 @@ DEVIATIONS = (
         "devlin2019",
         lambda: everywhere(_masking),
         "Two minutes are short, and more hidden words are more lessons.",
-        "hidden words guessed live, 20% minus 15%",
+        "hidden words guessed on stories, 30% minus 15%",
         _lead("as live", "rate 0.15"),
     ),
     Deviation(
@@ -246,8 +247,8 @@ DEVIATIONS = (
         "devlin2019,liu2019",
         lambda: everywhere(lambda plan: "drawn once" if plan.static_masking else "drawn anew in each epoch"),
         "It costs nothing, and later work does so {cite:p}`liu2019`.",
-        "hidden words guessed live, new masks minus masks drawn once",
-        _lead("as live", "static masking"),
+        "hidden words guessed on stories, new masks minus masks drawn once",
+        _lead(BASE, "static masking"),
     ),
     Deviation(
         "Unit that is hidden",
@@ -262,8 +263,8 @@ DEVIATIONS = (
         "devlin2019",
         lambda: f"live: names and things in the first {RECIPE.stages[0].training.steps:,} steps, then all alike",
         "Asked for everything at once, a model answers easy questions first and looks at neighbours only (chapter 6).",
-        "hidden words guessed live, subjects first minus all from the start",
-        _lead("as live", "all words from the start"),
+        "hidden words guessed on stories, subjects first minus all from the start",
+        _lead(BASE, "all words from the start"),
     ),
     Deviation(
         "Wrong pairs",
@@ -272,7 +273,7 @@ DEVIATIONS = (
         lambda: "pairs exchange their second segments, so both labels have the same ones",
         "Otherwise a model could tell the label from the second segment alone.",
         "probes of the last layer, with next sentences minus without",
-        _lead("as live", "no next sentence", "downstream"),
+        _lead(BASE, "no next sentence", "downstream"),
     ),
     Deviation(
         "First weights",
