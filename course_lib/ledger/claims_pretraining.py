@@ -103,7 +103,9 @@ CLAIMS = (
         "hidden words guessed after training with 30% minus with 75%",
         _lead("as live", "rate 0.75"),
         "points",
-        beside=(("next sentences, 30% minus 75%", _lead("as live", "rate 0.75", "scores", "nsp_accuracy"), "points", 1),),
+        beside=(
+            ("next sentences, 30% minus 75%", _lead("as live", "rate 0.75", "scores", "nsp_accuracy"), "points", 1),
+        ),
         note="The test hides 15% whatever was hidden in training.",
     ),
     Claim(
