@@ -34,6 +34,7 @@ from torch import Tensor, nn
 
 from course_lib.batching import batches, set_seed, stream, to_device
 from course_lib.checkpoint import CheckpointError
+from course_lib.memory import keep_freed_memory
 from course_lib.parallel import add_up, add_up_gradients, copy_from_first, join
 from course_lib.schedules import learning_rate_at
 from course_lib.training_config import History, TrainingConfig
@@ -250,6 +251,7 @@ def train(
             f"{processes} processes cannot share accumulate={config.accumulate} batches evenly; "
             f"set accumulate to a multiple of {processes}, and make each batch smaller by as much"
         )
+    keep_freed_memory()
     model.to(where).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)

@@ -87,6 +87,7 @@ SERVICES = {
     "explorer",
     "figure_style",
     "findings",
+    "memory",
     "metrics",
     "model_errors",
     "muon",
