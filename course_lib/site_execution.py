@@ -1,8 +1,8 @@
-"""Execute the book's chapters and grade its graders side by side, before the pages are laid out one after the other.
+"""Execute the book's chapters, measure its data and grade its graders side by side, before the pages are laid out.
 
 Sphinx executes one chapter at a time, and the small models of a chapter keep no two cores busy. Here each chapter has
 one thread, whatever the machine, so that its figures do not depend on the number of cores; what runs at the same time
-are other chapters, and the wrong answers of the assignments, which the instructors' pages tell of.
+are other chapters, the data cards, and the wrong answers of the assignments, which the instructors' pages tell of.
 
 What has been executed goes into the cache that Sphinx reads. A chapter that raises is left to Sphinx: it executes the
 page again and says what is wrong.
@@ -24,6 +24,7 @@ import yaml
 from course_lib.grading.mutants import run_cases
 from course_lib.grading.release import assignments
 from course_lib.site import executed_pages
+from course_lib.site_pages import write_data_cards
 
 if TYPE_CHECKING:
     from jupyter_cache.base import JupyterCacheAbstract
@@ -36,7 +37,7 @@ PROCESSES = max(2, min(4, os.cpu_count() or 1))
 
 
 def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) -> list[str]:
-    """Execute each page that the cache does not hold, and run the wrong answers of each assignment.
+    """Execute each page that the cache does not hold, write the data cards, and run each assignment's wrong answers.
 
     Parameters
     ----------
@@ -84,6 +85,7 @@ def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) ->
         for path in executed_pages(root)
         if not _holds(cache, notebook := _notebook(path, extensions))
     ]
+    jobs.append(partial(write_data_cards, root))
     jobs += [partial(run_cases, name, root, processes=1) for name in assignments(root)]
     with ThreadPoolExecutor(processes) as pool:
         for future in [pool.submit(job) for job in jobs]:

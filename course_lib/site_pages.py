@@ -14,7 +14,7 @@ from typing import Any
 
 import course_lib
 
-__all__ = ["public_modules", "write_api_pages", "write_generated_pages"]
+__all__ = ["public_modules", "write_api_pages", "write_data_cards", "write_generated_pages"]
 
 #: The chapters' modules in the order of the course; all others follow in alphabetical order.
 COURSE_ORDER = (
@@ -68,10 +68,9 @@ COURSE_ORDER = (
 
 
 def write_generated_pages(root: Path) -> None:
-    """Write every generated page afresh under `book/_generated`."""
+    """Write every generated page but the data cards afresh under `book/_generated`."""
     generated = root / "book" / "_generated"
     write_api_pages(generated / "api")
-    _write_data_cards(generated / "data")
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
     _write_recorded_of_graders(generated / "grading")
@@ -100,12 +99,13 @@ def _write_recorded_of_graders(folder: Path) -> None:
     _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
 
 
-def _write_data_cards(folder: Path) -> None:
-    """Let the loaders describe their data sets, and touch only the cards that changed."""
+def write_data_cards(root: Path) -> None:
+    """Let the loaders describe their data sets, under `book/_generated`, and touch only the cards that changed."""
     from course_lib.data.cards import write_cards
 
     with tempfile.TemporaryDirectory() as fresh:
-        _replace(folder, {card.name: card.read_text(encoding="utf-8") for card in write_cards(Path(fresh))})
+        pages = {card.name: card.read_text(encoding="utf-8") for card in write_cards(Path(fresh))}
+    _replace(root / "book" / "_generated" / "data", pages)
 
 
 def write_api_pages(folder: Path) -> list[str]:

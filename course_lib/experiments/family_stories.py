@@ -14,7 +14,7 @@ import torch
 from course_lib.batching import set_seed
 from course_lib.bert import BertForPreTraining
 from course_lib.bert_config import BertConfig
-from course_lib.experiments.pretrain import OPTIMIZERS, Plan, plan_from, scaled_start
+from course_lib.experiments.pretrain import Plan, plan_from, scaled_start
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import Guess, guess_with, hidden_tokens
 from course_lib.experiments.pretraining_questions import Question, ask
@@ -190,7 +190,7 @@ def train_variant(variant: Variant, corpus: Corpus, teacher: BertForPreTraining 
         loss: LossFunction = pretraining_loss_sum
         if variant.member == "DistilBERT":
             loss = distillation_loss_sum(teacher or BertForPreTraining(model.config), variant.weights)
-        history = train(model, plan.parts(corpus), loss, plan.training, make_optimizer=OPTIMIZERS[plan.optimizer])
+        history = train(model, plan.parts(corpus), loss, plan.training, make_optimizer=plan.make_optimizer)
         seconds += history.seconds[-1]
     return model.to("cpu").eval(), seconds
 

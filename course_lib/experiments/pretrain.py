@@ -32,10 +32,7 @@ SIZES: Mapping[str, Callable[..., BertConfig]] = {
 }
 # Liu et al. 2019, section 3.1: with Adam's usual 0.999 the loss leaps where, after the plateau at which a model knows
 # only frequencies, gradients suddenly grow.
-OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {
-    "adamw": partial(adamw, betas=(0.9, 0.98), eps=1e-6),
-    "muon": muon,
-}
+ADAMW = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,8 @@ class Plan:
         The first weights: "published" (0.02 at every width, positions drawn) or "scaled" (`scaled_start`).
     optimizer
         "adamw", or "muon" for the matrices of the layers (`course_lib.muon`).
+    muon_ratio
+        How far Muon moves a matrix where AdamW would move it by 1; see `course_lib.muon.MuonAdamW`.
     compile
         Whether the model is compiled (``torch.compile``).
     heads
@@ -107,14 +106,15 @@ class Plan:
     optimizer: str = "adamw"
     heads: int | None = None
     preferred: tuple[str, ...] = ()
+    muon_ratio: float = 4.0
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise ValueError(f"size is {self.size!r}; choose one of {', '.join(SIZES)}")
         if self.start not in ("published", "scaled"):
             raise ValueError(f"start is {self.start!r}; choose published or scaled")
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}")
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"optimizer is {self.optimizer!r}; choose adamw or muon")
         if self.batch_size < 1 or self.batch_size % self.training.accumulate:
             raise ValueError(
                 f"a step of batch_size={self.batch_size} sequences cannot be made of accumulate="
@@ -122,6 +122,12 @@ class Plan:
             )
         if self.split < 1 or self.training.accumulate % self.split:
             raise ValueError(f"accumulate={self.training.accumulate} parts are no whole batches of split={self.split}")
+
+    def make_optimizer(self, model: nn.Module, training: TrainingConfig) -> torch.optim.Optimizer:
+        """Return what moves a model's parameters, for `course_lib.training.train`."""
+        if self.optimizer == "muon":
+            return muon(model, training, self.muon_ratio)
+        return ADAMW(model, training)
 
     def config(self, vocab_size: int) -> BertConfig:
         """Return the settings of the model, for a vocabulary of this size."""
@@ -319,7 +325,7 @@ def pretrain(
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None
     figures = None if watch is None else lambda model: watch(model).figures()
     history = train(
-        model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, OPTIMIZERS[plan.optimizer], report
+        model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, plan.make_optimizer, report
     )
     return model, history
 
@@ -361,7 +367,7 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
     for steps in (warm_up, 1, 8):
         if len(seconds) <= warm_up or seconds[-1] * 8 < 0.05 * 60 * minutes:
             timed = replace(trial, steps=steps)
-            told = train(model, parts, pretraining_loss_sum, timed, make_optimizer=OPTIMIZERS[plan.optimizer]).seconds
+            told = train(model, parts, pretraining_loss_sum, timed, make_optimizer=plan.make_optimizer).seconds
             seconds += np.diff([0.0, *told]).tolist()
     model.load_state_dict(before)
     counted = torch.tensor([max(1.0, 60 * minutes / float(np.median(seconds[warm_up:])))], device=device())

@@ -1,8 +1,8 @@
 """Chapter 6's recorded experiments on the `stories`: what is hidden, how, and by which model, three seeds of each.
 
-`PLANS` holds what is compared. `BASE` is the recipe that the chapter trains live, with fewer words hidden; each variant
-changes one thing of it, and the live recipe is one of them. It is run with ``course experiment pretraining --data
-stories``, one variant after the other; a run is recorded when it ends.
+`PLANS` holds what is compared. `BASE` is like the recipe that the chapter trains live, with more and smaller steps and
+fewer words hidden; each variant changes one thing of it. The live recipe itself stands beside them. It is run with
+``course experiment pretraining --data stories``, one variant after the other; a run is recorded when it ends.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ from course_lib.experiments.pretraining_questions import ask
 from course_lib.experiments.pretraining_stories import (
     QUESTIONS,
     RECIPE,
+    STUDIED,
     WITH_ADAMW,
     Recipe,
     StoryRun,
@@ -94,18 +95,18 @@ def _sized(recipe: Recipe, size: str) -> Recipe:
 
 
 BASE = "rate 0.20"
-_BASE = RECIPE.masked(rate=0.2).trained(evaluate_every=None)
+_BASE = STUDIED.masked(rate=0.2)
 PLANS: dict[str, Study] = {
     "stories": Study(
         {
             "as live": RECIPE.trained(evaluate_every=None),
             BASE: _BASE,
-            **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.4, 0.75)},
+            **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.3, 0.4, 0.75)},
             "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
             "all words from the start": _BASE.changed(preferred=()),
             "no next sentence": _BASE.changed(next_sentence=False),
             "static masking": _BASE.changed(static_masking=True),
-            "AdamW": WITH_ADAMW.masked(rate=0.2).trained(evaluate_every=None),
+            "AdamW": WITH_ADAMW.masked(rate=0.2),
             "mini, equal compute": _sized(_BASE, "mini"),
         }
     )

@@ -101,10 +101,10 @@ CLAIMS = (
         "wettig2023",
         Statement(),
         "hidden words guessed after training with 30% minus with 75%",
-        _lead("as live", "rate 0.75"),
+        _lead("rate 0.30", "rate 0.75"),
         "points",
         beside=(
-            ("next sentences, 30% minus 75%", _lead("as live", "rate 0.75", "scores", "nsp_accuracy"), "points", 1),
+            ("next sentences, 30% minus 75%", _lead("rate 0.30", "rate 0.75", "scores", "nsp_accuracy"), "points", 1),
         ),
         note="The test hides 15% whatever was hidden in training.",
     ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.experiments.finetuning_plans import PLANS as FINETUNING
-from course_lib.experiments.pretrain import OPTIMIZERS, plan_from
+from course_lib.experiments.pretrain import ADAMW, plan_from
 from course_lib.experiments.pretraining_plans import BASE
 from course_lib.experiments.pretraining_stories import RECIPE
 from course_lib.experiments.shipped import CHECKPOINTS, read_log
@@ -117,8 +117,7 @@ def _optimizer(plan: Any) -> str:
 
 
 def _beta() -> str:
-    keywords = getattr(OPTIMIZERS["adamw"], "keywords", {})
-    return f"{keywords['betas'][1]:g}, with ε = {keywords['eps']:g}"
+    return f"{ADAMW.keywords['betas'][1]:g}, with ε = {ADAMW.keywords['eps']:g}"
 
 
 def _start(plan: Any) -> str:
@@ -207,7 +206,7 @@ DEVIATIONS = (
         "devlin2019",
         lambda: everywhere(_optimizer),
         "Muon {cite:p}`jordan2024` moves what is hardly learnt as far as what is (chapter 6).",
-        "hidden words guessed on stories, Muon minus AdamW at twice the rate",
+        "hidden words guessed on stories, Muon minus AdamW at twice the rate that it has beside Muon",
         _lead(BASE, "AdamW"),
     ),
     Deviation(
@@ -239,7 +238,7 @@ DEVIATIONS = (
         lambda: everywhere(_masking),
         "Two minutes are short, and more hidden words are more lessons.",
         "hidden words guessed on stories, 30% minus 15%",
-        _lead("as live", "rate 0.15"),
+        _lead("rate 0.30", "rate 0.15"),
     ),
     Deviation(
         "Masks",

@@ -12,6 +12,7 @@ from pages import TRIAL, lay_out_book
 from places import BOOK, ROOT
 
 from course_lib import site_pages
+from course_lib.data import DATASETS
 from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server
 
 PAGE = """\
@@ -100,6 +101,18 @@ def test_one_warning_alone_fails_a_build(small_book: Path):
     (small_book / "book" / "index.md").write_text(TRIAL + PAGE + "\nSee {ref}`no-such-label`.\n")
     with pytest.raises(SiteError):
         build(small_book)
+
+
+def test_every_data_set_has_a_page_with_its_label_and_what_the_course_makes_itself_has_figures(site: Path):
+    for name, entry in DATASETS.items():
+        card = (BOOK / "_generated" / "data" / f"{name}.md").read_text(encoding="utf-8")
+        assert card.startswith(f"(data-{name})=\n# `{name}`\n")
+        if entry.embedded:
+            assert "Measured from the rows that loaded when this was written." in card
+        page = (site / "_generated" / "data" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'id="data-{name.replace("_", "-")}"' in page
+    alignments = (BOOK / "_generated" / "data" / "translation.md").read_text(encoding="utf-8")
+    assert alignments.count("- `alignment`: ") == 3
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from course_lib.experiments.pretraining_questions import (
     ask,
     share_right,
 )
-from course_lib.experiments.pretraining_stories import RECIPE, Recipe, read_stories, train_on_stories
+from course_lib.experiments.pretraining_stories import RECIPE, STUDIED, Recipe, read_stories, train_on_stories
 from course_lib.plotting_choices import choice_heatmap
 
 
@@ -224,9 +224,9 @@ def test_a_study_survives_being_written_as_json():
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():
-    study = PLANS["stories"]
-    base = study.variants[BASE]
-    for name, recipe in study.variants.items():
+    variants = {name: recipe for name, recipe in PLANS["stories"].variants.items() if name != "as live"}
+    base = variants[BASE]
+    for name, recipe in variants.items():
         changed = {
             key
             for plan, plan_of_base in zip(recipe.stages, base.stages, strict=True)
@@ -247,6 +247,14 @@ def test_each_variant_changes_one_thing_of_the_same_recipe():
 
 def test_what_is_recorded_as_live_is_what_the_chapter_trains():
     assert PLANS["stories"].variants["as live"] == RECIPE.trained(evaluate_every=None)
+
+
+def test_the_live_recipe_has_fewer_and_larger_steps_than_the_study_and_moves_matrices_as_fast():
+    for live, studied in zip(RECIPE.stages, STUDIED.stages, strict=True):
+        assert live.training.steps * live.batch_size < studied.training.steps * studied.batch_size
+        assert live.batch_size > studied.batch_size
+        rates = [plan.training.learning_rate * plan.muon_ratio for plan in (live, studied)]
+        assert rates[0] == rates[1]
 
 
 def test_a_larger_model_has_as_many_operations_in_fewer_steps():

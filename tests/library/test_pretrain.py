@@ -99,6 +99,18 @@ def test_a_plan_names_its_optimizer_and_runs_with_it(corpus):
         dataclasses.replace(PLAN, optimizer="sgd")
 
 
+def test_a_plan_says_how_much_further_muon_moves_than_adamw(corpus):
+    training = dataclasses.replace(PLAN.training, steps=1, weight_decay=0.0)
+    moves = {}
+    for ratio in (1.0, 2.5):
+        plan = dataclasses.replace(PLAN, optimizer="muon", muon_ratio=ratio, training=training)
+        before, after = build(plan, corpus), pretrain(plan, corpus, evaluate_on=None)[0]
+        for name in ("blocks.0.feed_forward.expand.weight", "embeddings.position.weight"):
+            moves[name, ratio] = after.bert.get_parameter(name) - before.bert.get_parameter(name)
+    for name, factor in (("blocks.0.feed_forward.expand.weight", 2.5), ("embeddings.position.weight", 1.0)):
+        torch.testing.assert_close(moves[name, 2.5], factor * moves[name, 1.0], rtol=1e-3, atol=1e-7)
+
+
 def test_a_split_plan_reads_what_the_whole_one_reads(corpus):
     """Two processes on a step of one batch: two parts a step, of the same sequences and masks."""
     whole = dataclasses.replace(PLAN, training=dataclasses.replace(PLAN.training, accumulate=1))
