@@ -112,7 +112,7 @@ _SUBJECTS_FIRST = Plan(
         learning_rate=4e-3,
         warmup_steps=80,
         bf16=True,
-        evaluate_every=100,
+        evaluate_every=200,
         progress=False,
     ),
     size="tiny",
