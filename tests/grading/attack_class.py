@@ -158,18 +158,27 @@ def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) ->
 def processes_left() -> Iterator[list[str]]:
     """Fill a list with the processes that what is done here has started and not ended: whoever loses a parent is ours.
 
-    Another test may run a grader of its own meanwhile; its processes descend from another process.
+    Another test may run a grader of its own meanwhile; its processes descend from another process. So do those of a
+    browser that this process has had open since before.
     """
     here, left = psutil.Process(), list[str]()
     before = set(here.children(recursive=True))
     adopt()
     try:
         yield left
-        started = set(here.children(recursive=True)) - before
+        started = set(here.children(recursive=True)) - before - {one for old in before for one in descendants(old)}
         _, living = psutil.wait_procs(filter(lives, started), timeout=10)  # the kernel is still at it
         left += map(str, filter(lives, living))
     finally:
         adopt(orphans=False)
+
+
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    """List what a process has started, and what that has; nothing if it has ended."""
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def lives(process: psutil.Process) -> bool:
