@@ -17,6 +17,8 @@ from course_lib.site import build, server
 LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 # Without preload axe does not fetch style sheets by itself, which a page from disk may not.
 AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
+CONTRAST = {"runOnly": ["color-contrast"]}
+ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 TRIAL = """\
 ---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -153,14 +155,45 @@ def hide_repeats(page, seen: set[str]) -> None:
     seen.update(page.evaluate(HIDE_REPEATS, sorted(seen)))
 
 
-def serious_violations(page, leave_out: str | None = None, rules: list[str] | None = None) -> list[str]:
+# How well a word can be read depends on its colour, size and weight, and on what is painted under it. A word is told by
+# these, as the browser has computed them, by its kind, and by that of what it stands in.
+FADE_REPEATS = """seen => {
+  const known = new Set(seen), under = new Map(), words = new Map();
+  const kind = part => [part.tagName, part.getAttribute("class")].join(".");
+  for (const part of document.body.querySelectorAll("*")) {
+    const style = getComputedStyle(part);
+    const own = [style.backgroundColor, style.backgroundImage, style.opacity, style.position].join(" ");
+    const painted = own === "rgba(0, 0, 0, 0) none 1 static" ? "" : own;
+    under.set(part, [under.get(part.parentElement), painted].filter(Boolean).join("|"));
+    const word = [style.color, style.fontSize, style.fontWeight, kind(part.parentElement), kind(part), under.get(part)];
+    if (style.visibility === "visible" || "faded" in part.dataset) words.set(part, painted ? null : word.join("|"));
+  }
+  for (const [part, word] of words) {
+    part.dataset.faded = known.has(word);
+    part.style.visibility = known.has(word) ? "hidden" : "visible";
+    if (word) known.add(word);
+  }
+  return [...known];
+}"""
+
+
+def fade_repeats(page, seen: set[str]) -> None:
+    """Make invisible, in its place, each element that looks like one of the set `seen`, and add the others to it.
+
+    Axe compares the colours of what is visible, element by element: most of its time, and of a page's words only some
+    dozens differ in what it looks at. What paints a background stays, for the words on it.
+    """
+    seen.update(page.evaluate(FADE_REPEATS, sorted(seen)))
+
+
+def serious_violations(page, leave_out: str | None = None, which: dict[str, object] | None = None) -> list[str]:
     """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing.
 
-    A part of the page can be left out (a selector), and only some of axe's rules asked.
+    A part of the page can be left out (a selector), and only some of axe's rules asked: CONTRAST, or ALL_BUT_CONTRAST.
     """
     page.evaluate("Promise.allSettled(document.getAnimations().map(animation => animation.finished))")
     context = {"exclude": [[leave_out]]} if leave_out else None
-    options = AXE_OPTIONS | ({"runOnly": rules} if rules else {})
+    options = AXE_OPTIONS | (which or {})
     return [
         f"{violation['help']}: {node['html'][:120]}"
         for violation in Axe().run(page, context=context, options=options).response["violations"]

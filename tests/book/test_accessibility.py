@@ -1,7 +1,17 @@
 """The pages of the built site before axe, light and dark: a file of its own, so that two workers share the pages."""
 
 import pytest
-from pages import hide_repeats, of_every_kind, quiet_page, serious_violations, typeset, written
+from pages import (
+    ALL_BUT_CONTRAST,
+    CONTRAST,
+    fade_repeats,
+    hide_repeats,
+    of_every_kind,
+    quiet_page,
+    serious_violations,
+    typeset,
+    written,
+)
 
 # One worker builds and opens the site, however many there are.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -32,31 +42,47 @@ def test_code_is_hidden_from_axe_only_when_all_its_kinds_were_seen_in_the_same_p
             page.set_content(f"<html lang='en'><title>t</title><body><main>{''.join(cells)}</main></body></html>")
             hide_repeats(page, seen)
             assert [part.is_visible() for part in page.locator(".highlight").all()] == shown
-            found = serious_violations(page, rules=["color-contrast"])
+            found = serious_violations(page, which=CONTRAST)
             assert len(found) == sum(shown[3:4]), "pale on white, as long as it is new"
+
+
+def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_the_same_colours_on_the_same_ground(browser):
+    cell = '<p style="background: black"><b style="color: white">word <i style="color: white">word</i></b></p>'
+    on_gold, struck = cell.replace("black", "gold"), cell.replace("i>", "s>").replace("<i ", "<s ")
+    grey, large = cell.replace("white", "dimgrey", 1), cell.replace('"color', '"font-size: 99px; color', 1)
+    cells = [cell, on_gold, struck, grey, large]
+    seen = set()
+    with quiet_page(browser, color_scheme="light") as page:
+        for number, (shown, pale) in enumerate([(2, 0), (2, 2), (1, 0), (1, 1), (2, 0)]):
+            page.set_content(f"<html lang='en'><title>t</title><main>{''.join(cells[: number + 1])}</main>")
+            for _ in range(2):
+                fade_repeats(page, set(seen))
+            fade_repeats(page, seen)
+            assert sum(word.is_visible() for word in page.locator("b, i, s").all()) == shown
+            assert len(serious_violations(page, which=CONTRAST)) == pale
 
 
 @pytest.mark.parametrize("generated", [False, True], ids=["written pages", "generated pages"])
 def test_axe_finds_no_serious_violation_light_or_dark(browser, site, generated):
-    """WCAG as axe checks it. The dark page differs by its colours alone, so only they are checked once more.
+    """WCAG as axe checks it. A dark page differs from a light one by its colours alone.
 
     Of the generated pages it sees enough to meet every kind of element that they have. The sidebar is one and the same
     on all pages; with 200 links it is most of a generated page, and is checked on the written ones. Of code and
-    formulas it sees each kind of element once.
+    formulas it sees each kind of element once, and of colours each that a kind of element has on a background.
     """
     names = of_every_kind(site) if generated else written(site)
     assert len(names) > 10
     leave_out = SIDEBAR if generated else None
-    found, seen = [], set()
+    found, seen, coloured = [], set(), set()
     with quiet_page(browser, color_scheme="light") as page:
         for name in names:
             page.goto((site / name).as_uri())
             typeset(page)
             assert page.locator(SIDEBAR).count() == 1, name
             hide_repeats(page, seen)
-            colour(page, "light")
-            found += [f"{name}, light: {violation}" for violation in serious_violations(page, leave_out)]
-            colour(page, "dark")
-            dark = serious_violations(page, leave_out, rules=["color-contrast"])
-            found += [f"{name}, dark: {violation}" for violation in dark]
+            found += [f"{name}: {violation}" for violation in serious_violations(page, leave_out, ALL_BUT_CONTRAST)]
+            for scheme in ("light", "dark"):
+                colour(page, scheme)
+                fade_repeats(page, coloured)
+                found += [f"{name}, {scheme}: {pale}" for pale in serious_violations(page, leave_out, CONTRAST)]
     assert found == []
