@@ -85,7 +85,8 @@ def execute_ahead(root: Path, cache_folder: Path, processes: int = PROCESSES) ->
         for path in executed_pages(root)
         if not _holds(cache, notebook := _notebook(path, extensions))
     ]
-    jobs.append(partial(write_data_cards, root))
+    if "_generated/data/" in (root / "book" / "_toc.yml").read_text(encoding="utf-8"):
+        jobs.append(partial(write_data_cards, root))
     jobs += [partial(run_cases, name, root, processes=1) for name in assignments(root)]
     with ThreadPoolExecutor(processes) as pool:
         for future in [pool.submit(job) for job in jobs]:
