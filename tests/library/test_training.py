@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import asdict
 from inspect import unwrap
 
@@ -307,7 +308,15 @@ def test_ctrl_c_ends_the_step_saves_and_says_how_to_resume(tmp_path, capsys):
     assert all(torch.equal(a, b) for a, b in zip(weights(straight), weights(resumed), strict=True))
 
 
-def test_a_second_ctrl_c_stops_at_once():
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Python listens to Ctrl-C, also where these tests run behind the shell's back: such programs begin deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_second_ctrl_c_stops_at_once(heard: None):
     def pressing(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         # To this thread, one after the other: two that wait for any thread at once are one.
         signal.raise_signal(signal.SIGINT)
