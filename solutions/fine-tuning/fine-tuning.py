@@ -2405,7 +2405,7 @@ def experiment(make_model, train, validation):
     """
     ### BEGIN SOLUTION
     model = make_model(pretrained=True, seed=0)
-    finetune(model, batches(train, 16), batches(validation, 96), epochs=8, rate=3e-3)
+    finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)
     return model
     ### END SOLUTION
 

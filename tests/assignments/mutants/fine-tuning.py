@@ -1590,7 +1590,7 @@ KEPT = mutants_of(
 )
 
 START = "model = make_model(pretrained=True, seed=0)"
-RUN = "finetune(model, batches(train, 16), batches(validation, 96), epochs=8, rate=3e-3)"
+RUN = "finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)"
 EXPERIMENT = mutants_of(
     "experiment",
     "experiment-reviews",
@@ -1607,7 +1607,7 @@ EXPERIMENT = mutants_of(
     (
         "experiment_frozen",
         "trains only the head",
-        (RUN, RUN.replace("rate=3e-3", "rate=2e-2, frozen=True")),
+        (RUN, RUN.replace("epochs=5, rate=3e-3", "epochs=8, rate=2e-2, frozen=True")),
         "Is the encoder allowed to learn",
         "visible",
     ),
