@@ -159,8 +159,8 @@ def hide_repeats(page, seen: set[str]) -> None:
 # these, as the browser has computed them, by its kind, and by that of what it stands in.
 FADE_REPEATS = """seen => {
   const known = new Set(seen), under = new Map(), words = new Map();
-  const kind = part => [part.tagName, part.getAttribute("class")].join(".");
-  for (const part of document.body.querySelectorAll("*")) {
+  const kind = part => part && [part.tagName, part.getAttribute("class")].join(".");
+  for (const part of document.querySelectorAll("html, body, body *")) {
     const style = getComputedStyle(part);
     const own = [style.backgroundColor, style.backgroundImage, style.opacity, style.position].join(" ");
     const painted = own === "rgba(0, 0, 0, 0) none 1 static" ? "" : own;

@@ -60,6 +60,11 @@ def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_the_same_c
             fade_repeats(page, seen)
             assert sum(word.is_visible() for word in page.locator("b, i, s").all()) == shown
             assert len(serious_violations(page, which=CONTRAST)) == pale
+        page.set_content("<html lang='en'><title>t</title><main><b style='color: dimgrey'>word</b></main>")
+        for ground, pale in (("white", 0), ("black", 1)):  # of the page itself, which has no word of its own
+            page.evaluate("ground => { document.body.style.background = ground }", ground)
+            fade_repeats(page, seen)
+            assert len(serious_violations(page, which=CONTRAST)) == pale
 
 
 @pytest.mark.parametrize("generated", [False, True], ids=["written pages", "generated pages"])
