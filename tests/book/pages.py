@@ -156,34 +156,39 @@ def hide_repeats(page, seen: set[str]) -> None:
 
 
 # How well a word can be read depends on its colour, size and weight, and on what is painted under it. A word is told by
-# these, as the browser has computed them, by its kind, and by that of what it stands in.
-FADE_REPEATS = """seen => {
-  const known = new Set(seen), under = new Map(), words = new Map();
+# these, as the browser has computed them, by its kind, and by that of what it stands in. What has no words of its own,
+# is not shown or is left out tells nothing of its like.
+FADE_REPEATS = """([seen, leftOut]) => {
+  const known = new Set(seen), under = new Map(), looks = new Map();
   const kind = part => part && [part.tagName, part.getAttribute("class")].join(".");
   for (const part of document.querySelectorAll("html, body, body *")) {
     const style = getComputedStyle(part);
     const own = [style.backgroundColor, style.backgroundImage, style.opacity, style.position].join(" ");
     const painted = own === "rgba(0, 0, 0, 0) none 1 static" ? "" : own;
     under.set(part, [under.get(part.parentElement), painted].filter(Boolean).join("|"));
+    if (style.visibility !== "visible" && !("faded" in part.dataset)) continue;
+    const written = [...part.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    const seeable = written && part.getClientRects().length && !(leftOut && part.closest(leftOut));
     const word = [style.color, style.fontSize, style.fontWeight, kind(part.parentElement), kind(part), under.get(part)];
-    if (style.visibility === "visible" || "faded" in part.dataset) words.set(part, painted ? null : word.join("|"));
+    looks.set(part, seeable && !painted ? word.join("|") : null);
   }
-  for (const [part, word] of words) {
-    part.dataset.faded = known.has(word);
-    part.style.visibility = known.has(word) ? "hidden" : "visible";
-    if (word) known.add(word);
+  for (const [part, look] of looks) {
+    part.dataset.faded = known.has(look);
+    part.style.visibility = known.has(look) ? "hidden" : "visible";
+    if (look) known.add(look);
   }
   return [...known];
 }"""
 
 
-def fade_repeats(page, seen: set[str]) -> None:
-    """Make invisible, in its place, each element that looks like one of the set `seen`, and add the others to it.
+def fade_repeats(page, seen: set[str], leave_out: str | None = None) -> None:
+    """Make invisible, in its place, each element whose words look like some of the set `seen`; add the others to it.
 
-    Axe compares the colours of what is visible, element by element: most of its time, and of a page's words only some
-    dozens differ in what it looks at. What paints a background stays, for the words on it.
+    Axe compares the colours of what is visible, element by element: most of its time, and the words of a page differ in
+    little of what it looks at. What paints a background stays, for the words on it. What axe is to leave out is no
+    reason to hide its like elsewhere.
     """
-    seen.update(page.evaluate(FADE_REPEATS, sorted(seen)))
+    seen.update(page.evaluate(FADE_REPEATS, [sorted(seen), leave_out]))
 
 
 def serious_violations(page, leave_out: str | None = None, which: dict[str, object] | None = None) -> list[str]:
