@@ -54,6 +54,7 @@ class Sitting:
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
+        config.InteractiveShell.xmode = "Minimal"  # nobody reads a traceback here, and it takes 0.1 s to lay out
         self.shell = InteractiveShell(config=config)
         self.outcome = Outcome()
 
