@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import sacrebleu
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 from torch import Tensor
 
 Links = Collection[tuple[int, int]]
@@ -253,7 +253,7 @@ def student_t(degrees_of_freedom: int) -> float:
     """
     if degrees_of_freedom < 1:
         raise ValueError(f"degrees_of_freedom is {degrees_of_freedom}; it needs 1 or more")
-    return float(student.ppf(0.975, degrees_of_freedom))
+    return float(stdtrit(degrees_of_freedom, 0.975))
 
 
 def _check_pairs(first: Sequence[str], second: Sequence[str], first_name: str, second_name: str) -> None:

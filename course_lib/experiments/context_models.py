@@ -6,10 +6,8 @@ learn from each position, BERT from those that were hidden.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from course_lib.bert_layers import initialise
 from course_lib.causal_lm import CausalLanguageModel, causal_loss_sum
 from course_lib.elmo import ELMo, ELMoConfig, elmo_loss_sum
 from course_lib.experiments.pretrain import scaled_start
+from course_lib.experiments.processes import side_by_side
 from course_lib.language_model import unhidden
 from course_lib.masked_language_model import MaskingConfig
 from course_lib.packing import Corpus as Tokens
@@ -182,8 +181,7 @@ def train_all(
     if processes == 1:
         return {kind: train_one(kind, recipe, corpus, vocab) for kind in kinds}
     threads = max(1, (os.cpu_count() or 1) // processes)
-    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
-    with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+    with side_by_side(processes, torch.set_num_threads, threads) as pool:
         started = {kind: pool.submit(train_one, kind, recipe, corpus, vocab) for kind in kinds}
         return {kind: run.result() for kind, run in started.items()}
 

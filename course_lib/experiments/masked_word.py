@@ -5,15 +5,14 @@ One word of each English sentence is replaced by `MASK`, and an encoder with a l
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from course_lib.experiments.processes import side_by_side
 from course_lib.experiments.text import PAD, UNK, Pair, pad
 from course_lib.masking import padding_mask
 from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
@@ -106,8 +105,7 @@ def train_guessers(
     processes: int = 2,
 ) -> list[Guesses]:
     """Train several guessers, `processes` at a time: for each job `train_guesser` with its `causal` and `training`."""
-    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
-    with ProcessPoolExecutor(processes, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+    with side_by_side(processes, torch.set_num_threads, 1) as pool:
         futures = [pool.submit(train_guesser, config, pairs, causal, training, batch_size) for causal, training in jobs]
         return [future.result() for future in futures]
 

@@ -6,12 +6,11 @@ order in which torch adds up numbers when a process has several threads.
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import TypeAlias
 
 import torch
 
+from course_lib.experiments.processes import side_by_side
 from course_lib.experiments.seq2seq import Corpus, Recipe, Trained, train_and_score
 
 _corpus: Corpus
@@ -77,8 +76,7 @@ def train_jobs(jobs: Sequence[Job], corpus: Corpus, processes: int = 2) -> list[
     if processes == 1:
         return [train_and_score(recipe, corpus, attention, seed) for recipe, attention, seed in jobs]
     threads = max(1, (os.cpu_count() or 1) // processes)
-    # A fresh interpreter for each process: a forked one would inherit torch's threads in the middle of their work.
-    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (corpus, threads)) as pool:
+    with side_by_side(processes, _begin, corpus, threads) as pool:
         return [future.result() for future in [pool.submit(_run, *job) for job in jobs]]
 
 
