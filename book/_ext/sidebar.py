@@ -11,7 +11,7 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
+from sphinx.builders import Builder
 
 
 def titles_alone(toc: nodes.bullet_list) -> nodes.bullet_list:
@@ -33,9 +33,9 @@ class Sidebar:
     def __init__(self) -> None:
         self.titles: dict[str, nodes.bullet_list] = {}
 
-    def gather(self, app: Sphinx, env: BuildEnvironment) -> None:
-        """Take the titles of all pages, before processes are forked that lay them out."""
-        self.titles = {page: titles_alone(toc) for page, toc in env.tocs.items()}
+    def gather(self, app: Sphinx, builder: Builder) -> None:
+        """Take the titles of all pages."""
+        self.titles = {page: titles_alone(toc) for page, toc in builder.env.tocs.items()}
 
     def offer(self, app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
         """Where a template asks for titles only, let Sphinx see no more than these."""
@@ -55,6 +55,6 @@ class Sidebar:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     sidebar = Sidebar()
-    app.connect("env-updated", sidebar.gather)
+    app.connect("write-started", sidebar.gather)  # when chapters have their numbers, and before processes are forked
     app.connect("html-page-context", sidebar.offer)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

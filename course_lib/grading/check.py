@@ -25,6 +25,8 @@ from course_lib.grading.check_structure import Problem, cell_name, describe, gra
 #: Seconds that a cell may take; the grader's limit (`Execute.timeout` in nbgrader_config.py).
 TIME_LIMIT = 60
 #: What this file is part of; an editable installation has the released notebooks there.
+#:
+#: :meta hide-value:
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 #: The end of a SyntaxError's message: the kernel's own file of the cell, which means nothing to a student.

@@ -17,6 +17,8 @@ from course_lib.ledger.claim import Claim
 from course_lib.ledger.rows import ROWS, chapter_pages
 
 #: Who states claims; a chapter's own file enters here.
+#:
+#: :meta hide-value:
 MODULES = (
     claims_seq2seq,
     claims_transformer,
