@@ -63,7 +63,8 @@ def test_no_page_is_too_heavy_for_a_phone(site):
 
 def test_no_page_names_a_folder_of_the_machine_that_built_it(site):
     """The reference prints the values of constants, and a path among them is another one on each machine."""
-    assert [name for name in pages_of(site) if f"{ROOT}/" in (site / name).read_text(encoding="utf-8")] == []
+    written_out = re.compile(re.escape(str(ROOT)) + r"['/]")  # the folder itself, or what is in it
+    assert [name for name in pages_of(site) if written_out.search((site / name).read_text(encoding="utf-8"))] == []
 
 
 def test_formulas_are_typeset(browser, site, address):
