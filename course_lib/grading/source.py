@@ -8,12 +8,14 @@ get ids that depend on nothing but their place. Taking solutions out is the busi
 :mod:`course_lib.grading.release`.
 """
 
+import copy
 import hashlib
 import importlib
 import inspect
 import re
 import shutil
 import textwrap
+from functools import lru_cache
 from pathlib import Path
 
 import jupytext
@@ -82,7 +84,13 @@ def parse_source(path: Path) -> NotebookNode:
     """
     if not path.is_file():
         raise AssignmentError(f"{path} does not exist; an assignment's source is solutions/<name>/<name>.py")
-    return jupytext.read(path, fmt="py:percent")
+    return copy.deepcopy(_of_text(path.read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=64)
+def _of_text(text: str) -> NotebookNode:
+    """Read the text of a source: once, since jupytext takes its time and a release reads it often."""
+    return jupytext.reads(text, fmt="py:percent")
 
 
 def read_source(path: Path) -> NotebookNode:
