@@ -978,14 +978,14 @@ def always(piece):
     return made_up_head
 
 
-print(f"share of hidden pieces that are guessed, {len(TEST)} paragraphs, five seeds")
+print(f"share of hidden pieces that are guessed, {len(TEST)} paragraphs, three seeds")
 for name, model, its_head in (
     ("your BERT", bert, head),
     ("untrained encoder, same head", untrained, head),
     (f"always {VOCAB[most_common]!r}", bert, always(most_common)),
 ):
-    found = [100 * masked_accuracy(model, its_head, TEST, seed) for seed in range(5)]
-    print(f"{name:30}{sum(found) / 5:6.1f}%   ({min(found):.1f} to {max(found):.1f})")
+    found = [100 * masked_accuracy(model, its_head, TEST, seed) for seed in range(3)]
+    print(f"{name:30}{sum(found) / 3:6.1f}%   ({min(found):.1f} to {max(found):.1f})")
 for text in (
     "Raise a ValueError [MASK] the file does not exist.",
     "The queue is [MASK] .",
@@ -1126,7 +1126,7 @@ assert text == TEST[5], (
 #
 # The program guesses about a third of the hidden pieces. The same head on an untrained encoder guesses next to none, so what
 # is known is in the weights, not in the program. Always saying the commonest piece is the harder control: it needs
-# no context, and gets some percent. The ranges over five seeds are a point or two wide and far apart.
+# no context, and gets some percent. The ranges over three seeds are a point or two wide and far apart.
 #
 # Where the neighbours decide ("Raise a ValueError [MASK] the file") it is nearly sure, and right. Of capitals it knows
 # nothing: it has read documentation of Python packages only. It is also tiny: two layers, a vector of 128 numbers for a word.
