@@ -35,6 +35,16 @@ LONG = (
 )
 
 
+@pytest.fixture(scope="session")
+def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gradebook in which nothing is. To make one takes nbgrader seconds, to copy one no time."""
+    from nbgrader.api import Gradebook
+
+    path = tmp_path_factory.mktemp("empty") / "gradebook.db"
+    Gradebook(f"sqlite:///{path}").close()
+    return path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONG)}

@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 
 from course_lib.grading.lint import leaks, regions, secret_lines
 from course_lib.grading.release import assignments, build_source, release
@@ -70,13 +71,18 @@ def test_releasing_twice_from_two_places_gives_the_same_bytes(name: str, course:
     assert release(name, elsewhere / "course", database=False).read_bytes() == first
 
 
-def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(name: str, course: Path) -> None:
+def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
+    name: str, course: Path, released: NotebookNode, empty_gradebook: Path
+) -> None:
     build_source(name, course)
+    shutil.copy(empty_gradebook, course)
     nbgrader = Path(sys.executable).with_name("nbgrader")
     subprocess.run([nbgrader, "generate_assignment", name], cwd=course, check=True, capture_output=True)
     committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
     assert (course / "exercises" / name / f"{name}.ipynb").read_bytes() == committed
-    assert (course / "gradebook.db").stat().st_size > 0
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        points = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in released.cells)
+        assert gradebook.find_assignment(name).max_score == points > 0
     for shipped in ships(read_source(course / "solutions" / name / f"{name}.py")):
         assert (course / "exercises" / name / shipped).read_bytes() == (
             course / "solutions" / name / shipped

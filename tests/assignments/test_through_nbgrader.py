@@ -127,9 +127,15 @@ Classes = Callable[[str], Graded]
 
 
 @pytest.fixture(scope="module")
-def every_class(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+def every_class(tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path) -> Classes:
     """By assignment, its class; one whose tests are left out is not graded."""
-    return cache(lambda name: grade(name, tmp_path_factory.mktemp("course")))
+
+    def class_of(name: str) -> Graded:
+        course = tmp_path_factory.mktemp("course")
+        shutil.copy(empty_gradebook, course)
+        return grade(name, course)
+
+    return cache(class_of)
 
 
 @pytest.fixture(params=SAMPLE)

@@ -1,4 +1,4 @@
-"""A gradebook takes seconds to make, a copy of one no time."""
+"""A course folder to grade in."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from classroom import Classroom
-from nbgrader.api import Gradebook
 
 
 @pytest.fixture(scope="session")
-def empty_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_course(tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path) -> Path:
     """A course folder with a gradebook in which nothing is."""
     root = Classroom.create(tmp_path_factory.mktemp("empty") / "course").root
-    Gradebook(f"sqlite:///{root / 'gradebook.db'}").close()
+    shutil.copy(empty_gradebook, root)
     return root
 
 
