@@ -1,7 +1,8 @@
 """Processes that train side by side: each begins with what a training imports already in place.
 
 A process forked from this one would inherit torch's threads in the middle of their work, and a fresh interpreter
-imports for five seconds. A fork server does so once, without threads, and every process is forked from it.
+imports for five seconds. A fork server does so once, without threads, and every process is forked from it. Of
+environment variables it knows those that were set when the first pool was started.
 """
 
 import multiprocessing

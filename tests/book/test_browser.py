@@ -67,6 +67,25 @@ def test_no_page_names_a_folder_of_the_machine_that_built_it(site):
     assert [name for name in pages_of(site) if written_out.search((site / name).read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "marked"),
+    [
+        ("03-transformer.html", "3. The Transformer"),
+        ("_generated/api/attention.html", "Library reference"),
+        ("_generated/data/stories.html", "Data"),
+    ],
+)
+def test_the_sidebar_names_every_chapter_by_its_number_and_marks_where_one_is(site, name, marked):
+    """Sphinx makes it of titles alone (`book/_ext/sidebar.py`), and has to find the numbers and the way down there."""
+    sidebar = re.search(r'<nav class="bd-links bd-docs-nav".*?</nav>', (site / name).read_text(encoding="utf-8"), re.S)
+    entries = re.findall(r'<li class="toctree-l1([^"]*)"><a [^>]*>([^<]*)</a>', sidebar[0])
+    titles = [title for _, title in entries]
+    assert [title.split(". ")[0] for title in titles if title[0].isdigit()] == [
+        str(int(chapter[:2])) for chapter in chapters_of(site)
+    ]
+    assert [title for classes, title in entries if "current" in classes] == [marked]
+
+
 def test_formulas_are_typeset(browser, site, address):
     with quiet_page(browser) as page:
         for name in chapters_of(site):
