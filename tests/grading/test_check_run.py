@@ -115,6 +115,13 @@ def test_sys_exit_is_named(tmp_path: Path) -> None:
     assert "calls exit()" in words(report, "failing")
 
 
+def test_a_notebook_computes_with_one_thread_as_in_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    report = checked(tmp_path, MARGIN + "import os\nassert os.environ['OMP_NUM_THREADS'] == '1'")
+    assert report.problems == []
+    assert earned(report) == [3.0, 4.0, None]
+
+
 def test_endless_loop_is_stopped_and_the_rest_still_runs(tmp_path: Path) -> None:
     report = checked(tmp_path, MARGIN + "while True:\n    pass", time_limit=3)
     assert words(report, "slow").startswith(
