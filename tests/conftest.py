@@ -3,6 +3,8 @@
 And files with long tests begin first, so that no process is left alone with one of them at the end.
 """
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,7 +43,10 @@ def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from nbgrader.api import Gradebook
 
     path = tmp_path_factory.mktemp("empty") / "gradebook.db"
-    Gradebook(f"sqlite:///{path}").close()
+    with pytest.MonkeyPatch.context() as environment:
+        # nbgrader starts `alembic` by name; `make test` activates no environment.
+        environment.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        Gradebook(f"sqlite:///{path}").close()
     return path
 
 

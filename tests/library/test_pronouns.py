@@ -1,4 +1,7 @@
-"""The pronoun probe: what it measures is what it says, and its controls are blind."""
+"""The pronoun probe: what it measures is what it says, and its controls are blind.
+
+What it finds in trained models, chapter 3 asserts with three seeds in every build.
+"""
 
 import re
 from dataclasses import replace
@@ -298,18 +301,3 @@ def test_tables_show_each_figure_with_its_interval(model, corpus):
 def test_a_recurrent_model_has_no_such_weights(corpus):
     with pytest.raises(ValueError, match="this run trained a Seq2Seq"):
         pronouns.probe(trained(seq2seq.build(TINY, corpus, "dot", seed=4), corpus), corpus)
-
-
-@pytest.mark.slow
-def test_a_trained_model_resolves_the_pronoun_and_its_weights_on_the_nouns_do_not_show_it():
-    """The finding of chapter 3: it reads both nouns alike, and cannot do without them."""
-    corpus = seq2seq.prepare(pronouns.RECIPE, "embedded")
-    run = seq2seq.train_and_score(pronouns.RECIPE, corpus, "transformer", seed=0)
-    result = pronouns.probe(run, corpus)
-    assert result.resolved > 0.9
-    for source, shares in result.shares.items():
-        assert abs(shares["it"] - 0.5) < 0.06, source
-    controls = [value for name, value in result.cuts.items() if "control" in name]
-    assert result.cuts["nothing"] > 0.95
-    assert min(controls) > 0.9
-    assert min(result.cuts.values()) < 0.85, "no cut of a word that decides does harm"
