@@ -103,6 +103,7 @@ def test_one_warning_alone_fails_a_build(small_book: Path):
         build(small_book)
 
 
+@pytest.mark.slow  # the site is built first, where it is not
 def test_every_data_set_has_a_page_with_its_label_and_what_the_course_makes_itself_has_figures(site: Path):
     for name, entry in DATASETS.items():
         card = (BOOK / "_generated" / "data" / f"{name}.md").read_text(encoding="utf-8")
