@@ -63,6 +63,7 @@ def test_the_committed_release_is_the_one_that_the_source_gives(name: str, cours
     assert release(name, course, database=False).read_bytes() == committed, "run: course release"
 
 
+@pytest.mark.slow
 def test_releasing_twice_from_two_places_gives_the_same_bytes(name: str, course: Path, tmp_path_factory) -> None:
     elsewhere = tmp_path_factory.mktemp("another place")
     shutil.copytree(course, elsewhere / "course")
@@ -71,6 +72,7 @@ def test_releasing_twice_from_two_places_gives_the_same_bytes(name: str, course:
     assert release(name, elsewhere / "course", database=False).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
     name: str, course: Path, released: NotebookNode, empty_gradebook: Path
 ) -> None:

@@ -41,6 +41,7 @@ def write(folder, name="multi30k", rows=ROWS, splits=SIZES):
 # -- where the data comes from -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_embedded_is_the_default_and_is_announced(capsys):
     data = load("translation")
     announced = "translation: embedded, generated on this machine (20,000 train, 1,000 validation, 1,000 test)\n"

@@ -354,6 +354,7 @@ def test_a_configuration_that_does_not_list_the_kind_of_model_gives_no_head(arch
 # -- published weights -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @EVERY_KIND
 def test_published_weights_with_a_new_head_go_to_transformers_and_back(kind, real_data, tmp_path):

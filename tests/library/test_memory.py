@@ -45,6 +45,7 @@ def faults_per_round(case: str) -> float:
     return float(process.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["told", "trained"])
 def test_freed_blocks_are_used_again_without_new_pages(case: str) -> None:
     if not keep_freed_memory():

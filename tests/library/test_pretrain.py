@@ -283,6 +283,7 @@ def test_rows_that_agree_in_the_keys_and_stand_together_are_one_document():
     assert list(documents(rows)) == [["One.", "Two."], ["Three."], ["Four."], ["Five."]]
 
 
+@pytest.mark.slow
 def test_a_corpus_is_made_once_and_names_what_it_was_made_from(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets_config, "HF_DATASETS_CACHE", tmp_path / "cache")
     source = str(small_corpus.write(tmp_path / "data"))

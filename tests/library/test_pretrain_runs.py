@@ -93,6 +93,7 @@ def test_the_card_is_made_from_the_log_alone_and_again_the_same(finished, tmp_pa
         write_card(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_the_model_as_it_was_written(source, tmp_path, finished):
     """In float16 the weights are others, half as large, and the figures are theirs."""
     run(tmp_path / "half", source, steps=30, half=True)
@@ -107,6 +108,7 @@ def test_what_is_measured_is_the_model_as_it_was_written(source, tmp_path, finis
     assert loss[0] == pytest.approx(loss[1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_run_is_prolonged_from_where_it_stands_as_if_its_end_had_been_planned_so(source, tmp_path, finished):
     """A trapezoid does not look at its end: 20 steps and 10 more, the last 6 of them decay, are 30 with 6 of decay."""
     folder = tmp_path / "run"
@@ -153,6 +155,7 @@ def test_another_text_than_at_the_beginning_is_refused(source, tmp_path):
         run(tmp_path / "run", source, resume=True)
 
 
+@pytest.mark.slow
 def test_minutes_become_steps_once_and_leave_the_first_weights_as_they_were(source, tmp_path, finished):
     said = run(tmp_path / "run", source, minutes=0.01, options={"dropout": 0.0})
     steps = json.loads((tmp_path / "run" / "plan.json").read_text())["plan"]["training"]["steps"]
