@@ -1,7 +1,7 @@
 """The sidebar, made in a fraction of the time: for each page, Sphinx copies the whole table of contents of all others.
 
-That is every function of the library, 400 times, and then all but the titles of pages is thrown away again. Here it is
-thrown away once.
+That is every function of the library, once for each page, and then all but the titles of pages is thrown away again.
+Here it is thrown away once.
 """
 
 from __future__ import annotations

@@ -43,8 +43,6 @@ def side_by_side(processes: int, begin: Callable[..., object], *given: Any) -> P
     ...     list(pool.map(abs, [-3, 4]))
     [3, 4]
     """
-    if processes < 1:
-        raise ValueError(f"processes is {processes}; choose at least 1")
     if "forkserver" not in multiprocessing.get_all_start_methods():  # Windows
         return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), begin, given)
     context = multiprocessing.get_context("forkserver")

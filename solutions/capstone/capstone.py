@@ -1126,7 +1126,7 @@ assert text == TEST[5], (
 #
 # The program guesses about a third of the hidden pieces. The same head on an untrained encoder guesses next to none, so what
 # is known is in the weights, not in the program. Always saying the commonest piece is the harder control: it needs
-# no context, and gets some percent. The ranges over three seeds are a point or two wide and far apart.
+# no context, and gets some percent. The ranges over three seeds are three points wide at most, and far apart.
 #
 # Where the neighbours decide ("Raise a ValueError [MASK] the file") it is nearly sure, and right. Of capitals it knows
 # nothing: it has read documentation of Python packages only. It is also tiny: two layers, a vector of 128 numbers for a word.
