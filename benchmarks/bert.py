@@ -7,7 +7,8 @@ AdamW (fused); "inference" is the encoder's final states.
 "ladder" goes from there to our fastest training step, one switch after the other, each held against `transformers` as
 it comes: in single precision, with dropout. "transformers, ..." are the switches that `transformers` has, too.
 
-On a GPU the batches are of `--cuda-batch` and `--cuda-length`, and each row tells our share of its matrix rate.
+On a GPU the batches are of `--cuda-batch` and `--cuda-length`, each row tells our share of its matrix rate, and base
+climbs the ladder, too: its last rung is our fastest step there.
 
     OMP_NUM_THREADS=2 python benchmarks/bert.py [--rounds 11] [--record]
 """
@@ -17,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -38,7 +39,7 @@ from course_lib.pretraining import pretraining_loss
 from course_lib.training import set_seed
 
 DROPOUT = 0.1  # of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
-LADDER_SIZES = ("tiny", "mini")
+LADDER_SIZES = {"cpu": ("tiny", "mini"), "cuda": ("tiny", "mini", "base")}  # base takes minutes on a CPU
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ RACES = {
 
 def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[dict[str, Any]]:
     """Race ours against each peer, at each size, in each mode, with padding and without."""
-    rate = matrix_rate(device, torch.bfloat16 if name == "bf16" else torch.float32) if device.type == "cuda" else None
     for size, peer_name, padded in product(settings.sizes, PEERS, (False, True)):
         batch = batch_of(settings, size, padded, device)
         checked = False
@@ -102,7 +102,8 @@ def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[
                 checked = True
             steps = [steps_of(side, mode, batch, name, device) for side in (ours, theirs)]
             few = size == "base" and device.type == "cpu"
-            row = {
+            raced = race(steps[0], steps[1], device, settings.base_rounds if few else settings.rounds)
+            yield {
                 "device": device.type,
                 "precision": name,
                 "what": peer_name,
@@ -110,11 +111,9 @@ def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[
                 "mode": mode,
                 "dropout": dropout,
                 "batch": "padded" if padded else "full",
-                **race(steps[0], steps[1], device, settings.base_rounds if few else settings.rounds),
+                **raced,
+                **utilisation(steps[0], raced["milliseconds"], name, device),
             }
-            if rate is not None:
-                row["utilisation"] = operations(steps[0]) / (row["milliseconds"] / 1000) / rate
-            yield row
 
 
 def steps_of(side: Side, mode: str, batch: Batch, name: str, device: torch.device) -> Step:
@@ -123,6 +122,19 @@ def steps_of(side: Side, mode: str, batch: Batch, name: str, device: torch.devic
     if mode == "inference":
         return inference(partial(side.states, batch), name, device)
     return training_step(side, batch, name, device, optimizer=mode == "with optimizer")
+
+
+def utilisation(step: Step, milliseconds: float, name: str, device: torch.device) -> dict[str, float]:
+    """The share of a GPU's matrix rate at which a step makes its operations; nothing for a CPU."""
+    if device.type != "cuda":
+        return {}
+    return {"utilisation": operations(step) / (milliseconds / 1000) / rate_of(device, name)}
+
+
+@cache
+def rate_of(device: torch.device, name: str) -> float:
+    """What the device makes of large matrices, measured once."""
+    return matrix_rate(device, torch.bfloat16 if name == "bf16" else torch.float32)
 
 
 def operations(step: Step) -> int:
@@ -167,6 +179,8 @@ THEIR_LADDER: dict[str, dict[str, Any]] = {
     "transformers, dropout 0": {"dropout": 0.0},
     "transformers, bf16 autocast": {"bf16": True},
 }
+#: Rungs that change nothing on a GPU, and the one that is slower there, where kernels of attention are at home.
+ON_CPU_ALONE = {"oneDNN in single precision", "dropout in 16 bits", "attention written out"}
 
 
 class Rung(Ours):
@@ -196,22 +210,29 @@ class Rung(Ours):
             return pretraining_loss(*self.call(batch), labels, batch.pairs)
 
 
-def climb(settings: Settings, device: torch.device, rungs: Sequence[str]) -> Iterator[dict[str, Any]]:
+def rungs_of(device: torch.device) -> dict[str, dict[str, Any]]:
+    """Our ladder on a device."""
+    return {rung: LADDER[rung] for rung in LADDER if device.type == "cpu" or rung not in ON_CPU_ALONE}
+
+
+def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
     """Race each rung against `transformers` as it comes: in single precision, with dropout, on a full batch."""
-    for size in (size for size in LADDER_SIZES if size in settings.sizes):
+    for size in (size for size in LADDER_SIZES[device.type] if size in settings.sizes):
         batch = batch_of(settings, size, False, device)
         reference = Transformers(make_ours(settings, size, DROPOUT, device))
         reference_step = steps_of(reference, "training step", batch, "fp32", device)
-        for ladder in (LADDER, THEIR_LADDER):
+        for make_side, ladder in ((Rung, rungs_of(device)), (make_theirs, THEIR_LADDER)):
             switches = Switches()
             for switch, change in ladder.items():
                 switches = dataclasses.replace(switches, **change)
-                if switch not in rungs:
-                    continue
                 model = make_ours(settings, size, switches.dropout, device)
-                side = Rung(model, switches) if ladder is LADDER else Transformers(model)
+                side = make_side(model, switches)
                 check_same(side, reference, batch, switches.precision, device)
                 step = steps_of(side, "training step", batch, switches.precision, device)
+                raced = race(step, reference_step, device, settings.ladder_rounds)
+                # The same operations as the compiled step makes, which cannot be counted.
+                plain = make_side(model, dataclasses.replace(switches, compiled=False))
+                counted = steps_of(plain, "training step", batch, switches.precision, device)
                 yield {
                     "device": device.type,
                     "precision": switches.precision,
@@ -220,8 +241,14 @@ def climb(settings: Settings, device: torch.device, rungs: Sequence[str]) -> Ite
                     "mode": switch,
                     "dropout": switches.dropout,
                     "batch": "full",
-                    **race(step, reference_step, device, settings.ladder_rounds),
+                    **raced,
+                    **utilisation(counted, raced["milliseconds"], switches.precision, device),
                 }
+
+
+def make_theirs(model: BertForPreTraining, switches: Switches) -> Transformers:
+    """Transformers has none of our switches: dropout is its model's, and the precision that of the step."""
+    return Transformers(model)
 
 
 def show(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -246,7 +273,7 @@ def main(words: Sequence[str] | None = None) -> None:
         for device in devices():
             parts = [race_peers(settings, device, name) for name in PRECISIONS]
             if settings.ladder_rounds:
-                parts.append(climb(settings, device, [*LADDER, *THEIR_LADDER]))
+                parts.append(climb(settings, device))
             for row in (row for part in parts for row in part):
                 rows.append(row)
                 bar.update()

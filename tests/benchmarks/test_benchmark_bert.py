@@ -178,6 +178,41 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(ber
     assert list(seen.values()) == expected
 
 
+def test_a_gpu_climbs_at_base_too_and_without_the_rungs_that_pay_on_cpus_alone(bert):
+    on_cpu, on_gpu = (list(bert.rungs_of(torch.device(name))) for name in ("cpu", "cuda"))
+    assert on_cpu == list(bert.LADDER)
+    assert on_gpu == [rung for rung in on_cpu if rung not in bert.ON_CPU_ALONE]
+    assert len(on_cpu) - len(on_gpu) == 3
+    switched = bert.Switches()
+    for change in bert.rungs_of(torch.device("cuda")).values():
+        switched = dataclasses.replace(switched, **change)
+    expected = bert.Switches(
+        masked_logits=True, last_layer=True, no_mask=True, dropout=0.0, bf16=True, fused=True, compiled=True
+    )
+    assert switched == expected
+    assert set(bert.LADDER_SIZES["cuda"]) - set(bert.LADDER_SIZES["cpu"]) == {"base"}
+
+
+def test_utilisation_is_operations_in_a_second_over_the_matrix_rate_of_a_gpu(bert, monkeypatch):
+    """A product of 3 by 5 and 5 by 7 makes 3 * 5 * 7 multiplications and as many additions."""
+    asked = []
+
+    def rate(device, dtype):
+        asked.append(dtype)
+        return 1e6
+
+    monkeypatch.setattr(bert, "matrix_rate", rate)
+
+    def step():
+        return torch.ones(3, 5) @ torch.ones(5, 7)
+
+    for precision in ("bf16", "bf16", "fp32"):
+        found = bert.utilisation(step, 3.0, precision, torch.device("cuda"))
+        assert found == {"utilisation": pytest.approx(210 / 0.003 / 1e6, rel=1e-12)}
+    assert asked == [torch.bfloat16, torch.float32], "the rate is measured once for each precision"
+    assert bert.utilisation(step, 3.0, "bf16", CPU) == {}
+
+
 @pytest.mark.slow
 def test_it_runs_at_a_small_size_and_its_table_has_all_rows():
     words = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
