@@ -3,6 +3,7 @@
 And files with long tests begin first, so that no process is left alone with one of them at the end.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,10 @@ import course_lib.text_normalization
 import course_lib.wordpiece  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")
+
+# Thousands of tests and what they import are millions of objects that stay. Python would look through them for garbage
+# every 700 new ones; this saves a fifth of the processor time of the fast tests.
+gc.set_threshold(50_000, 20, 50)
 
 #: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their order changes no result.
 LONG = (
@@ -56,3 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if gone := [str(path) for path in places if not path.is_file()]:
         raise pytest.UsageError(f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend its list")
     items.sort(key=lambda item: places.get(item.path, len(places)))  # stable: all else stays as it was collected
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
