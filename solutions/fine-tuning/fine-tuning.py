@@ -2516,7 +2516,7 @@ for count in (16, 96):
         for seed in range(3):
             model = make_model(how["pretrained"], seed)
             lessons = batches(reviews(count, 910 + seed, TRAINING_ADJECTIVES), 16)
-            lessons = lessons * (6 // len(lessons))  # an epoch has six steps, then judges
+            lessons = lessons * (6 // len(lessons))  # six steps, then the judges
             epochs = how["steps"] // len(lessons)
             finetune(model, lessons, judges, epochs, how["rate"], how["frozen"])
             for name, given in asked.items():
