@@ -81,17 +81,44 @@ def release(
 
 
 @app.command()
-def build() -> None:
-    """Build the book's website, executing what has changed; any warning is a failure."""
-    from course_lib.site import SiteError, find_root
-    from course_lib.site import build as build_site
+def mutants(
+    names: Annotated[list[str] | None, typer.Argument(help="Assignments; all in solutions/ if left out.")] = None,
+) -> None:
+    """Run the known wrong and right answers of assignments, and keep what catches them for the instructors' pages."""
+    from course_lib.grading.mutants_page import record_mutants
+    from course_lib.grading.release import assignments
+    from course_lib.grading.source import AssignmentError
 
     try:
-        index = build_site(find_root())
-    except SiteError as error:
+        for name in names or assignments():
+            typer.echo(f"wrote {record_mutants(name)}")
+    except AssignmentError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
+
+
+@app.command()
+def build(
+    costs: Annotated[bool, typer.Option("--costs", help="Then print what each page has cost.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Keep these costs in book/results.")] = False,
+) -> None:
+    """Build the book's website, executing what has changed; any warning is a failure."""
+    from course_lib import site
+
+    try:
+        root = site.find_root()
+        index = site.build(root)
+    except site.SiteError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    except KeyboardInterrupt as stop:
+        typer.echo("stopped; the pages that had been executed are kept", err=True)
+        raise typer.Exit(code=130) from stop
     typer.echo(index)
+    if costs:
+        typer.echo(site.costs_table(root))
+    if record:
+        typer.echo(site.record_costs(root))
 
 
 @app.command()

@@ -1,6 +1,6 @@
-"""Build the book as a website, serve it, and measure what a chapter costs.
+"""Build the book as a website, and serve it.
 
-A build has four steps: execute the chapters that have changed, write the pages that come from code (API reference, data
+A build has four steps: execute the pages that have changed, write the pages that come from code (API reference, data
 cards, the table of mutants), let Jupyter Book lay out all pages with every warning an error, and leave a mark that says
 the result is whole, and of what it was made. If nothing of that has changed, the next build has nothing to do. Without
 the mark it reads every page again, so that no fault is forgotten because its page did not change.
@@ -15,96 +15,41 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import psutil
 from filelock import FileLock
 
+from course_lib.site_execution import COSTS, PROCESSES, PageCost, end_children, execute_pages, page_costs
+from course_lib.site_key import cells_of, digest_of_code, digest_of_files, imported_modules
+from course_lib.site_progress import clock, heartbeat
 from course_lib.whole_file import write_whole
 
 __all__ = [
-    "SOURCES_OF_RESULTS",
-    "ChapterCost",
     "SiteError",
     "build",
     "cache_folder",
-    "chapter_cost",
+    "costs_table",
     "executed_pages",
     "find_root",
-    "fingerprint",
+    "record_costs",
     "server",
 ]
 
-#: What a page's figures and numbers depend on besides its own cells, relative to the repository's root.
-SOURCES_OF_RESULTS = ("course_lib", "book/results", "constraints.txt")
-
-
-#: What else a site is made of: assignments, and the wrong answers whose fate the instructors' pages tell.
-OTHER_SOURCES = ("_config.yml", "exercises", "solutions", "tests/assignments/mutants")
+#: What a site is made of besides its pages, relative to the repository's root.
+SOURCES = (
+    *("course_lib", "book/results", "constraints.txt", "_config.yml", "exercises", "solutions"),
+    "tests/assignments/mutants",  # the wrong answers whose fate the instructors' pages tell
+)
 GENERATED = "_generated"
 CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
 
 
 class SiteError(RuntimeError):
     """The site cannot be built or served; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class ChapterCost:
-    """What executing a page has cost so far: CPU time in seconds, and the largest memory in GiB."""
-
-    cpu_seconds: float
-    peak_memory_gib: float
-
-
-def chapter_cost() -> ChapterCost:
-    """Measure the process that runs a chapter, and the processes it has started and waited for.
-
-    Returns
-    -------
-    ChapterCost
-        CPU seconds over all cores, and the peak of resident memory in GiB.
-
-    Examples
-    --------
-    >>> cost = chapter_cost()
-    >>> cost.cpu_seconds > 0 and cost.peak_memory_gib > 0
-    True
-    """
-    process = psutil.Process()
-    times, memory = process.cpu_times(), process.memory_info()
-    cpu_seconds = times.user + times.system + times.children_user + times.children_system
-    return ChapterCost(cpu_seconds=cpu_seconds, peak_memory_gib=_peak_bytes(memory) / 2**30)
-
-
-def _peak_bytes(memory: object) -> int:
-    if sys.platform == "win32":
-        return int(memory.peak_wset)  # type: ignore[attr-defined]
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
-
-
-def fingerprint(paths: Iterable[Path]) -> str:
-    """Name the state of some files and folders, and of this Python, by 16 hexadecimal digits.
-
-    Parameters
-    ----------
-    paths
-        Files, and folders that are read to their depths; one that does not exist counts as empty.
-    """
-    digest = hashlib.sha256(sys.version.encode())
-    for top in paths:
-        files = [top] if top.is_file() else top.rglob("*")
-        for file in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
-            digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -159,24 +104,38 @@ def _build(root: Path, built: Path) -> Path:
         for stale in (".doctrees", "html"):
             shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
-    environment = _environment(built)
-    if len(executed_pages(root)) > 1:
-        command = [sys.executable, "-m", "course_lib.site_execution", str(root), str(cache_folder(root, built))]
-        if subprocess.run(command, env=environment, check=False).returncode != 0:
-            raise SiteError("the pages have not been executed: mend the error above")
-    write_generated_pages(root)
+    environment, executed = _environment(built), cache_folder(root)
+    begun = time.monotonic()
+    try:
+        failures = execute_pages(root, executed_pages(root), executed, environment)
+        if failures:
+            raise SiteError("\n".join([f"{len(failures)} failed; mend this and build again:", *failures]))
+        write_generated_pages(root)
+        _lay_out(root, environment)
+    except KeyboardInterrupt:
+        end_children()
+        raise
+    if not index.is_file():
+        raise SiteError(f"Jupyter Book reported success but {index} does not exist")
+    write_whole(whole, sources)
+    for stale in set(built.glob(".jupyter_cache-*")) - {executed}:
+        shutil.rmtree(stale)
+    print(f"built in {clock(time.monotonic() - begun)} minutes")
+    return index
+
+
+def _lay_out(root: Path, environment: dict[str, str]) -> None:
     program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
     if not program.is_file():
         raise SiteError(f"{program} does not exist; run: pip install -c constraints.txt -e '.[book]'")
     command = [str(program), "build", "book", "--config", "_config.yml", "-W", "--keep-going", "-n"]
-    status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    begun = time.monotonic()
+    with heartbeat(
+        lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages", lambda line: print(line, flush=True)
+    ):
+        status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
     if status != 0:
         raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
-    if not index.is_file():
-        raise SiteError(f"Jupyter Book reported success but {index} does not exist")
-    write_whole(whole, sources)
-    _drop_stale_caches(root, built)
-    return index
 
 
 def executed_pages(root: Path) -> list[Path]:
@@ -185,19 +144,63 @@ def executed_pages(root: Path) -> list[Path]:
     return [path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))]
 
 
-def cache_folder(root: Path, built: Path) -> Path:
+def cache_folder(root: Path) -> Path:
     """Name the folder that keeps executed pages.
 
-    jupyter-cache compares a notebook's cells alone. A folder that is named by the sources behind them never answers for
-    other sources.
+    jupyter-cache compares a notebook's cells alone. A folder that is named by what lies behind them never answers for
+    other code: the modules that any page imports, files that are no code, the records, and the pinned versions.
     """
-    return built / f".jupyter_cache-{fingerprint(root / name for name in SOURCES_OF_RESULTS)}"
+    library = root / "course_lib"
+    modules = imported_modules([cells_of(page.read_text(encoding="utf-8")) for page in executed_pages(root)], library)
+    others = [path for path in library.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    records = [path for path in (root / "book" / "results").glob("*.json") if path.stem != COSTS]
+    files = digest_of_files([*sorted(others), *sorted(records), root / "constraints.txt"])
+    key = hashlib.sha256(f"{digest_of_code(modules)} {files}".encode()).hexdigest()
+    return root / "_build" / f".jupyter_cache-{key[:16]}"
+
+
+@dataclass(frozen=True)
+class HowExecuted:
+    """How many pages were executed at once, and with how many threads each."""
+
+    at_once: int = PROCESSES
+    threads: int = 1
+
+
+def _costs(root: Path) -> dict[str, PageCost]:
+    """Return what each executed page of the last build has cost, by its name."""
+    return page_costs(root, executed_pages(root), cache_folder(root))
+
+
+def costs_table(root: Path) -> str:
+    """Write what each executed page has cost, in seconds: by the clock, and of processors with all its processes."""
+    of_pages = _costs(root)
+    rows = [(name, cost.wall_seconds, cost.processor_seconds) for name, cost in of_pages.items()]
+    rows.append(("all pages", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+    lines = [f"{name:<24}{wall:>8.0f}{processor:>12.0f}" for name, wall, processor in rows]
+    return "\n".join([f"{'seconds':<24}{'by clock':>8}{'processors':>12}", *lines])
+
+
+def record_costs(root: Path) -> Path:
+    """Keep what the pages have cost in `book/results`, where the next build finds what to expect."""
+    from course_lib.experiments import records
+
+    results = [
+        {
+            "page": name,
+            "wall_seconds": round(cost.wall_seconds, 1),
+            "processor_seconds": round(cost.processor_seconds, 1),
+        }
+        for name, cost in _costs(root).items()
+    ]
+    command = ["course", "build", "--costs", "--record"]
+    return records.save(records.make(COSTS, command, HowExecuted(), results), root / "book" / "results")
 
 
 def _sources_of_site(root: Path) -> str:
     """Name the state of all that a site is made of, and of the repository that its buttons open."""
     written = [path for path in (root / "book").iterdir() if path.name != GENERATED]
-    files = fingerprint([*(root / name for name in (*SOURCES_OF_RESULTS, *OTHER_SOURCES)), *sorted(written)])
+    files = digest_of_files([*(root / name for name in SOURCES), *sorted(written)])
     return " ".join([files, os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")])
 
 
@@ -213,14 +216,8 @@ def _environment(built: Path) -> dict[str, str]:
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         # Sums of floats depend on how they are shared out, so a chapter's figures would on the number of cores.
         "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",  # Sphinx tells of each page when it is read, not when a buffer is full
     }
-
-
-def _drop_stale_caches(root: Path, built: Path) -> None:
-    current = cache_folder(root, built)
-    for cache in built.glob(".jupyter_cache-*"):
-        if cache != current:
-            shutil.rmtree(cache)
 
 
 def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:

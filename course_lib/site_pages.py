@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import course_lib
+from course_lib.site_key import digest_of_code, digest_of_files, imported_modules
+from course_lib.whole_file import write_whole
 
 __all__ = ["public_modules", "write_api_pages", "write_data_cards", "write_generated_pages"]
 
@@ -77,7 +79,7 @@ def write_generated_pages(root: Path) -> None:
 
 
 def _write_mutants_pages(folder: Path, root: Path) -> None:
-    """Run every assignment's known wrong and right answers, unless none has changed, and write what caught them."""
+    """Write what caught every assignment's known wrong answers, as recorded."""
     from course_lib.grading.mutants_page import mutants_page
     from course_lib.grading.release import assignments
 
@@ -100,12 +102,26 @@ def _write_recorded_of_graders(folder: Path) -> None:
 
 
 def write_data_cards(root: Path) -> None:
-    """Let the loaders describe their data sets, under `book/_generated`, and touch only the cards that changed."""
+    """Let the loaders describe their data sets, under `book/_generated`, unless no code that is behind them changed."""
     from course_lib.data.cards import write_cards
 
+    folder, key = root / "book" / "_generated" / "data", data_cards_key(root)
+    made_from = folder.with_name(".data-cards")
+    if folder.is_dir() and made_from.is_file() and made_from.read_text(encoding="utf-8") == key:
+        return
+    made_from.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as fresh:
         pages = {card.name: card.read_text(encoding="utf-8") for card in write_cards(Path(fresh))}
-    _replace(root / "book" / "_generated" / "data", pages)
+    _replace(folder, pages)
+    write_whole(made_from, key)
+
+
+def data_cards_key(root: Path) -> str:
+    """Name the state of what the data cards are made from."""
+    library = root / "course_lib"
+    code = digest_of_code(imported_modules(["import course_lib.data.cards"], library))
+    files = [path for path in (library / "data").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    return f"{code} {digest_of_files([*sorted(files), root / 'constraints.txt'])}"
 
 
 def write_api_pages(folder: Path) -> list[str]:

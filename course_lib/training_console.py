@@ -1,10 +1,12 @@
-"""What a training run shares with who watches it: a bar of steps, and Ctrl-C."""
+"""What a training run shares with who watches it: a bar of steps, a file that tells the step, and Ctrl-C."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -52,6 +54,9 @@ def interrupts() -> Iterator[threading.Event]:
 def progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[[History], None]]:
     """Show a bar of steps, if the settings or the terminal want one, and only in process 0.
 
+    Where the environment variable COURSE_PROGRESS names a file, the step goes there instead, once a second: the build
+    of the book reads it (`course_lib.site_progress`).
+
     Parameters
     ----------
     config
@@ -75,6 +80,10 @@ def progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[
     >>> with progress(TrainingConfig(steps=3, progress=False), done=0, rank=0) as show:
     ...     show(History())
     """
+    file = os.environ.get("COURSE_PROGRESS")
+    if file and rank == 0:
+        yield _writer(file, config.steps)
+        return
     wanted = sys.stderr.isatty() if config.progress is None else config.progress
     if not wanted or rank != 0:
         yield lambda history: None
@@ -88,3 +97,16 @@ def progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[
             bar.update(1)
 
         yield show
+
+
+def _writer(file: str, steps: int) -> Callable[[History], None]:
+    written = 0.0
+
+    def write(history: History) -> None:
+        nonlocal written
+        if time.monotonic() - written >= 1:
+            with open(file, "w", encoding="utf-8") as target:
+                target.write(f"{history.steps[-1]} {steps}")
+            written = time.monotonic()
+
+    return write

@@ -39,7 +39,7 @@ def key_cache_by_sources(app: Sphinx, config: Config) -> None:
 
     A changed configuration value makes Sphinx read every page again.
     """
-    folder = cache_folder(Path(app.srcdir).parent, Path(app.outdir).parent)
+    folder = cache_folder(Path(app.srcdir).parent)
     config.course_fingerprint, config.nb_execution_cache_path = folder.name, str(folder)
 
 

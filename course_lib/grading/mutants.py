@@ -122,6 +122,18 @@ def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
     return changed
 
 
+def cases_key(name: str, root: Path = Path()) -> str:
+    """Name the state of an assignment and of its known answers by 16 hexadecimal digits."""
+    solution = root / "solutions" / name / f"{name}.py"
+    files = [
+        solution,
+        *(root / "solutions" / other / f"{other}.py" for other in others(parse_source(solution))),
+        root / "tests" / "assignments" / "mutants" / f"{name}.py",
+        *sorted((root / "solutions" / name).glob("*.safetensors")),
+    ]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
 def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
     """Run all mutants and right answers of an assignment, unless nothing has changed since they ran last.
 
@@ -139,21 +151,10 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
     Chapter: seq2seq-attention
     """
     library = Path(__file__).parent
-    solution = root / "solutions" / name / f"{name}.py"
-    ingredients = [
-        solution,
-        *(root / "solutions" / other / f"{other}.py" for other in others(parse_source(solution))),
-        root / "tests" / "assignments" / "mutants" / f"{name}.py",
-        *sorted((root / "solutions" / name).glob("*.safetensors")),
-        library / "mutants.py",
-        library / "mutants_run.py",
-        library / "source.py",
-        library / "student_checks.py",
-        library / "withheld.py",
-    ]
+    code = [library / f"{module}.py" for module in ("mutants", "mutants_run", "source", "student_checks", "withheld")]
     versions = f"{platform.python_version()} {version('torch')} {version('nbgrader')} {version('ipython')}"
-    key = hashlib.sha256(b"\0".join([versions.encode(), *(path.read_bytes() for path in ingredients)])).hexdigest()[:16]
-    cached = root / ".cache" / "mutants" / f"{name}-{key}.json"
+    key = hashlib.sha256(b"\0".join([f"{versions} {cases_key(name, root)}".encode(), *map(Path.read_bytes, code)]))
+    cached = root / ".cache" / "mutants" / f"{name}-{key.hexdigest()[:16]}.json"
     cached.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(cached.with_suffix(".lock")):  # pytest's workers and the book's build may ask at the same time
         if not cached.exists():

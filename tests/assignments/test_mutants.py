@@ -3,12 +3,14 @@
 The cases run once for all tests of this file, in processes of their own (``course_lib.grading.mutants``).
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from course_lib.grading.mutants import Mark, Mutant, Outcome, RightAnswer, load_cases, run_cases
+from course_lib.grading.mutants_page import record_path, what_caught
 from course_lib.grading.release import assignments
 from course_lib.grading.source import AssignmentError
 
@@ -89,3 +91,14 @@ def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name:
     """A student can find out about a cell before handing in: some mistake in each cell is caught by a visible test."""
     mutants = CASES[name][0]
     assert {mutant.cell for mutant in mutants if mutant.caught == "visible"} == {mutant.cell for mutant in mutants}
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_what_the_instructors_page_tells_is_what_happened_in_this_run(outcomes: Outcomes, name: str) -> None:
+    """But for the tests' words, in which another machine may have other digits. `course mutants` records anew."""
+    told = json.loads(record_path(name, ROOT).read_text(encoding="utf-8"))
+    happened = what_caught(*CASES[name], outcomes(name))
+    for kept in (told, happened):
+        for fate in kept["wrong"].values():
+            del fate["says"]
+    assert {key: told[key] for key in happened} == happened, f"run: course mutants {name}"

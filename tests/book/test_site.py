@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import textwrap
 import threading
 import urllib.request
@@ -13,7 +15,8 @@ from places import BOOK, ROOT
 
 from course_lib import site_pages
 from course_lib.data import DATASETS
-from course_lib.site import SiteError, build, chapter_cost, find_root, fingerprint, server
+from course_lib.page_cost import chapter_cost
+from course_lib.site import SiteError, build, find_root, server
 
 PAGE = """\
 ```{code-cell} ipython3
@@ -38,6 +41,25 @@ def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Pa
     (small_book / "course_lib" / "word.txt").write_text("basalt")
     assert "found basalt" in build(small_book).read_text()
     assert len(list((small_book / "_build").glob(".jupyter_cache-*"))) == 1  # the stale cache is gone
+
+
+@pytest.mark.slow
+def test_a_module_that_no_page_imports_executes_none_again_and_one_that_a_page_imports_does(small_book: Path):
+    library = small_book / "course_lib"
+    used = 'open("../executed", "a").write("once ")\n'
+    (small_book / "book" / "index.md").write_text(
+        TRIAL + "```{code-cell} ipython3\nif False:\n    import course_lib.used\n" + used + "```\n"
+    )
+    for file, text in (("used.py", "x = 1"), ("grader.py", "x = 1")):
+        (library / file).write_text(text)
+    build(small_book)
+    (library / "grader.py").write_text("x = 2")
+    (library / "used.py").write_text('"""What it is."""\nx = 1')
+    build(small_book)
+    assert (small_book / "executed").read_text() == "once "
+    (library / "used.py").write_text("x = 2")
+    build(small_book)
+    assert (small_book / "executed").read_text() == "once once "
 
 
 @pytest.mark.slow
@@ -68,7 +90,7 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Pat
     word = small_book / "course_lib" / "word.txt"
     word.unlink()
     for _ in range(2):
-        with pytest.raises(SiteError, match="mend the warnings and errors above"):
+        with pytest.raises(SiteError, match=r"index, cell 1 .*: FileNotFoundError: "):
             build(small_book)
     word.write_text("copper")
     assert "found copper" in build(small_book).read_text()
@@ -180,19 +202,17 @@ def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book: 
         build(small_book)
 
 
-def test_fingerprint_sees_content_names_and_nothing_else(tmp_path: Path):
-    folder = tmp_path / "library"
-    folder.mkdir()
-    (folder / "a.py").write_text("x = 1")
-    first = fingerprint([folder])
-    (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "a.pyc").write_bytes(b"compiled")
-    assert fingerprint([folder]) == first
-    (folder / "a.py").write_text("x = 2")
-    changed = fingerprint([folder])
-    (folder / "a.py").write_text("x = 1")
-    (folder / "a.py").rename(folder / "b.py")
-    assert len({first, changed, fingerprint([folder])}) == 3
+BUSY = "import time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\nimport sys\nsys.stdin.read()"
+
+
+def test_chapter_cost_counts_a_process_that_it_started_while_that_runs_and_when_it_has_ended():
+    before = chapter_cost().cpu_seconds
+    child = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"done\n"
+    assert chapter_cost().cpu_seconds >= before + 0.5
+    child.communicate()
+    assert chapter_cost().cpu_seconds >= before + 0.5
 
 
 def test_chapter_cost_counts_the_work_of_this_process():

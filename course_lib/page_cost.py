@@ -1,0 +1,76 @@
+"""What it costs to execute a page: processor time of every process that it started, and memory."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+__all__ = ["ChapterCost", "chapter_cost", "processor_seconds"]
+
+
+@dataclass(frozen=True)
+class ChapterCost:
+    """What executing a page has cost so far: processor time in seconds, and the largest memory in GiB."""
+
+    cpu_seconds: float
+    peak_memory_gib: float
+
+
+def chapter_cost() -> ChapterCost:
+    """Measure the process that runs a chapter, and all processes that it has started.
+
+    Returns
+    -------
+    ChapterCost
+        Processor seconds of all these processes, and the peak of this one's resident memory in GiB.
+
+    Examples
+    --------
+    >>> cost = chapter_cost()
+    >>> cost.cpu_seconds > 0 and cost.peak_memory_gib > 0
+    True
+    """
+    process = psutil.Process()
+    peak = _peak_bytes(process.memory_info())
+    return ChapterCost(cpu_seconds=processor_seconds(process.pid), peak_memory_gib=peak / 2**30)
+
+
+def processor_seconds(pid: int) -> float:
+    """Add up the processor time of a process, of those it has started, and of those that these have started.
+
+    A process that has ended is counted by the one that waited for it, one that still runs by itself.
+
+    Parameters
+    ----------
+    pid
+        The process; 0 seconds if it is gone.
+
+    Returns
+    -------
+    float
+        User and system time in seconds.
+    """
+    total = 0.0
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return total
+    for member in family:
+        try:
+            times = member.cpu_times()
+        except psutil.NoSuchProcess:  # it ended just now, and its parent counts it
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _peak_bytes(memory: object) -> int:
+    if sys.platform == "win32":
+        return int(memory.peak_wset)  # type: ignore[attr-defined]
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
