@@ -118,8 +118,8 @@ def _build(root: Path, built: Path) -> Path:
     if not index.is_file():
         raise SiteError(f"Jupyter Book reported success but {index} does not exist")
     write_whole(whole, sources)
-    for stale in set(built.glob(".jupyter_cache-*")) - {executed}:
-        shutil.rmtree(stale)
+    for old_cache in set(built.glob(".jupyter_cache-*")) - {executed}:
+        shutil.rmtree(old_cache)
     print(f"built in {clock(time.monotonic() - begun)} minutes")
     return index
 

@@ -168,7 +168,8 @@ def _execute(
             job.part = code_cells.index(cell_index) + 1
 
     def note_end(cell: NotebookNode, cell_index: int, **reply: Any) -> None:
-        costs["processor_seconds"] = processor_seconds(client.km.provisioner.pid)
+        kernel: Any = client.km
+        costs["processor_seconds"] = processor_seconds(kernel.provisioner.pid)
         if job.steps:
             job.steps.unlink(missing_ok=True)
 

@@ -120,7 +120,10 @@ SERVICES = {
     "training_state",
 }
 # What may import all.
-HEADS = {"cli", "cli_grading", "experiments", "grading", "ledger", "site", "site_execution", "site_pages"}
+HEADS = {
+    *("cli", "cli_grading", "experiments", "grading", "ledger", "page_cost"),
+    *("site", "site_execution", "site_key", "site_pages", "site_progress"),
+}
 
 
 def tracked_files() -> list[Path]:
