@@ -261,7 +261,8 @@ def pretrain(
     masking_unit: Annotated[str | None, typer.Option(help="What is hidden: token, word or span.")] = None,
     next_sentence: Annotated[bool | None, typer.Option("--next-sentence/--no-next-sentence")] = None,
     static_masking: Annotated[bool | None, typer.Option("--static-masking/--dynamic-masking")] = None,
-    bf16: Annotated[bool | None, typer.Option("--bf16/--no-bf16", help="Compute in bfloat16.")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto (the faster), float32 or bfloat16; auto.")] = None,
+    bf16: Annotated[bool, typer.Option("--bf16", hidden=True)] = False,  # as the cards of older runs were made
     compile: Annotated[bool | None, typer.Option("--compile/--no-compile", help="Compile the model.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Write the weights in float16.")] = False,
     seed: Annotated[int | None, typer.Option(help="Of weights, masks, pairs and order; 0.")] = None,
@@ -280,7 +281,8 @@ def pretrain(
         "accumulate": accumulate, "learning_rate": learning_rate, "weight_decay": weight_decay, "dropout": dropout,
         "start": start, "optimizer": optimizer, "masking_rate": masking_rate, "mask_share": mask_share,
         "random_share": random_share, "masking_unit": masking_unit, "next_sentence": next_sentence,
-        "static_masking": static_masking, "bf16": bf16, "compile": compile, "seed": seed,
+        "static_masking": static_masking, "precision": precision or ("bfloat16" if bf16 else None),
+        "compile": compile, "seed": seed,
     }  # fmt: skip
     try:
         card = run_in_folder(

@@ -82,7 +82,7 @@ class FineTuningConfig:
     averaging
         Above 0, the model is looked at, and left, with a moving average of its weights with this decay: see
         `course_lib.weight_average.keep_average`.
-    weight_decay, clip_norm, bf16, seed, checkpoint, checkpoint_every, progress
+    weight_decay, clip_norm, precision, seed, checkpoint, checkpoint_every, progress
         As in `TrainingConfig`.
     evaluate_every
         Steps between looks at validation; None for one at the end of each epoch.
@@ -119,7 +119,7 @@ class FineTuningConfig:
     consistency: float = 0.0
     averaging: float = 0.0
     seed: int = 0
-    bf16: bool = False
+    precision: str = "float32"
     evaluate_every: int | None = None
     patience: int | None = None
     metric: str = "loss"
@@ -161,7 +161,7 @@ class FineTuningConfig:
             warmup_steps=round(self.warmup * steps),
             weight_decay=self.weight_decay,
             clip_norm=self.clip_norm,
-            bf16=self.bf16,
+            precision=self.precision,
             seed=self.seed,
             evaluate_every=(self.evaluate_every or math.ceil(examples / self.batch_size)) if validated else None,
             patience=self.patience,

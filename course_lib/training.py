@@ -13,7 +13,7 @@ Three decisions make runs comparable:
   run needs no saved generator, evaluation disturbs nothing, and a second process draws what the first would have drawn.
 - The position in the data is (epoch, batch): ``batches(epoch)`` must give the same batches each time it is called.
 
-What this module does not do: mixed precision with loss scaling (bf16 needs none), or models too large for one device.
+What this module does not do: precision with loss scaling (bfloat16 needs none), or models too large for one device.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from course_lib.batching import batches, set_seed, stream, to_device
 from course_lib.checkpoint import CheckpointError
 from course_lib.memory import keep_freed_memory
 from course_lib.parallel import add_up, add_up_gradients, copy_from_first, join
+from course_lib.precision import agreed_precision, autocast
 from course_lib.schedules import learning_rate_at
 from course_lib.training_config import History, TrainingConfig
 from course_lib.training_console import interrupts, progress
@@ -258,6 +259,8 @@ def train(
     if config.checkpoint is not None and config.resume and Path(config.checkpoint).exists():
         state.load()
         log.info("resumed %s at step %d of %d", config.checkpoint, state.step, config.steps)
+    state.history.precision = agreed_precision(state.precision, where)
+    log.info("computing in %s on %s", state.history.precision, where)
 
     data = stream(batches, state.epoch, state.used)
     with interrupts() as interrupted, progress(config, state.step, rank) as show:
@@ -304,7 +307,7 @@ def _step(
         if index % processes != rank:
             continue
         _reseed(where, config.seed, step, index)
-        with torch.autocast(where.type, torch.bfloat16, enabled=config.bf16):
+        with autocast(state.precision, where):
             loss, count = _checked(loss_fn(model, to_device(batch, where)))
         loss.backward()
         totals[0] += loss.detach()
@@ -345,7 +348,7 @@ def _evaluate(state: TrainingState, evaluate: Evaluation, where: torch.device) -
     model, config = state.model, state.config
     model.eval()
     _reseed(where, config.seed, state.step, config.accumulate)  # not that of any batch
-    with torch.no_grad(), torch.autocast(where.type, torch.bfloat16, enabled=config.bf16):
+    with torch.no_grad(), autocast(state.precision, where):
         figures = evaluate(model)
     model.train()
     # Process 0 decides for all: devices may round differently, and all must stop at the same step.

@@ -1,9 +1,12 @@
 """What a training run is told (`TrainingConfig`) and what it tells (`History`)."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from course_lib.precision import PRECISIONS
 from course_lib.schedules import SCHEDULES, learning_rate_at
 
 
@@ -29,8 +32,9 @@ class TrainingConfig:
         The largest norm of the gradient (Pascanu et al. 2013); None to leave it.
     accumulate
         Batches in a step, over all processes together.
-    bf16
-        Compute in bfloat16 where it is safe (autocast); the weights stay in float32.
+    precision
+        "float32"; or "bfloat16": compute in it where it is safe (autocast), while the weights stay in float32; or
+        "auto" for the one that the device is faster in (see `course_lib.precision.choose_precision`).
     seed
         Of everything random inside the loop.
     evaluate_every
@@ -78,7 +82,7 @@ class TrainingConfig:
     weight_decay: float = 0.01
     clip_norm: float | None = 1.0
     accumulate: int = 1
-    bf16: bool = False
+    precision: str = "float32"
     seed: int = 0
     evaluate_every: int | None = None
     patience: int | None = None
@@ -104,6 +108,8 @@ class TrainingConfig:
             raise ValueError(f"weight_decay is {self.weight_decay}; it must be 0 or a positive number")
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"clip_norm is {self.clip_norm}; it must be positive, or None not to clip")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision is {self.precision!r}; choose one of {', '.join(PRECISIONS)}")
         if self.schedule not in SCHEDULES:
             raise ValueError(f"schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
         if self.warmup_steps > self.steps:
@@ -122,6 +128,35 @@ class TrainingConfig:
         return learning_rate_at(
             step, self.learning_rate, self.schedule, self.warmup_steps, self.steps, self.decay_steps
         )
+
+
+def read_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the settings of a run as a record or checkpoint holds them.
+
+    Parameters
+    ----------
+    stored
+        What ``dataclasses.asdict`` made of a `TrainingConfig` or a `FineTuningConfig`. Older ones say ``bf16``, true
+        or false, where today's say ``precision``.
+
+    Returns
+    -------
+    dict
+        The settings by their names of today.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> TrainingConfig(**read_settings({"steps": 7, "bf16": True})).precision
+    'bfloat16'
+    """
+    settings = dict(stored)
+    if "bf16" in settings:
+        settings["precision"] = "bfloat16" if settings.pop("bf16") else "float32"
+    return settings
 
 
 @dataclass
@@ -150,6 +185,8 @@ class History:
         The step whose weights were kept, if `patience` watched a metric.
     stopped_early
         Whether patience ran out.
+    precision
+        What was computed in, "float32" or "bfloat16"; None if the history was stored before it was kept.
 
     Notes
     -----
@@ -173,3 +210,4 @@ class History:
     metrics: dict[str, list[float]] = field(default_factory=dict)
     best_step: int | None = None
     stopped_early: bool = False
+    precision: str | None = None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.checkpoint import CheckpointError, check_weights, load_tensors, save_tensors
-from course_lib.training_config import History, TrainingConfig
+from course_lib.training_config import History, TrainingConfig, read_settings
 
 # One number a step: kept as float64 tensors, since a long run would make the JSON of the header unwieldy.
 SERIES = ("losses", "learning_rates", "gradient_norms", "tokens", "seconds")
@@ -65,6 +65,11 @@ class TrainingState:
     def step(self) -> int:
         """The number of steps made."""
         return len(self.history.steps)
+
+    @property
+    def precision(self) -> str:
+        """What this run computes in: what it began with."""
+        return self.history.precision or self.config.precision
 
     @property
     def ended(self) -> bool:
@@ -156,19 +161,21 @@ class TrainingState:
         assert path is not None
         tensors, facts = load_tensors(path)
         try:
-            history, settings = dict(facts["history"]), dict(facts["settings"])
+            history, settings = dict(facts["history"]), read_settings(facts["settings"])
             epoch, used, steps = int(facts["epoch"]), int(facts["used"]), int(history["steps"])
             history["steps"] = list(range(1, steps + 1))
             history |= {name: tensors[f"history.{name}"].tolist() for name in SERIES}
-            restored = History(**history)
+            restored = History(**{"precision": settings["precision"], **history})
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{path} holds no training run ({error!r}); name another checkpoint") from error
-        ours = self._settings()
+        ours, settings["precision"] = self._settings(), restored.precision
         # Its end may be put off, or its decay be decided on, as long as no step already made would have been another.
         same_rates = restored.learning_rates == [self.config.learning_rate_at(step) for step in restored.steps]
         free = {"steps", "decay_steps"} if same_rates else set()
         if self.config.patience is None:  # then an evaluation decides nothing
             free |= {"evaluate_every"}
+        if self.config.precision == "auto":  # then the run keeps what it began with
+            free |= {"precision"}
         if changed := [name for name in ours if settings.get(name) != ours[name] and name not in free]:
             told = ", ".join(f"{name} was {settings.get(name)!r} and is now {ours[name]!r}" for name in changed)
             raise CheckpointError(

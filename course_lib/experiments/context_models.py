@@ -74,7 +74,7 @@ class ContextRecipe:
 
 #: What chapter 7 trains live on the stories.
 LIVE = ContextRecipe(
-    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", bf16=True, progress=False)
+    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", progress=False)
 )
 
 

@@ -21,6 +21,7 @@ from course_lib.finetuning_examples import Example, collate
 from course_lib.sentence_bert import SentenceBert, token_ids
 from course_lib.sentence_losses import in_batch_logits
 from course_lib.training import TrainingConfig, train
+from course_lib.training_config import read_settings
 
 KINDS = ("single vector", "late interaction")
 LENGTH = 96  # tokens of a text
@@ -102,7 +103,7 @@ STUDY = PairStudy(
 def pair_study_from(configuration: Mapping[str, Any]) -> PairStudy:
     """Load a study back from a record's configuration."""
     variants = {
-        name: PairVariant(v["kind"], None if v["training"] is None else TrainingConfig(**v["training"]))
+        name: PairVariant(v["kind"], None if v["training"] is None else TrainingConfig(**read_settings(v["training"])))
         for name, v in configuration["variants"].items()
     }
     return PairStudy(**{**configuration, "variants": variants})

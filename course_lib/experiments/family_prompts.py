@@ -21,6 +21,7 @@ from course_lib.experiments.context_models import ContextRecipe, build, train_on
 from course_lib.experiments.pretraining_stories import RECIPE, read_stories
 from course_lib.family_prompting import choose_continuation, prompt
 from course_lib.training import TrainingConfig, train
+from course_lib.training_config import read_settings
 
 FORMS: Mapping[str, str] = {"a sentence": "{name} was {state} .", "a list": "{name} , {state} ,"}
 STATES = ("tired", "hungry", "calm", "cold")
@@ -47,7 +48,9 @@ class Example(NamedTuple):
 
 
 RECIPE_OF_GPT = ContextRecipe(
-    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", bf16=True, progress=False),
+    TrainingConfig(
+        steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", precision="bfloat16", progress=False
+    ),
     max_length=64,
     batch_size=16,
 )
@@ -89,8 +92,10 @@ def prompt_study_from(configuration: Mapping[str, Any]) -> PromptStudy:
     """Load a study back from a record's configuration."""
     recipe = configuration["recipe"]
     masking = type(RECIPE_OF_GPT.masking)(**recipe["masking"])
-    read = ContextRecipe(**{**recipe, "training": TrainingConfig(**recipe["training"]), "masking": masking})
-    tuning, variants = TrainingConfig(**configuration["tuning"]), configuration["variants"]
+    read = ContextRecipe(
+        **{**recipe, "training": TrainingConfig(**read_settings(recipe["training"])), "masking": masking}
+    )
+    tuning, variants = TrainingConfig(**read_settings(configuration["tuning"])), configuration["variants"]
     return PromptStudy(**{**configuration, "recipe": read, "tuning": tuning, "variants": tuple(variants)})
 
 

@@ -294,8 +294,8 @@ def layer_decay_scores(
 
 
 def _live(config: FineTuningConfig, rate: float, seed: int, decay: float = 1.0) -> FineTuningConfig:
-    """A plan's settings on the page; single precision, since bfloat16 gains nothing in so small a model."""
-    return replace(config, learning_rate=rate, layer_decay=decay, seed=seed, bf16=False, progress=False)
+    """A plan's settings on the page: in float32, so that it shows the same on every machine."""
+    return replace(config, learning_rate=rate, layer_decay=decay, seed=seed, precision="float32", progress=False)
 
 
 def recorded_cells(

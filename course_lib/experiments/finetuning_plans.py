@@ -12,6 +12,7 @@ from typing import Any
 
 from course_lib.experiments.features import WAYS, Way
 from course_lib.finetuning import FineTuningConfig
+from course_lib.training_config import read_settings
 
 USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest")
 
@@ -98,7 +99,7 @@ def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
         name: Variant(
             **{
                 **x,
-                "config": FineTuningConfig(**x["config"]),
+                "config": FineTuningConfig(**read_settings(x["config"])),
                 "way": Way(*x["way"]),
                 "plans": tuple(x.get("plans", ())),
                 "seeds": tuple(x.get("seeds", (0,))),
@@ -113,7 +114,7 @@ def _study(
     data: str, labels: int | None, epochs: int, max_length: int, tested: int | None = None, batch_size: int = 32
 ) -> FineTuningStudy:
     """The three ways of fine-tuning, each with the same labels; the rates are those of small models."""
-    tuned = FineTuningConfig(epochs=epochs, learning_rate=1e-4, batch_size=batch_size, bf16=True)
+    tuned = FineTuningConfig(epochs=epochs, learning_rate=1e-4, batch_size=batch_size, precision="bfloat16")
     head = replace(tuned, learning_rate=1e-3, frozen="encoder")
     shown = "all" if labels is None else str(labels)
     uses = {"fine-tuned": tuned, "frozen": head, "from scratch": tuned}
@@ -134,7 +135,7 @@ STEPS: Mapping[int, int] = {32: 50, 200: 100, 2000: 200}  # by the number of lab
 
 def _curve(data: str, rate: float, batch_size: int = 16, max_length: int = 128, times: int = 1) -> FineTuningStudy:
     """Each way with few labels and with many; of a few rates, the one that did best on validation rows with 200."""
-    tuned = FineTuningConfig(learning_rate=rate, batch_size=batch_size, bf16=True)
+    tuned = FineTuningConfig(learning_rate=rate, batch_size=batch_size, precision="bfloat16")
     head = replace(tuned, learning_rate=1e-2, frozen="encoder")
     scratch = replace(tuned, learning_rate=5e-4)
     variants = {}
@@ -146,20 +147,26 @@ def _curve(data: str, rate: float, batch_size: int = 16, max_length: int = 128, 
 
 def _second() -> FineTuningStudy:
     """SST-2, for a model that has passed through all phrases: the test has whole sentences, so end with them."""
-    config = FineTuningConfig(epochs=1, learning_rate=1e-4, batch_size=32, bf16=True)
+    config = FineTuningConfig(epochs=1, learning_rate=1e-4, batch_size=32, precision="bfloat16")
     return FineTuningStudy("sst2", {"fine-tuned, sentences": Variant("fine-tuned", None, config, whole=True)}, 64)
 
 
 def _passes(rate: float) -> FineTuningStudy:
     """SST-2 with three passes through all phrases, as the paper fine-tunes: its largest rate is 5e-5."""
-    config = FineTuningConfig(epochs=3, learning_rate=rate, batch_size=32, bf16=True)
+    config = FineTuningConfig(epochs=3, learning_rate=rate, batch_size=32, precision="bfloat16")
     return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
 
 
 def _steadied(rate: float, weight: float, mean: bool = False, rejoined: bool = False) -> FineTuningStudy:
     """SST-2 with two remedies against overfitting: dropout may not change what is said, and weights are averaged."""
     config = FineTuningConfig(
-        epochs=2, learning_rate=rate, batch_size=32, warmup=0.06, bf16=True, consistency=weight, averaging=0.999
+        epochs=2,
+        learning_rate=rate,
+        batch_size=32,
+        warmup=0.06,
+        precision="bfloat16",
+        consistency=weight,
+        averaging=0.999,
     )
     variant = Variant("fine-tuned", None, config, mean=mean, rejoined=rejoined)
     return FineTuningStudy("sst2", {"fine-tuned, steadied": variant}, 64)

@@ -26,6 +26,7 @@ from course_lib.parallel import copy_from_first
 from course_lib.positions import sinusoidal_positions
 from course_lib.pretraining import PreTrainingBatch, PreTrainingBatches, pretraining_loss_sum
 from course_lib.training import History, TrainingConfig, adamw, device, train
+from course_lib.training_config import read_settings
 
 SIZES: Mapping[str, Callable[..., BertConfig]] = {
     name: getattr(BertConfig, name) for name in ("tiny", "mini", "small", "medium", "base", "large")
@@ -204,7 +205,7 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
     """
     try:
         nested = {
-            "training": TrainingConfig(**configuration["training"]),
+            "training": TrainingConfig(**read_settings(configuration["training"])),
             "masking": MaskingConfig(**configuration["masking"]),
             "preferred": tuple(configuration.get("preferred", ())),
         }

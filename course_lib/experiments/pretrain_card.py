@@ -7,6 +7,7 @@ from typing import Any
 
 from course_lib.data.corpus import markdown_table
 from course_lib.experiments.pretrain_results import LOG
+from course_lib.training_config import read_settings
 from course_lib.whole_file import write_whole
 
 CARD = "README.md"
@@ -84,11 +85,12 @@ def card(log: Mapping[str, Any]) -> str:
 def _facts(log: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is said of the run, and the value."""
     plan, found = log["plan"], log["results"]
-    training, masking, speed, work = plan["training"], plan["masking"], found["speed"], found["work"]
+    training, masking = read_settings(plan["training"]), plan["masking"]
+    speed, work = found["speed"], found["work"]
     text = found["sizes"]["train"]["tokens"]
     pairs = " and next sentences" if plan["next_sentence"] else ""
     masks = "the same" if plan["static_masking"] else "others"
-    kind = "bfloat16 autocast" if training["bf16"] else "float32"
+    kind = "bfloat16 autocast" if training["precision"] == "bfloat16" else "float32"
     rate = f"{speed['matrix_flops_per_second'] / 1e9:,.0f} GFLOP/s"
     return [
         ("size", f"{plan['size']}, {found['parameters']:,} parameters, vocabulary of {plan['vocab_size']:,}"),

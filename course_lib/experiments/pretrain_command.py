@@ -39,7 +39,7 @@ PLAN, CHECKPOINT = "plan.json", "training.safetensors"
 LEARNING_RATES = {"tiny": 1e-3, "mini": 3e-4, "small": 3e-4, "medium": 2e-4, "base": 1e-4, "large": 1e-4}
 WARM_UP = 0.06  # of the first budget
 # Part of a plan that TrainingConfig and MaskingConfig hold.
-TRAINING = ("learning_rate", "weight_decay", "bf16", "seed", "accumulate")
+TRAINING = ("learning_rate", "weight_decay", "precision", "seed", "accumulate")
 MASKING = {"masking_rate": "rate", "mask_share": "mask_share", "random_share": "random_share", "masking_unit": "unit"}
 
 
@@ -154,7 +154,7 @@ def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
     Parameters
     ----------
     options
-        Fields of `Plan`, of `TrainingConfig` (learning_rate, weight_decay, bf16, seed, accumulate) and of
+        Fields of `Plan`, of `TrainingConfig` (learning_rate, weight_decay, precision, seed, accumulate) and of
         `MaskingConfig` (masking_rate, mask_share, random_share, masking_unit). None, or absent, for the default.
     processes
         Where they cannot share a step's batches evenly, the batches are cut into parts.

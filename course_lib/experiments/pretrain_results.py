@@ -19,6 +19,7 @@ from course_lib.experiments.pretrain_controls import NGrams, controls
 from course_lib.experiments.pretrain_cost import Work, matrix_rate, training_flops
 from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import Scores, evaluation, hidden_tokens, score, share_with_interval
+from course_lib.precision import choose_precision
 from course_lib.training import History, device
 from course_lib.whole_file import write_whole
 
@@ -125,8 +126,8 @@ def results(plan: Plan, corpus: Corpus, model: BertForPreTraining, history: Hist
         data = hidden_tokens(corpus.stores[split], corpus.tokenizer.vocab, plan.max_length)
         scores[split] |= {name: _told(score(guess, data, PASSES[split])) for name, guess in controls(ngrams).items()}
     work = work_of(plan, corpus, len(history.steps))
-    dtype = torch.bfloat16 if plan.training.bf16 else torch.float32
-    rate, seconds = matrix_rate(device(), dtype), history.seconds[-1]
+    precision = choose_precision(plan.training.precision, device())
+    rate, seconds = matrix_rate(device(), getattr(torch, precision)), history.seconds[-1]
     return {
         "scores": scores,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),

@@ -111,7 +111,7 @@ _SUBJECTS_FIRST = Plan(
         steps=400,
         learning_rate=4e-3,
         warmup_steps=80,
-        bf16=True,
+        precision="bfloat16",
         evaluate_every=200,
         progress=False,
     ),
@@ -201,7 +201,7 @@ def train_on_stories(recipe: Recipe, corpus: Corpus, questions: Mapping[str, Seq
 
 def _joined(histories: Sequence[History]) -> History:
     """One history of several, one behind the other."""
-    whole = History()
+    whole = History(precision=histories[-1].precision)
     for history in histories:
         steps = len(whole.steps)  # numbered from 1
         seconds, tokens = (column[-1] if column else 0.0 for column in (whole.seconds, whole.tokens))

@@ -28,6 +28,7 @@ from course_lib.sentence_files import MODULES, Pooling
 from course_lib.sentence_objectives import CosineObjective, InBatchObjective, Objective, SoftmaxObjective
 from course_lib.sentence_training import sentence_examples, train_sentences
 from course_lib.training import device, set_seed
+from course_lib.training_config import read_settings
 
 STARTS = ("static", "raw", "untrained", "published")
 OBJECTIVES = ("classes", "pairs", "scores")
@@ -129,16 +130,21 @@ def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
     """Load a study back from a record's configuration."""
     variants = {
         name: SentenceVariant(
-            **{**x, "stages": tuple(Stage(s["objective"], FineTuningConfig(**s["config"])) for s in x["stages"])}
+            **{
+                **x,
+                "stages": tuple(
+                    Stage(s["objective"], FineTuningConfig(**read_settings(s["config"]))) for s in x["stages"]
+                ),
+            }
         )
         for name, x in configuration["variants"].items()
     }
     return SentenceStudy(**{**configuration, "variants": variants, "probes": tuple(configuration["probes"])})
 
 
-_PAIRS = Stage("pairs", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, bf16=True))
-_CLASSES = Stage("classes", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=32, bf16=True))
-_SCORES = Stage("scores", FineTuningConfig(epochs=2, learning_rate=1e-4, batch_size=32, bf16=True))
+_PAIRS = Stage("pairs", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, precision="bfloat16"))
+_CLASSES = Stage("classes", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=32, precision="bfloat16"))
+_SCORES = Stage("scores", FineTuningConfig(epochs=2, learning_rate=1e-4, batch_size=32, precision="bfloat16"))
 
 NLI = SentenceStudy(
     {

@@ -25,6 +25,7 @@ from course_lib.muon import muon
 from course_lib.seq2seq import Seq2Seq
 from course_lib.seq2seq_config import Seq2SeqConfig
 from course_lib.training import History, TrainingConfig, adamw, batches, device, set_seed, train
+from course_lib.training_config import read_settings
 from course_lib.transformer import Transformer, TransformerConfig
 from course_lib.transformer_heads import label_smoothing_loss
 
@@ -338,7 +339,7 @@ RECIPES = {
             learning_rate=1.5e-3,
             warmup_steps=200,
             schedule="linear",
-            bf16=True,
+            precision="bfloat16",
             evaluate_every=300,
             patience=12,
         ),
@@ -364,7 +365,7 @@ RECIPES = {
             warmup_steps=200,
             schedule="linear",
             weight_decay=0.1,
-            bf16=True,
+            precision="bfloat16",
             evaluate_every=300,
         ),
         beam_size=5,
@@ -378,7 +379,7 @@ RECIPES = {
 def recipe_from(configuration: dict) -> Recipe:
     """Load a recipe back from a record's configuration."""
     settings = dict(configuration)
-    settings["training"] = TrainingConfig(**settings["training"])
+    settings["training"] = TrainingConfig(**read_settings(settings["training"]))
     for name in ("length_bins", "attentions"):
         if name in settings:  # JSON has no tuples, and older records lack what came later
             settings[name] = tuple(settings[name])

@@ -32,7 +32,7 @@ CAPTIONS = Recipe(
     transformer={"dim": 256, "num_heads": 4, "num_layers": 2, "hidden_dim": 512, "norm": "pre", "dropout": 0.2},
     label_smoothing=0.1,
     training=TrainingConfig(
-        steps=5400, learning_rate=1e-3, warmup_steps=400, schedule="linear", bf16=True, evaluate_every=600
+        steps=5400, learning_rate=1e-3, warmup_steps=400, schedule="linear", precision="bfloat16", evaluate_every=600
     ),
     beam_size=5,
     length_bins=(8, 12, 16, 20, 40),

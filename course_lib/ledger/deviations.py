@@ -127,7 +127,9 @@ def _start(plan: Any) -> str:
 
 
 def _precision() -> str:
-    training = everywhere(lambda plan: "bfloat16 where it is safe" if plan.training.bf16 else "float32")
+    training = everywhere(
+        lambda plan: "bfloat16 where it is safe" if plan.training.precision == "bfloat16" else "float32"
+    )
     dtypes = {str(_config(name)["dtype"]) for name in NAMES}
     return f"{training}; the shipped weights are stored as {' and '.join(sorted(dtypes))}"
 

@@ -91,7 +91,7 @@ def told():
 class TestModels:
     recipe = replace(
         LIVE,
-        training=replace(LIVE.training, steps=25, warmup_steps=5, learning_rate=0.03, bf16=False),
+        training=replace(LIVE.training, steps=25, warmup_steps=5, learning_rate=0.03),
         hidden_size=16,
         batch_size=8,
     )

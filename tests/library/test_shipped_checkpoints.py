@@ -16,6 +16,7 @@ from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_scores import evaluation, hidden_tokens, score
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.training import TrainingConfig
+from course_lib.training_config import read_settings
 from course_lib.wordpiece_training import SPECIAL_TOKENS
 
 NAMES = ("mini", "tiny")
@@ -49,7 +50,8 @@ def test_a_card_is_what_its_log_says(name):
     assert (folder / "README.md").read_text(encoding="utf-8") == card(log)
     assert log["plan"] == json.loads((folder / "plan.json").read_text(encoding="utf-8"))["plan"]
     plan, defaults = (dataclasses.asdict(plan) for plan in (plan_from(log["plan"]), Plan(TrainingConfig(steps=1))))
-    assert {setting: plan[setting] for setting in log["plan"]} == log["plan"]
+    stored = {**log["plan"], "training": read_settings(log["plan"]["training"])}
+    assert {setting: plan[setting] for setting in stored} == stored
     later = plan.keys() - log["plan"].keys()
     assert all(plan[setting] == defaults[setting] for setting in later), "what came after it has no effect on it"
 
