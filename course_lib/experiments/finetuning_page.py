@@ -1,17 +1,16 @@
-"""What chapter 8 shows of fine-tuning: small models trained on the page, and tables of recorded runs.
+"""What chapter 8 shows of fine-tuning: a small model trained on the page, and tables of recorded runs.
 
-A run on the page has the settings of `course_lib.experiments.finetuning_plans.PLANS`, with the smaller of the shipped
-checkpoints, its own rate, and the models themselves to look at.
+The run on the page has the steps, batches and lengths of `course_lib.experiments.finetuning_plans.PLANS`, with the
+smaller of the shipped checkpoints, rates of its own, in float32.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
+from course_lib.data.corpus import markdown_table
 from course_lib.experiments.finetuning_plans import PLANS, Variant
 from course_lib.experiments.finetuning_runs import build_model
 from course_lib.experiments.finetuning_tasks import Task, read_task
@@ -20,13 +19,10 @@ from course_lib.experiments.records import load as load_record
 from course_lib.experiments.shipped import CHECKPOINTS
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig, finetune
-from course_lib.finetuning_files import TaskModel, looking
-from course_lib.finetuning_heads import SpanClassifier
+from course_lib.finetuning_files import TaskModel
 from course_lib.metrics import Interval, mean_interval
-from course_lib.span_decoding import windows
 
 WAYS = ("fine-tuned", "frozen", "from scratch")
-TESTED = 300  # rows of the test split: a page has to be quick
 TASKS: Mapping[str, str] = {
     "pydocs-topic": "topic", "pydocs-pair": "pair", "pydocs-tag": "tags",
     "pydocs-span": "span", "pydocs-choice": "choice",
@@ -44,19 +40,13 @@ class Live(NamedTuple):
     ----------
     task
         Its rows.
-    tokenizer
-        Of the checkpoint.
-    max_length
-        Tokens of an input.
     models
         By the way in which they were made, of `WAYS`.
     scores
-        On some test rows, by way and metric, from 0 to 1.
+        On the test rows, by way and metric, from 0 to 1.
     """
 
     task: Task
-    tokenizer: FastWordPiece
-    max_length: int
     models: dict[str, TaskModel]
     scores: dict[str, dict[str, float]]
 
@@ -80,43 +70,20 @@ def train_ways(name: str, labels: int = 200, seed: int = 0, folder: Path = CHECK
     Live
         The models, in evaluation mode, and their scores.
     """
-    study, task, tokenizer = PLANS[name], read_task(name, source="embedded"), FastWordPiece.load(folder)
+    study, task = PLANS[name], read_task(name, source="embedded")
+    tokenizer = FastWordPiece.load(folder)
     examples = task.examples(task.train.sample(labels, seed), tokenizer, study.max_length)
-    tested = task.test.sample(TESTED, seed=0)
     models, scores = {}, {}
     for way in WAYS:
-        config = study.variants[f"{way}, {labels}"].config
-        rate = RATES[name] if way == "fine-tuned" else config.learning_rate
-        model = build_model(task, Variant(way), folder, seed)
-        finetune(model, examples, config=_live(config, rate, seed))
-        models[way], scores[way] = model, task.score(model, tokenizer, tested, study.max_length)
-    return Live(task, tokenizer, study.max_length, models, scores)
-
-
-def scores_before(name: str, seeds: Sequence[int], folder: Path = CHECKPOINTS / "mini") -> list[float]:
-    """Score a pre-trained model on a task before it has learnt any of it: its new layer holds what a seed drew.
-
-    Parameters
-    ----------
-    name
-        A key of `TASKS`.
-    seeds
-        As in recorded runs: the same seed draws the same layer there.
-    folder
-        The checkpoint.
-
-    Returns
-    -------
-    list of float
-        For each seed, in percent, on some rows of the test split.
-    """
-    study, task, tokenizer = PLANS[name], read_task(name, source="embedded"), FastWordPiece.load(folder)
-    tested = task.test.sample(TESTED, seed=0)
-    found = []
-    for seed in seeds:
-        scores = task.score(build_model(task, Variant("fine-tuned"), folder, seed), tokenizer, tested, study.max_length)
-        found.append(100 * scores[metric_of(scores)])
-    return found
+        plan = study.variants[f"{way}, {labels}"].config
+        config = FineTuningConfig(
+            steps=plan.steps, batch_size=plan.batch_size, frozen=plan.frozen, seed=seed, progress=False,
+            learning_rate=RATES[name] if way == "fine-tuned" else plan.learning_rate,
+        )  # fmt: skip
+        models[way] = build_model(task, Variant(way), folder, seed)
+        finetune(models[way], examples, config=config)
+        scores[way] = task.score(models[way], tokenizer, task.test, study.max_length)
+    return Live(task, models, scores)
 
 
 class Curve(NamedTuple):
@@ -194,15 +161,15 @@ def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Cur
     )
 
 
-def score_table(live: Live, recorded: Curve, labels: int = 200) -> str:
-    """Write what the models of the page reach, and beside it what the larger one reached in recorded runs.
+def score_table(record: Record, live: Live | None = None, labels: int = 200) -> str:
+    """Write what mini reached in recorded runs, and beside it what the models of the page reach, if any.
 
     Parameters
     ----------
+    record
+        Of a task.
     live
-        From `train_ways`.
-    recorded
-        Of the same task.
+        From `train_ways`, of the same task.
     labels
         Of both.
 
@@ -211,12 +178,15 @@ def score_table(live: Live, recorded: Curve, labels: int = 200) -> str:
     str
         A table in Markdown, in percent.
     """
-    metric = metric_of(live.scores["frozen"])
-    lines = [f"| {METRICS[metric]} (%) | tiny, here | mini, recorded |", "| --- | --- | --- |"]
+    metric, curve = metric_of(record.results[0]["scores"]), curve_of(record, "mini")
+    head, rows = [f"{METRICS[metric]} (%)", "mini, recorded"], []
     for way in WAYS:
-        interval = mean_interval(recorded.at(way, labels).tolist())
-        lines.append(f"| {way} | {100 * live.scores[way][metric]:.1f} | {cell(interval)} |")
-    return "\n".join(lines)
+        rows.append([way, cell(mean_interval(curve.at(way, labels).tolist()))])
+    if live is not None:
+        head.insert(1, "tiny, here")
+        for row in rows:
+            row.insert(1, f"{100 * live.scores[row[0]][metric]:.1f}")
+    return markdown_table(head, rows)
 
 
 def cell(interval: Interval) -> str:
@@ -228,74 +198,6 @@ def cell(interval: Interval) -> str:
     '51.3 ± 2.0'
     """
     return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
-
-
-def careless_spans(
-    model: SpanClassifier, tokenizer: FastWordPiece, questions: Sequence[tuple[str, str]], max_length: int
-) -> float:
-    """Say how often the best start and the best end, each found on its own, make no span of the context.
-
-    Parameters
-    ----------
-    model, tokenizer
-        Fine-tuned, and its own.
-    questions
-        Pairs of a question and its context; only the first window of each is looked at.
-    max_length
-        Tokens of the window.
-
-    Returns
-    -------
-    float
-        The share of questions where the end comes before the start, or one of both is no token of the context.
-    """
-    careless = 0
-    with looking(model) as where:
-        for question, context in questions:
-            window = windows(question, context, tokenizer, max_length, max_length // 3)[0]
-            ids, segments = (torch.tensor([row], device=where) for row in (window.input_ids, window.token_type_ids))
-            start, end = (int(logits[0].argmax()) for logits in model(ids, None, segments))
-            careless += end < start or window.offsets[start] is None or window.offsets[end] is None
-    return careless / len(questions)
-
-
-def layer_decay_scores(
-    name: str, decays: Sequence[float], seeds: Sequence[int], labels: int = 200
-) -> list[list[float]]:
-    """Fine-tune tiny with rates that fall from layer to layer, from the same rate of the head.
-
-    Parameters
-    ----------
-    name
-        A key of `RATES`.
-    decays
-        Values of `FineTuningConfig.layer_decay`.
-    seeds
-        As in `train_ways`; each value has the same.
-    labels
-        As in `train_ways`.
-
-    Returns
-    -------
-    list of list of float
-        For each value the scores of its seeds, in percent.
-    """
-    folder, study, task = CHECKPOINTS / "tiny", PLANS[name], read_task(name, source="embedded")
-    tokenizer, config = FastWordPiece.load(folder), study.variants[f"fine-tuned, {labels}"].config
-    scores: list[list[float]] = [[] for _ in decays]
-    for seed in seeds:
-        examples = task.examples(task.train.sample(labels, seed), tokenizer, study.max_length)
-        for decay, of_decay in zip(decays, scores, strict=True):
-            model = build_model(task, Variant("fine-tuned"), folder, seed)
-            finetune(model, examples, config=_live(config, RATES[name], seed, decay))
-            found = task.score(model, tokenizer, task.test.sample(TESTED, seed=0), study.max_length)
-            of_decay.append(100 * found[metric_of(found)])
-    return scores
-
-
-def _live(config: FineTuningConfig, rate: float, seed: int, decay: float = 1.0) -> FineTuningConfig:
-    """A plan's settings on the page: in float32, so that it shows the same on every machine."""
-    return replace(config, learning_rate=rate, layer_decay=decay, seed=seed, precision="float32", progress=False)
 
 
 def recorded_cells(

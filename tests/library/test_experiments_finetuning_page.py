@@ -1,7 +1,5 @@
 """What chapter 8 shows: models trained on the page in three ways, and tables of recorded runs."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,13 +7,12 @@ import torch
 from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.experiments import finetuning_page
-from course_lib.experiments.finetuning_page import RATES, TASKS, WAYS, careless_spans, curve_of, score_table, train_ways
+from course_lib.experiments.finetuning_page import RATES, TASKS, WAYS, curve_of, score_table, train_ways
 from course_lib.experiments.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lib.experiments.finetuning_tasks import Rows, Task
 from course_lib.experiments.records import Record
 from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.finetuning import FineTuningConfig, SpanClassifier
-from course_lib.finetuning_heads import SpanLogits
+from course_lib.finetuning import FineTuningConfig
 from course_lib.wordpiece import SPECIAL_TOKENS
 
 TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, "jim", "was", "there", "who", "good", "bad"])
@@ -102,51 +99,16 @@ def test_a_task_is_learnt_by_what_may_learn_and_a_frozen_encoder_stays(page):
 
 
 def test_the_table_of_a_task_has_the_page_beside_the_record(page):
-    lines = score_table(train_ways("pydocs-topic", folder=page), curve_of(record(THREE), "mini")).splitlines()
+    lines = score_table(record(THREE), train_ways("pydocs-topic", folder=page)).splitlines()
     assert lines[0] == "| accuracy (%) | tiny, here | mini, recorded |"
     assert lines[2] == "| fine-tuned | 100.0 | 60.0 ± 24.8 |"  # 4.303 * 10 / sqrt(3)
     assert len(lines) == 5
 
 
-def test_before_it_has_learnt_a_model_says_what_its_new_layer_happens_to_say(page, monkeypatch):
-    """A new layer with the opposite weights would be right on all other rows, so there is no rule in these scores."""
-    seeds = [0, 1, 2, 3, 4, 5]
-    task = finetuning_page.read_task("pydocs-topic", None)
-    task = replace(task, test=task.test.select([0, 1, 2, 3]))  # three of one class: who says one for all has 75 or 25
-    monkeypatch.setattr(finetuning_page, "read_task", lambda name, source: task)
-    scores = finetuning_page.scores_before("pydocs-topic", seeds, folder=page)
-    models = [finetuning_page.build_model(task, Variant("fine-tuned"), page, seed) for seed in seeds]
-    expected = [100 * task.score(model, TOKENIZER, task.test, 16)["accuracy"] for model in models]
-    assert scores == pytest.approx(expected)
-    assert len({*scores}) > 1
-    assert finetuning_page.scores_before("pydocs-topic", [5], folder=page) == scores[5:]
-
-
-def test_rates_by_layer_are_tried_with_the_same_seeds(page):
-    scores = finetuning_page.layer_decay_scores("pydocs-topic", (1.0, 0.5), (0, 3))
-    assert np.shape(scores) == (2, 2)
-    assert (np.asarray(scores) <= 100).all()
-    assert (np.asarray(scores) > 1).all(), "in percent"
-
-
-class Pointing(SpanClassifier):
-    """Points where it is told, whatever it reads."""
-
-    def __init__(self, start, end):
-        super().__init__(CONFIG)
-        self.places = start, end
-
-    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
-        rows = [torch.nn.functional.one_hot(torch.tensor([place]), input_ids.shape[1]).float() for place in self.places]
-        return SpanLogits(*rows)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "share"),
-    [(3, 4, 0), (4, 4, 0), (4, 3, 1), (1, 4, 1), (3, 6, 1), (0, 0, 1)],  # [CLS] who [SEP] jim was there [SEP]
-)
-def test_a_span_is_careless_where_it_ends_before_it_begins_or_leaves_the_context(start, end, share):
-    assert careless_spans(Pointing(start, end), TOKENIZER, [("who", "jim was there")], 16) == share
+def test_the_table_of_a_task_that_was_only_recorded_is_told_by_its_f1():
+    lines = score_table(record(THREE, metric="f1")).splitlines()
+    assert lines[0] == "| F1 (%) | mini, recorded |"
+    assert lines[2:] == [f"| {way} | {10 + 100 * score:.1f} ± 24.8 |" for way, score in THREE.items()]
 
 
 def test_cells_of_recorded_runs_have_an_interval_from_three_seeds_on_and_are_empty_without_a_run(monkeypatch, tmp_path):
