@@ -268,7 +268,7 @@ def classify(
         The test rows take no part in standardising, choosing or fitting.
     """
     counted = not isinstance(train, np.ndarray)
-    first: BaseEstimator = CountVectorizer(ngram_range=(1, 2)) if counted else StandardScaler()
+    first: BaseEstimator = CountVectorizer() if counted else StandardScaler()
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
     search = GridSearchCV(
         make_pipeline(first, LogisticRegression(max_iter=1000)),
@@ -325,7 +325,7 @@ def compare_features(
     -------
     dict
         For each way ("last, first", say) the model, and under "untrained, ..." one of the same sizes with its first
-        weights; and "words": counts of words and of pairs of them.
+        weights; and "words": counts of words.
     """
     set_seed(seed)
     untrained = BertModel(model.config).to(next(model.parameters()).device)
