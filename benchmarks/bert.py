@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 from bert_sides import PEERS, Batch, Ours, Side, Transformers, check_same, make_batch, training_step
-from side_by_side import PRECISIONS, Step, devices, inference, race, read_settings, save, setting
+from side_by_side import PRECISIONS, Step, devices, inference, precisions, race, read_settings, save, setting
 from side_by_side import show as show_table
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
@@ -134,7 +134,7 @@ def utilisation(step: Step, milliseconds: float, name: str, device: torch.device
 @cache
 def rate_of(device: torch.device, name: str) -> float:
     """What the device makes of large matrices, measured once."""
-    return matrix_rate(device, torch.bfloat16 if name == "bf16" else torch.float32)
+    return matrix_rate(device, getattr(torch, PRECISIONS[name]))
 
 
 def operations(step: Step) -> int:
@@ -160,7 +160,7 @@ class Switches:
 
     @property
     def precision(self) -> str:
-        return PRECISIONS[self.bf16]
+        return "bf16" if self.bf16 else "fp32"
 
 
 LADDER: dict[str, dict[str, Any]] = {
@@ -210,9 +210,10 @@ class Rung(Ours):
             return pretraining_loss(*self.call(batch), labels, batch.pairs)
 
 
-def rungs_of(device: torch.device) -> dict[str, dict[str, Any]]:
-    """Our ladder on a device."""
-    return {rung: LADDER[rung] for rung in LADDER if device.type == "cpu" or rung not in ON_CPU_ALONE}
+def rungs_of(device: torch.device, ladder: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A ladder on a device: without what it does not pay for there."""
+    kept = {rung: change for rung, change in ladder.items() if device.type == "cpu" or rung not in ON_CPU_ALONE}
+    return {rung: change for rung, change in kept.items() if "bf16" not in change or "bf16" in precisions(device)}
 
 
 def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
@@ -221,9 +222,9 @@ def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
         batch = batch_of(settings, size, False, device)
         reference = Transformers(make_ours(settings, size, DROPOUT, device))
         reference_step = steps_of(reference, "training step", batch, "fp32", device)
-        for make_side, ladder in ((Rung, rungs_of(device)), (make_theirs, THEIR_LADDER)):
+        for make_side, ladder in ((Rung, LADDER), (make_theirs, THEIR_LADDER)):
             switches = Switches()
-            for switch, change in ladder.items():
+            for switch, change in rungs_of(device, ladder).items():
                 switches = dataclasses.replace(switches, **change)
                 model = make_ours(settings, size, switches.dropout, device)
                 side = make_side(model, switches)
@@ -271,7 +272,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows: list[dict[str, Any]] = []
     with tqdm(disable=None, leave=False) as bar:
         for device in devices():
-            parts = [race_peers(settings, device, name) for name in PRECISIONS]
+            parts = [race_peers(settings, device, name) for name in precisions(device)]
             if settings.ladder_rounds:
                 parts.append(climb(settings, device))
             for row in (row for part in parts for row in part):

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,11 +33,12 @@ from torch.profiler import ProfilerActivity, profile
 from tqdm import tqdm
 
 from course_lib.experiments import records
+from course_lib.precision import autocast, choose_precision, describe_rates
 
 Settings = TypeVar("Settings")
 Step = Callable[[], object]
 
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}  # as rows name them, and as the library does
 MODES = (("forward", 0.0), ("training step", 0.0), ("training step", 0.1))  # and the share of dropout
 WARM_UP = 3  # rounds that do not count
 TOLERANCES = {"fp32": 1e-4, "bf16": 1e-1}  # of outputs of order 1, before two programs are said to do the same
@@ -45,6 +47,18 @@ TOLERANCES = {"fp32": 1e-4, "bf16": 1e-1}  # of outputs of order 1, before two p
 def devices() -> list[torch.device]:
     """The CPU, and a GPU if there is one."""
     return [torch.device("cpu"), *([torch.device("cuda")] if torch.cuda.is_available() else [])]
+
+
+@cache
+def precisions(device: torch.device) -> list[str]:
+    """Those that are compared on a device: bfloat16 only where it is faster, since it may take a hundred times as long.
+
+    What is left out is said.
+    """
+    if choose_precision("auto", device) == "bfloat16":
+        return list(PRECISIONS)
+    print(f"bf16 is left out on {device}: {describe_rates(device)}")
+    return ["fp32"]
 
 
 @contextmanager
@@ -57,7 +71,7 @@ def precision(name: str, device: torch.device) -> Iterator[None]:
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(fast_path and name == "fp32")
     try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=name == "bf16"):
+        with autocast(PRECISIONS[name], device):
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
@@ -167,8 +181,9 @@ def race_all(
         A row for each race: where and how it was run, and what `race` returns.
     """
     rows = []
-    cases = list(product(devices(), PRECISIONS, contests, MODES))
-    for device, name, what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
+    places = [(device, name) for device in devices() for name in precisions(device)]
+    cases = list(product(places, contests, MODES))
+    for (device, name), what, (mode, dropout) in tqdm(cases, disable=None, leave=False):
         contest = make(what, dropout, mode == "training step", device)
         sides = ((contest.ours, contest.our_forward), (contest.theirs, contest.their_forward))
         forwards = [inference(forward, name, device) for _, forward in sides]

@@ -176,6 +176,28 @@ def check_device() -> Finding:
     return Finding("device", True, f"{where} ({name})")
 
 
+def check_precision() -> Finding:
+    """Measure how fast the device multiplies in float32 and in bfloat16, and say which of them "auto" takes.
+
+    Returns
+    -------
+    Finding
+        The finding. No rate is too slow; with two machines' rates, their times can be compared.
+
+    Examples
+    --------
+    >>> check_precision().name
+    'precision'
+    """
+    try:
+        from course_lib.precision import describe_rates
+        from course_lib.training import device
+
+        return Finding("precision", True, describe_rates(device()))
+    except (ImportError, RuntimeError, ValueError, AssertionError) as error:
+        return Finding("precision", False, f"not measured: {error}", "Mend the device first, then run: course doctor")
+
+
 def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
     """Check that enough memory is free for a chapter's kernel.
 
@@ -327,6 +349,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_python,
     check_torch,
     check_device,
+    check_precision,
     check_memory,
     check_kernel,
     check_nbgrader,

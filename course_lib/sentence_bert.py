@@ -28,6 +28,7 @@ from course_lib.finetuning_examples import Example, collate
 from course_lib.finetuning_files import POOLER, looking
 from course_lib.finetuning_heads import without_pooler
 from course_lib.masking import check_mask
+from course_lib.precision import autocast, choose_precision
 from course_lib.sentence_files import FILES, POOLINGS, Pooling, SentenceLayout, read_layout, write_layout
 from course_lib.wordpiece import WordPiece
 from course_lib.wordpiece_encoding import check_room
@@ -35,7 +36,6 @@ from course_lib.wordpiece_encoding import check_room
 __all__ = ["SentenceBert", "pool", "token_ids"]
 
 POOL = 65_536  # sentences that are sorted together: of a longer corpus, tokens and order are held for so many only
-HALVES = (torch.float16, torch.bfloat16)
 
 
 def pool(
@@ -229,7 +229,7 @@ class SentenceBert(nn.Module):
         sentences: Sequence[str],
         batch_size: int = 32,
         normalize: bool | None = None,
-        dtype: torch.dtype | None = None,
+        precision: str | None = None,
         progress: bool | None = None,
     ) -> Float[Tensor, "N D"]:
         """Return one vector for each sentence, in their order.
@@ -245,9 +245,9 @@ class SentenceBert(nn.Module):
             How many are looked at together.
         normalize
             Whether vectors are given the length 1; as the model has it if not given.
-        dtype
-            torch.bfloat16 or torch.float16: what matrix products are computed in (autocast). As the weights are if not
-            given.
+        precision
+            What matrix products are computed in (autocast): "float32", "bfloat16", or "auto" for the one that the
+            device is faster in. As the weights are if not given.
         progress
             Whether to show a bar; if not given, only in a terminal or notebook.
 
@@ -260,16 +260,15 @@ class SentenceBert(nn.Module):
         Raises
         ------
         ValueError
-            If `sentences` is one string, `batch_size` is below 1, or `dtype` is another.
+            If `sentences` is one string, `batch_size` is below 1, or `precision` is another.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-        if dtype is not None and dtype not in HALVES:
-            raise ValueError(f"dtype is {dtype}; choose torch.bfloat16 or torch.float16, or leave it out")
         if isinstance(sentences, str):
             token_ids(self.tokenizer, sentences)  # which says what is wrong
         from tqdm.auto import tqdm  # its import warns in notebooks without widgets
 
+        chosen = None if precision is None else choose_precision(precision, next(self.bert.parameters()).device)
         precise = torch.promote_types(next(self.bert.parameters()).dtype, torch.float32)
         found = torch.empty(len(sentences), self.hidden_size, dtype=precise)
         before: tuple[list[int], Tensor] | None = None
@@ -279,7 +278,7 @@ class SentenceBert(nn.Module):
         ):
             for indices, *inputs in self._batches(sentences, batch_size):
                 inputs = [None if x is None else x.to(where, non_blocking=True) for x in inputs]
-                with nullcontext() if dtype is None else torch.autocast(where.type, dtype):
+                with nullcontext() if chosen is None else autocast(chosen, where):
                     vectors = self._pooled(*inputs)
                 vectors = vectors.to(precise)
                 if self.normalize if normalize is None else normalize:

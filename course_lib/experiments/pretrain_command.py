@@ -29,6 +29,7 @@ from course_lib.experiments.pretrain_data import Corpus, prepare
 from course_lib.experiments.pretrain_results import results, write_log
 from course_lib.masked_language_model import MaskingConfig
 from course_lib.parallel import copy_from_first, join
+from course_lib.precision import agreed_precision, describe_rates
 from course_lib.token_store import TokenStoreError
 from course_lib.training import History, TrainingConfig, TrainingError, device
 from course_lib.whole_file import write_whole
@@ -107,6 +108,8 @@ def run_in_folder(
         _check_wishes(folder, held, minutes, steps, decay, resume, prolong)
         if held is None:
             plan = plan_of(options, processes)
+            precision = agreed_precision(plan.training.precision, device())  # now in the plan: where it goes on, too
+            plan = replace(plan, training=replace(plan.training, precision=precision))
             corpus = prepare(plan.data, plan.vocab_size, source)
             model = build(plan, corpus)
             count = _budget(plan, corpus, model, minutes, steps, tell)
@@ -124,6 +127,8 @@ def run_in_folder(
                 count = _budget(plan, corpus, model, minutes, steps, tell)
                 plan = plan.lasting(first + count, math.ceil(count * (0.2 if decay is None else decay)))
                 plan = replace(plan, training=replace(plan.training, evaluate_every=max(1, count // evaluations)))
+        began = "" if held is None else ", as the run began"
+        tell(f"computing in {plan.training.precision}{began}; {describe_rates(device())}")
         sitting = {
             "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps,
             "began": datetime.now(UTC).isoformat(timespec="seconds"), "commit": records.commit(),
@@ -172,6 +177,7 @@ def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
     given = {name: value for name, value in options.items() if value is not None}
     training = {name: given.pop(name) for name in TRAINING if name in given}
     masking = {field: given.pop(name) for name, field in MASKING.items() if name in given}
+    training.setdefault("precision", "auto")
     training.setdefault("learning_rate", LEARNING_RATES.get(given.get("size", "mini"), 1e-3))
     given.setdefault("start", "scaled")  # what a small model learns from sooner
     batches = training.get("accumulate", 1)
@@ -260,6 +266,8 @@ def _check_same(
         named |= {"minutes": held["minutes"], "steps": plan.training.steps}
         options = {**options, "minutes": minutes, "steps": steps}
     for name, value in options.items():
+        if (name, value) == ("precision", "auto"):
+            continue  # auto takes what the run began with
         if value is not None and value != named[name]:
             raise PretrainError(
                 f"the pre-training in {folder} has {name.replace('_', '-')} {named[name]}, not {value}; leave it out "

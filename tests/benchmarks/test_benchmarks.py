@@ -56,7 +56,7 @@ def test_it_runs_at_a_tiny_size_and_its_table_has_all_rows(name):
     expected = [
         [device, precision, call, mode, dropout]
         for device in devices
-        for precision in ("fp32", "bf16")
+        for precision in (("fp32",) if f"bf16 is left out on {device}" in done.stdout else ("fp32", "bf16"))
         for call in calls
         for mode, dropout in (("forward", "0"), ("training step", "0"), ("training step", "0.1"))
     ]

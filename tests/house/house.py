@@ -72,10 +72,11 @@ CONCEPTS = (
     "family_prompting",
     "family",
 )
-# Concepts that are a way of training: they stand on the one loop.
+# Concepts that are a way of training stand on the one loop; one that reads many sentences may be told to hurry.
 ON_THE_LOOP = {
     "finetuning": {"batching", "training"},
     "finetuning_losses": {"batching"},
+    "sentence_bert": {"precision"},
     "sentence_training": {"training"},
 }
 # What serves all concepts, and imports none of them.
@@ -108,6 +109,7 @@ SERVICES = {
     "plotting_scores",
     "plotting_senses",
     "plotting_shares",
+    "precision",
     "schedules",
     "search_explorer",
     "stepper",

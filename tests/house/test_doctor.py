@@ -103,6 +103,22 @@ def test_a_device_that_computes_wrongly_is_not_ok(monkeypatch):
     assert "0.0 for 30.0" in finding.found
 
 
+def test_the_rates_of_both_precisions_are_told_and_what_auto_takes(monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+    finding = doctor.check_precision()
+    assert finding.ok
+    number = r"[\d.e+]+"
+    told = rf"float32 {number}, bfloat16 {number} GFLOP/s a thread; precision auto takes (float32|bfloat16)"
+    assert re.fullmatch(told, finding.found)
+
+
+def test_without_a_device_no_rate_is_told(monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "abacus")
+    finding = doctor.check_precision()
+    assert not finding.ok
+    assert "COURSE_DEVICE is 'abacus'" in finding.found
+
+
 Memory = collections.namedtuple("Memory", "total available")
 
 
@@ -246,7 +262,7 @@ def test_words_that_look_like_markup_are_printed_as_they_are(capsys):
 
 def test_the_doctor_examines_what_the_course_needs():
     names = [check.__name__.removeprefix("check_") for check in doctor.CHECKS]
-    assert names == ["python", "torch", "device", "memory", "kernel", "nbgrader", "disk"]
+    assert names == ["python", "torch", "device", "precision", "memory", "kernel", "nbgrader", "disk"]
 
 
 def test_the_version_is_the_installed_one():

@@ -18,7 +18,7 @@ from course_lib.experiments.pretrain_command import CHECKPOINT, PretrainError, r
 
 OPTIONS = {
     "size": "tiny", "data": "stories", "vocab_size": small_corpus.VOCAB_SIZE, "max_length": 24, "batch_size": 8,
-    "seed": 3,
+    "seed": 3, "precision": "float32",
 }  # fmt: skip
 WEIGHTS = "model.safetensors"
 
@@ -144,6 +144,38 @@ def test_wishes_that_do_not_fit_the_folder_are_refused_in_words(source, tmp_path
     new.mkdir()
     (new / "plan.json").write_text("{")
     refused("plan.json is no plan .*; restore it, or choose another folder", new, resume=True)
+
+
+def faster_in(name: str, monkeypatch) -> None:
+    """Make this machine one that is faster in a precision."""
+    rates = {"float32": 1e9, "bfloat16": 1e9, name: 2e9}
+    monkeypatch.setattr("course_lib.precision.has_bfloat16", lambda where: True)
+    monkeypatch.setattr("course_lib.precision.product_rates", lambda where: rates)
+
+
+def test_auto_is_decided_once_and_stands_in_plan_card_and_output(source, tmp_path, monkeypatch):
+    folder, auto = tmp_path / "run", {"precision": "auto"}
+    faster_in("bfloat16", monkeypatch)
+    told = "float32 1, bfloat16 2 GFLOP/s a thread; precision auto takes bfloat16"
+    assert f"computing in bfloat16; {told}" in run(folder, source, steps=2, options={"precision": None})  # auto, too
+    assert load_tensors(folder / CHECKPOINT)[1]["history"]["precision"] == "bfloat16"
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["plan"]["training"]["precision"] == "bfloat16"
+    assert "bfloat16 autocast" in (folder / "README.md").read_text()
+
+    faster_in("float32", monkeypatch)  # another machine
+    told = "float32 2, bfloat16 1 GFLOP/s a thread; precision auto takes float32"
+    said = run(folder, source, resume=True, options=auto)
+    assert f"computing in bfloat16, as the run began; {told}" in said
+    with pytest.raises(PretrainError, match="has precision bfloat16, not float32; leave it out to go on with that"):
+        run(folder, source, resume=True, options={"precision": "float32"})
+
+    training = plan["plan"]["training"]
+    del training["precision"]
+    training["bf16"] = True  # as plans were written before
+    (folder / "plan.json").write_text(json.dumps(plan))
+    run(folder, source, resume=True, options=auto)
+    assert json.loads((folder / "plan.json").read_text())["plan"]["training"]["precision"] == "bfloat16"
 
 
 def test_another_text_than_at_the_beginning_is_refused(source, tmp_path):

@@ -104,13 +104,29 @@ def test_a_sentence_is_cut_where_the_model_says():
     assert encoder().encode(["a " * 99]).shape == (1, 15), "as many as it has positions"
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_gives_nearly_the_same_vectors_in_single(dtype):
+def test_bfloat16_gives_nearly_the_same_vectors_in_single_precision():
     model = encoder()
-    full, half = model.encode(SENTENCES), model.encode(SENTENCES, dtype=dtype)
+    full, half = model.encode(SENTENCES), model.encode(SENTENCES, precision="bfloat16")
     assert half.dtype == torch.float32
-    assert not torch.equal(full, half), "it was computed in half precision"
+    assert not torch.equal(full, half), "it was computed in bfloat16"
     assert torch.cosine_similarity(full, half).min() > 0.999
+    assert torch.equal(full, model.encode(SENTENCES, precision="float32"))
+
+
+@pytest.mark.parametrize("faster", ["float32", "bfloat16"])
+def test_auto_encodes_in_what_the_machine_is_faster_in(faster, monkeypatch):
+    monkeypatch.setattr("course_lib.precision.has_bfloat16", lambda where: True)
+    rates = {"float32": 1.0, "bfloat16": 1.0, faster: 2.0}
+    monkeypatch.setattr("course_lib.precision.product_rates", lambda where: rates)
+    model = encoder()
+    torch.testing.assert_close(
+        model.encode(SENTENCES, precision="auto"), model.encode(SENTENCES, precision=faster), rtol=0, atol=0
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_weights_of_half_precision_give_nearly_the_same_vectors_in_single(dtype):
+    full = encoder().encode(SENTENCES)
     weights = SentenceBert(lively_bert(4).to(dtype), TOKENIZER).encode(SENTENCES)
     assert weights.dtype == torch.float32
     assert torch.cosine_similarity(full, weights).min() > 0.99
@@ -147,8 +163,8 @@ def test_what_cannot_be_encoded_is_refused():
         token_ids(TOKENIZER, "a film")
     with pytest.raises(ValueError, match="batch_size is 0"):
         model.encode(["a"], batch_size=0)
-    with pytest.raises(ValueError, match=r"dtype is torch.float64; choose torch.bfloat16 or torch.float16"):
-        model.encode(["a"], dtype=torch.float64)
+    with pytest.raises(ValueError, match="precision is 'float64'; choose one of auto, float32, bfloat16"):
+        model.encode(["a"], precision="float64")
     with pytest.raises(ValueError, match="max_length is 20, but this BERT has 19 positions"):
         encoder(max_length=20)
     with pytest.raises(ValueError, match="max_length"):

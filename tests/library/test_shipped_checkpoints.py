@@ -2,12 +2,15 @@
 
 import dataclasses
 import json
+import shlex
 
 import pytest
 import torch
+import typer.testing
 from safetensors.torch import load_file
 
 from course_lib.bert import BertForPreTraining
+from course_lib.cli import app
 from course_lib.experiments import shipped
 from course_lib.experiments.pretrain import Plan, build, plan_from
 from course_lib.experiments.pretrain_card import card
@@ -54,6 +57,20 @@ def test_a_card_is_what_its_log_says(name):
     assert {setting: plan[setting] for setting in stored} == stored
     later = plan.keys() - log["plan"].keys()
     assert all(plan[setting] == defaults[setting] for setting in later), "what came after it has no effect on it"
+
+
+def test_the_commands_of_a_card_still_parse_and_ask_for_its_precision(name, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "course_lib.experiments.pretrain_command.run_in_folder",
+        lambda folder, options, **rest: asked.append(options["precision"]) or folder,
+    )
+    for sitting in shipped.read_log(name)["sittings"]:
+        program, *words = shlex.split(sitting["command"])
+        result = typer.testing.CliRunner().invoke(app, words)
+        assert (program, result.exit_code) == ("course", 0), result.output
+    assert asked[0] == plan_from(shipped.read_log(name)["plan"]).training.precision == "bfloat16"
+    assert set(asked[1:]) == {None}, "one that goes on keeps it"
 
 
 def test_a_shipped_model_knows_more_than_counts_of_pairs_and_tells_next_sentences(name):

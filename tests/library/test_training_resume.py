@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -334,3 +335,42 @@ def test_batches_that_processes_cannot_share_are_refused_in_words(tmp_path):
         AssertionError, match="3 processes cannot share accumulate=4 batches evenly; set accumulate to a"
     ):
         run_script(tmp_path, "three", torchrun)
+
+
+def faster_in(name: str, monkeypatch) -> None:
+    """Make this machine one that is faster in a precision."""
+    rates = {"float32": 1.0, "bfloat16": 1.0, name: 2.0}
+    monkeypatch.setattr("course_lib.precision.has_bfloat16", lambda where: True)
+    monkeypatch.setattr("course_lib.precision.product_rates", lambda where: rates)
+
+
+def test_auto_goes_on_in_the_precision_that_the_run_began_with_and_another_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.st"
+    faster_in("bfloat16", monkeypatch)
+    begun = train(Regressor(), epochs, squared_error, TrainingConfig(steps=2, precision="auto", checkpoint=path))
+    assert begun.precision == "bfloat16"
+    faster_in("float32", monkeypatch)  # another machine
+    longer = TrainingConfig(steps=4, precision="auto", checkpoint=path)
+    assert train(Regressor(), epochs, squared_error, longer).precision == "bfloat16"
+    with pytest.raises(
+        CheckpointError, match=r"precision was 'bfloat16' and is now 'float32'\. Restore them to resume"
+    ):
+        train(Regressor(), epochs, squared_error, replace(longer, precision="float32"))
+    named = replace(longer, steps=5, precision="bfloat16")
+    assert train(Regressor(), epochs, squared_error, named).precision == "bfloat16"
+
+
+@pytest.mark.parametrize(("bf16", "precision"), [(True, "bfloat16"), (False, "float32")])
+def test_a_checkpoint_that_says_bf16_is_resumed_in_the_precision_that_it_meant(tmp_path, bf16, precision):
+    path = tmp_path / "run.st"
+    config = TrainingConfig(steps=2, precision=precision, checkpoint=path)
+    train(Regressor(), epochs, squared_error, config)
+    tensors, facts = load_tensors(path)
+    del facts["history"]["precision"], facts["settings"]["precision"]  # as it was written before
+    save_tensors(path, tensors, facts | {"settings": facts["settings"] | {"bf16": bf16}})
+    again = train(Regressor(), epochs, squared_error, replace(config, steps=3, precision="auto"))
+    assert (again.precision, len(again.steps)) == (precision, 3)
+    other = {"float32": "bfloat16", "bfloat16": "float32"}[precision]
+    save_tensors(path, tensors, facts | {"settings": facts["settings"] | {"bf16": bf16}})
+    with pytest.raises(CheckpointError, match=f"precision was '{precision}' and is now '{other}'"):
+        train(Regressor(), epochs, squared_error, replace(config, steps=3, precision=other))
