@@ -24,7 +24,7 @@ from course_lib.findings import Finding
 GIB = 2**30
 MEMORY_NEEDED_GIB = 4.0  # a chapter's kernel, with torch and one model in training, beside a browser
 DISK_NEEDED_GIB = 2.0  # the built site, its execution cache and a class of submissions
-KERNEL_SECONDS = 60
+KERNEL_SECONDS = 600  # for a slow machine; a kernel that dies is noticed at once
 
 # Run by the kernel that the notebooks will use: does it see the same environment as you do?
 KERNEL_QUESTION = "import sys, course_lib; print(sys.prefix)"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pages import PATIENCE
 from places import BOOK, ROOT
 
 sys.path.insert(0, str(BOOK / "_ext"))
@@ -38,11 +39,11 @@ def browser() -> Iterator[object]:
 
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
-        message = "no Chromium found: apt-get install chromium"
+        message = "no Chromium found; type: sudo make programs"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS)
+        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS, timeout=PATIENCE)
         yield chromium
         chromium.close()

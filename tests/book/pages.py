@@ -19,6 +19,8 @@ LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
 CONTRAST = {"runOnly": ["color-contrast"]}
 ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
+#: Milliseconds until a test that waits for what never comes says so: more than any machine needs.
+PATIENCE = 1_200_000
 TRIAL = """\
 ---
 jupytext: {text_representation: {extension: .md, format_name: myst}}
@@ -36,6 +38,7 @@ def quiet_page(browser, **settings) -> Iterator[object]:
     """A page that must stay silent: no error, no failed request, nothing asked of another machine."""
     faults: list[str] = []
     context = browser.new_context(**settings)
+    context.set_default_timeout(PATIENCE)
 
     def only_local(route):
         if LOCAL.match(route.request.url):

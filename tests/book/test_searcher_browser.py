@@ -79,7 +79,7 @@ def searcher_of(page):
 def start(page):
     """Load the paragraphs by the keyboard: the box has the focus, Enter sends the question."""
     searcher_of(page).get_by_role("searchbox").press("Enter")
-    searcher_of(page).get_by_role("list", name="By vectors").wait_for(timeout=240_000)
+    searcher_of(page).get_by_role("list", name="By vectors").wait_for()
 
 
 def shown(page, way: str) -> list[str]:

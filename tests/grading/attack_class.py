@@ -167,7 +167,7 @@ def processes_left() -> Iterator[list[str]]:
     try:
         yield left
         started = set(here.children(recursive=True)) - before - {one for old in before for one in descendants(old)}
-        _, living = psutil.wait_procs(filter(lives, started), timeout=10)  # the kernel is still at it
+        _, living = psutil.wait_procs(filter(lives, started), timeout=60)  # the kernel is still at it
         left += map(str, filter(lives, living))
     finally:
         adopt(orphans=False)

@@ -17,7 +17,7 @@ from attack_class import ATTACKS, HONEST, LIMITS, POINTS, SECRETS, Term, expecte
 from course_lib.grading.grade import grade
 from course_lib.grading.sandbox import NoIsolation, isolation
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.slow
 MARGIN = "def margin(high, low):\n    return high - low\n"
 
 
-def checked(folder: Path, margin: str, time_limit: int = 30) -> Report:
+def checked(folder: Path, margin: str, time_limit: int = 600) -> Report:
     """Check a notebook that is right in all but the answer `margin`."""
     notebook = solve(released_notebook())
     cell_of(notebook, "margin").source = margin
     return check_notebook(folder, notebook, time_limit)
 
 
-def check_notebook(folder: Path, notebook: object, time_limit: int = 30) -> Report:
+def check_notebook(folder: Path, notebook: object, time_limit: int = 600) -> Report:
     write_notebook(released_notebook(), folder / "exercises" / "mini" / "mini.ipynb")
     path = folder / "mini.ipynb"
     write_notebook(notebook, path)

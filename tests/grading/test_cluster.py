@@ -83,7 +83,6 @@ def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: Path, monkeypatch) -> None:
     distributed = pytest.importorskip("distributed")
     try:

@@ -19,7 +19,6 @@ from course_lib.grading.source import answered, copy_idle
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(1500),  # three minutes on two idle cores; the first test waits for the whole cycle
 ]
 
 Marks = dict[str, dict[str, float | None]]

@@ -21,7 +21,7 @@ from course_lib.grading.grade import CannotGrade, grade
 from course_lib.grading.record import CannotRecord
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 STUDENTS = [f"student-{number}" for number in range(6)]
 FULL = POINTS | {"why": 0.0}

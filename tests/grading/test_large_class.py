@@ -23,7 +23,6 @@ from classroom import REPOSITORY, Classroom
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(3600),
     pytest.mark.skipif(not WHOLE, reason="a large class takes long: make test-grading"),
 ]
 

@@ -19,7 +19,7 @@ from course_lib.grading.execute import Transcript, execute
 from course_lib.grading.plan import steps
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 HEAD = """class Scaled(torch.nn.Module):
     def __init__(self, size):

@@ -20,7 +20,7 @@ from nbgrader.tests.apps import test_nbgrader_autograde as upstream
 
 from course_lib.grading.stock_nbgrader import bring_back
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 db, course_dir = upstream_fixtures.db, upstream_fixtures.course_dir
 ON = """

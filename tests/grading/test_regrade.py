@@ -15,7 +15,7 @@ from nbgrader.api import Gradebook
 from course_lib.grading.grade import CannotGrade, grade
 from course_lib.grading.regrade import Regraded, regrade
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 TRIPLE = "def scale(x):\n    return 3 * x"
 WRONG = "answer.item() - 14638"

@@ -57,7 +57,6 @@ def test_every_attack_meets_every_grader(red_team: ModuleType, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(not WHOLE, reason="a kernel for each of them: make test-grading")
 def test_stock_nbgrader_gets_wrong_what_we_say_and_course_grade_does_not(red_team: ModuleType, tmp_path: Path) -> None:
     if shutil.which("bwrap") is None:

@@ -23,7 +23,7 @@ from course_lib.grading.mutants import change, load_cases, run_cases
 from course_lib.grading.plan import steps
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"  # as `make test-grading` sets it

@@ -347,9 +347,9 @@ def test_a_batch_is_made_in_a_fraction_of_the_step_that_learns_from_it():
     model = BertForPreTraining(BertConfig.tiny(vocab_size=V)).train()
     ratios = []
     for index in range(7):
-        started = time.perf_counter()
+        started = time.process_time()
         batch = made[index]
-        between = time.perf_counter()
+        between = time.process_time()
         pretraining_loss_sum(model, batch)[0].backward()
-        ratios.append((between - started) / (time.perf_counter() - between))
+        ratios.append((between - started) / (time.process_time() - between))
     assert np.median(ratios) < 0.1

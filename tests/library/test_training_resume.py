@@ -303,7 +303,6 @@ def run_script(tmp_path: Path, name: str, launcher: list[str]) -> tuple[list[dic
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
