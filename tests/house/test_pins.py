@@ -1,9 +1,13 @@
 """What is installed is what is written down: requirements, exact pins, and a reason for each."""
 
 import re
+import subprocess
 import tomllib
 from importlib import metadata
+from pathlib import Path
 
+import pytest
+import wheels
 from house import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -32,8 +36,8 @@ def requirements():
 
 
 def table_of_dependencies():
-    """Return the rows of the table of dependencies in CONTRIBUTING.md: package -> cells."""
-    section = (ROOT / "CONTRIBUTING.md").read_text().split("## Dependencies")[1].split("\n#")[0]
+    """Return the rows of the table of dependencies in DEPENDENCIES.md: package -> cells."""
+    section = (ROOT / "DEPENDENCIES.md").read_text().split("## Reasons")[1].split("\n#")[0]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")
     ]
@@ -60,6 +64,32 @@ def test_every_dependency_has_a_reason_a_licence_and_an_alternative():
     rows = table_of_dependencies()
     assert set(rows) == {canonicalize_name(requirement.name) for requirement in requirements()} | INSTALLERS
     assert {name: len(row) for name, row in rows.items() if len(row) != 4 or not all(row)} == {}
+
+
+def test_the_table_of_wheels_is_of_these_pins():
+    title = f"| {len(pin_lines())} pins, {wheels.digest()} | Python {' | Python '.join(wheels.PYTHONS)} |"
+    assert title in (ROOT / "DEPENDENCIES.md").read_text().splitlines(), "print it anew: see DEPENDENCIES.md"
+
+
+def test_pip_is_asked_until_it_has_named_each_pin_without_a_wheel(monkeypatch):
+    lacking = {"source==1.0", "old==2.0"}
+
+    def pip(command, **settings):
+        wanted = Path(command[-1].partition("=")[2]).read_text().splitlines()
+        named = next((pin for pin in wanted if pin in lacking), None)
+        words = f"ERROR: No matching distribution found for {named}\n" if named else ""
+        return subprocess.CompletedProcess(command, bool(named), stderr=words)
+
+    monkeypatch.setattr(wheels.subprocess, "run", pip)
+    pins = ["here==1.0", "old==2.0", "source==1.0", "there==3.0"]
+    assert wheels.without_wheel(pins, "3.12", ["macosx_14_0_arm64"]) == ["old==2.0", "source==1.0"]
+
+
+def test_an_index_that_does_not_answer_is_no_missing_wheel(monkeypatch):
+    failed = subprocess.CompletedProcess([], 1, stderr="ERROR: Could not connect")
+    monkeypatch.setattr(wheels.subprocess, "run", lambda command, **settings: failed)
+    with pytest.raises(SystemExit, match="Could not connect"):
+        wheels.without_wheel(["here==1.0"], "3.12", ["macosx_14_0_arm64"])
 
 
 def needed_distributions():
