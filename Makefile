@@ -5,12 +5,15 @@
 #   PYTEST_ARGS="-m 'not slow'"  more arguments for pytest
 #   WORKERS=4                    processes that pytest uses (default 2)
 #   PIP_EXTRA_INDEX_URL=...      pip's own settings apply, e.g. to choose the CPU build of torch: see book/setup.md
+#
+# `make test` also needs Chromium and, on Linux, bubblewrap: as root with apt-get it installs them, else it says how.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test test-grading lint site serve setup clean distclean
+.PHONY: help book test test-grading programs lint site serve setup clean distclean
+.NOTPARALLEL: # prerequisites run in the order in which they are written, also under `make -j`
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,11 +38,33 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 # One thread in each of the worker processes: more of them than cores only wait for one another. A file stays with one
 # worker, so that what its tests share (a graded class, a site in a browser) is made once, and files begin in the order of
 # tests/conftest.py.
-test: lint site ## Check everything that CI checks; ends with pytest's closing line
+test: programs lint site ## Check everything that CI checks; ends with pytest's closing line
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, every wrong answer across the bridge
 	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
+
+# First of all, so that nobody waits for the site to be told that its tests cannot run.
+programs: ## Install what pip cannot and test needs: Chromium and bubblewrap
+	@$(install_programs)
+
+define install_programs
+missing=""; \
+command -v chromium chromium-browser google-chrome >/dev/null || missing="chromium"; \
+if [ "$$(uname)" = Linux ]; then command -v bwrap >/dev/null || missing="$$missing bubblewrap"; fi; \
+if [ -z "$$missing" ]; then exit 0; fi; \
+if command -v apt-get >/dev/null && [ "$$(id -u)" -eq 0 ]; then \
+  export DEBIAN_FRONTEND=noninteractive; \
+  apt-get update </dev/null; \
+  apt-get install --yes --no-install-recommends $$missing </dev/null; \
+else \
+  remedy="install it with this system's package manager"; \
+  if command -v brew >/dev/null; then remedy="type: brew install --cask $$missing"; fi; \
+  if command -v dnf >/dev/null; then remedy="type: sudo dnf install $$missing"; fi; \
+  if command -v apt-get >/dev/null; then remedy="type: sudo make programs"; fi; \
+  echo "The tests need $${missing# }, which is not here; $$remedy" >&2; exit 1; \
+fi
+endef
 
 lint: setup ## Check style, format and types
 	$(BIN)/ruff check .

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tomllib
 
 import jsonschema
 import pytest
+import wheels
 import yaml
 from house import ROOT
 from typer.main import get_command
@@ -22,7 +24,7 @@ def make(*arguments, cwd=ROOT, **environment):
         name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
     }
     return subprocess.run(
-        ["make", *arguments],
+        [shutil.which("make"), *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -128,73 +130,79 @@ def test_help_names_the_targets():
 
 
 @pytest.fixture
-def bare_machine(tmp_path):
-    """Run .ci/run on a machine that has only the programs written into `bin`."""
-    binaries = tmp_path / "bin"
+def bare_machine(clone):
+    """Run make on a machine that has only the programs written into `bin`; what they are asked to do is logged."""
+    binaries, log = clone / "bin", clone / "log"
     binaries.mkdir()
-    for name in ("bash", "dirname"):
-        (binaries / name).symlink_to(subprocess.check_output(["which", name], text=True).strip())
-    program(binaries / "id", "echo 0")
-    program(binaries / "make", f'echo "make $* CI=$CI" >> {tmp_path}/log; exit ${{MAKE_STATUS:-0}}')
 
-    def run(**environment):
-        ci = subprocess.run(
-            [ROOT / ".ci" / "run"],
-            capture_output=True,
-            text=True,
-            env={"PATH": str(binaries), **environment},
-            stdin=subprocess.DEVNULL,
-        )
-        log = tmp_path / "log"
-        return ci, log.read_text().splitlines() if log.exists() else []
+    def run(target, system="Linux", user=0, has=(), fails=()):
+        program(binaries / "uname", f"echo {system}")
+        program(binaries / "id", f"echo {user}")
+        for name in has:
+            program(binaries / name, f'echo "{name} $*" >> {log}; exit {100 if name in fails else 0}')
+        result = make(target, cwd=clone, PATH=str(binaries))
+        return result, log.read_text().splitlines() if log.exists() else []
 
-    run.binaries = binaries
     return run
 
 
-def test_ci_calls_make_test_where_chromium_and_bubblewrap_are_there(bare_machine):
-    for name in ("chromium", "bwrap"):
-        program(bare_machine.binaries / name, "")
-    result, log = bare_machine()
-    assert (result.returncode, log) == (0, ["make test CI=true"])
+def test_test_asks_for_chromium_and_bubblewrap_before_anything_else(bare_machine, clone):
+    result, log = bare_machine("test")
+    assert (result.returncode, log) == (2, [])
+    assert "The tests need chromium bubblewrap, which is not here" in result.stderr
+    assert not (clone / ".venv").exists()
 
 
-def test_ci_hides_no_failure_of_the_tests(bare_machine):
-    for name in ("chromium", "bwrap"):
-        program(bare_machine.binaries / name, "")
-    assert bare_machine(MAKE_STATUS="3")[0].returncode == 3
+def test_book_needs_neither():
+    assert not any("chromium" in line for line in planned("book"))
 
 
-def test_ci_installs_chromium_and_bubblewrap_where_they_lack(bare_machine):
-    program(bare_machine.binaries / "apt-get", f'echo "apt-get $*" >> {bare_machine.binaries.parent}/log')
-    result, log = bare_machine()
+def test_what_is_there_is_not_installed_again(bare_machine):
+    result, log = bare_machine("programs", has=("apt-get", "google-chrome", "bwrap"))
+    assert (result.returncode, log) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"), [("bwrap", "chromium"), ("chromium-browser", "bubblewrap"), (None, "chromium bubblewrap")]
+)
+def test_root_installs_what_is_missing(bare_machine, there, missing):
+    result, log = bare_machine("programs", has=("apt-get", *filter(None, [there])))
     assert result.returncode == 0
-    installed = [
-        step
-        for name in ("chromium", "bubblewrap")
-        for step in ("apt-get update", f"apt-get install --yes --no-install-recommends {name}")
-    ]
-    assert log == [*installed, "make test CI=true"]
+    assert log == ["apt-get update", f"apt-get install --yes --no-install-recommends {missing}"]
 
 
-def test_ci_stops_where_chromium_cannot_be_installed(bare_machine):
-    program(bare_machine.binaries / "apt-get", "exit 100")
-    result, log = bare_machine()
-    assert (result.returncode, log) == (100, [])
+def test_a_failed_installation_of_programs_ends_it(bare_machine, clone):
+    result, log = bare_machine("test", has=("apt-get",), fails=("apt-get",))
+    assert (result.returncode, log) == (2, ["apt-get update"])
+    assert not (clone / ".venv").exists()
 
 
-def test_ci_says_what_to_do_without_chromium_and_apt(bare_machine):
-    result, log = bare_machine()
-    assert (result.returncode, log) == (1, [])
-    assert "Install Chromium" in result.stderr
+@pytest.mark.parametrize(
+    ("system", "manager", "remedy"),
+    [
+        ("Linux", "apt-get", "The tests need chromium bubblewrap, which is not here; type: sudo make programs"),
+        ("Linux", "dnf", "which is not here; type: sudo dnf install chromium bubblewrap"),
+        ("Darwin", "brew", "The tests need chromium, which is not here; type: brew install --cask chromium"),
+        ("Linux", "unknown", "install it with this system's package manager"),
+    ],
+)
+def test_who_is_not_root_is_told_the_one_command(bare_machine, system, manager, remedy):
+    result, log = bare_machine("test", system=system, user=1000, has=(manager,))
+    assert (result.returncode, log) == (2, [])
+    assert remedy in result.stderr
 
 
-def test_ci_says_what_to_do_without_root_and_sudo(bare_machine):
-    program(bare_machine.binaries / "id", "echo 1000")
-    program(bare_machine.binaries / "apt-get", "exit 0")
-    result, log = bare_machine()
-    assert (result.returncode, log) == (1, [])
-    assert "Run it as root" in result.stderr
+def run_ci(tmp_path, status):
+    """Run .ci/run with a make that writes down how it was called."""
+    log, command = tmp_path / "log", ["bash", ROOT / ".ci" / "run"]
+    program(tmp_path / "make", f'read -r typed; echo "make $* $CI $PIP_NO_CACHE_DIR $typed" > {log}; exit {status}')
+    ci = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, input="typed\n", text=True)
+    return ci.returncode, log.read_text().strip()
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_ci_is_make_test_without_input_and_hides_no_failure(tmp_path, status):
+    assert run_ci(tmp_path, status) == (status, "make test true 1")
 
 
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "course.yml").read_text())
@@ -205,6 +213,13 @@ def test_the_workflow_runs_the_same_two_commands():
     commands = [step.get("run", "") for step in WORKFLOW["jobs"]["check"]["steps"]]
     assert ".ci/run" in commands
     assert "make book" in commands
+    assert commands.index("sudo make programs") < commands.index(".ci/run")  # there, make does not run as root
+
+
+def test_the_workflow_runs_the_fast_tests_on_each_python_that_the_table_of_wheels_names():
+    job = WORKFLOW["jobs"]["pythons"]
+    assert tuple(job["strategy"]["matrix"]["python"]) == wheels.PYTHONS
+    assert any("pytest" in step.get("run", "") and "not slow" in step["run"] for step in job["steps"])
 
 
 def test_the_workflow_pins_every_action_to_a_commit():
@@ -215,6 +230,7 @@ def test_only_the_job_that_publishes_may_write_and_it_writes_contents_alone():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert {name: job.get("permissions") for name, job in WORKFLOW["jobs"].items()} == {
         "check": None,
+        "pythons": None,
         "publish": {"contents": "write"},
     }
     assert "pull_request" in WORKFLOW["jobs"]["publish"]["if"]
@@ -273,7 +289,8 @@ def test_the_citation_follows_its_schema_and_names_this_version():
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in project["authors"]]
 
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "book").glob("*.md"))]
+PAPERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEPENDENCIES.md"]
+DOCUMENTS = [*PAPERS, *sorted((ROOT / "book").glob("*.md"))]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -290,7 +307,7 @@ def test_every_make_target_that_a_document_names_exists(document):
     assert targets <= defined
 
 
-@pytest.mark.parametrize("document", DOCUMENTS[:2], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", PAPERS, ids=lambda path: path.name)
 def test_every_file_that_a_document_links_to_exists(document):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
     assert links
