@@ -12,17 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from myst_nb.core.variables import format_plain_text
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
-from student_notebook import ASSIGNMENTS, NOTEBOOKS, binder_url, colab_url, is_notebook, write_notebooks
+from student_notebook import (
+    ASSIGNMENTS,
+    NOTEBOOKS,
+    binder_url,
+    colab_url,
+    glued_values,
+    is_notebook,
+    write_notebooks,
+)
 
 from course_lib.site import cache_folder
 
 LOGGER = logging.getLogger(__name__)
 # Code in backticks, which stays as it is, or what reStructuredText would read as a substitution.
 BARS = re.compile(r"`+[^`]+`+|\|[^|\s](?:[^|]*[^|\s])?\|")
+GLUED = re.compile(r"\{glue:text\}`(?P<key>[^`:]+):?(?P<form>[^`]*)`")
 CHAPTER_LINE = re.compile(r"^(\s*)Chapter: ([\w-]+)\s*$")
 
 
@@ -51,6 +61,20 @@ def own_all_nodes(app: Sphinx, doctree: nodes.document) -> None:
     """
     for node in doctree.findall():
         node.document = doctree
+
+
+def fill_in_alt_text(app: Sphinx, doctree: nodes.document) -> None:
+    """Put glued values into alt text, which MyST-NB takes as it is: {glue:text}`key:.1f`, as in prose."""
+    glued = glued_values(app, app.env.docname)
+
+    def value(match: re.Match[str]) -> str:
+        if match["key"] not in glued:
+            LOGGER.warning("alt text: %r is never glued", match["key"], location=app.env.docname, type="course")
+            return match[0]
+        return format_plain_text(glued[match["key"]]["text/plain"], match["form"])
+
+    for image in doctree.findall(lambda node: isinstance(node, nodes.image) and "alt" in node):
+        image["alt"] = GLUED.sub(value, image["alt"])
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -148,6 +172,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", use_own_repository)
     app.connect("config-inited", key_cache_by_sources)
     app.connect("doctree-read", own_all_nodes)
+    app.connect("doctree-read", fill_in_alt_text)
     app.connect("env-updated", write_side_by_side)
     app.connect("doctree-resolved", require_alt_text)
     # Before napoleon (priority 500) has turned the sections into fields.

@@ -75,7 +75,7 @@ def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
     page = Page(
         docname=docname,
         env=app.env,
-        glued=_glued_values(Path(app.outdir).parent / "jupyter_execute" / f"{docname}.glue.json"),
+        glued=glued_values(app, docname),
         bibliography=parse_file(str(Path(app.srcdir) / "references.bib")),
         site_url=f"https://{owner}.github.io/{name}",
         notebook_links=lambda assignment: colab_url(repository, f"{ASSIGNMENTS}/{assignment}/{assignment}.ipynb"),
@@ -116,8 +116,9 @@ if "google.colab" in sys.modules:
 {GLUE}"""
 
 
-def _glued_values(path: Path) -> dict[str, dict[str, Any]]:
+def glued_values(app: Sphinx, docname: str) -> dict[str, dict[str, Any]]:
     """Read what a page glues, by name and form, from the file that MyST-NB leaves beside the executed page."""
+    path = Path(app.outdir).parent / "jupyter_execute" / f"{docname}.glue.json"
     if not path.is_file():  # it writes none for a page that glues nothing
         return {}
     return {key: output["data"] for key, output in json.loads(path.read_text(encoding="utf-8")).items()}

@@ -63,7 +63,9 @@ def test_a_module_that_no_page_imports_executes_none_again_and_one_that_a_page_i
 
 
 @pytest.mark.slow
-def test_figures_are_drawn_whatever_backend_the_caller_has_set(small_book: Path, monkeypatch: pytest.MonkeyPatch):
+def test_figures_are_drawn_whatever_the_backend_and_described_in_measured_numbers(
+    small_book: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("MPLBACKEND", "agg")
     cell = """
 ```{code-cell} ipython3
@@ -72,16 +74,22 @@ import matplotlib.pyplot as plt
 
 ```{code-cell} ipython3
 ---
-mystnb: {image: {alt: A trial.}}
+mystnb: {image: {alt: "A trial of {glue:text}`length:.1f` and {glue:text}`count:,` again."}}
 ---
 figure, _ = plt.subplots()
 plt.close(figure)
 figure
 ```
+
+```{code-cell} ipython3
+from myst_nb import glue
+glue("length", 12.34, display=False)
+glue("count", 56789, display=False)
+```
 """
     (small_book / "book" / "index.md").write_text(TRIAL + PAGE + cell)
     page = build(small_book).read_text()
-    assert 'alt="A trial."' in page
+    assert 'alt="A trial of 12.3 and 56,789 again."' in page
     assert "Figure size" not in page
 
 
@@ -98,6 +106,7 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Pat
 
 FAULTS = {
     "```{image} dot.svg\n```": "image without alt text",
+    "```{image} dot.svg\n:alt: It ends at {glue:text}`glued_nowhere`.\n```": "'glued_nowhere' is never glued",
     "```{quiz}\nquestion: Why?\nchoices: []\n```": "a list of two or more choices",
     "See {py:func}`course_lib.attention.no_such_function`.": "no_such_function",
     "See {ref}`no-such-label`.": "no-such-label",
