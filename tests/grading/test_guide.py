@@ -18,6 +18,8 @@ from typer.main import get_command
 
 from course_lib.cli import app
 from course_lib.cli_grading import grading_app
+from course_lib.grading.release import assignments
+from course_lib.grading.source import read_source
 
 #: Settings that say where things lie, or the course's name: the guide shows them as its table of folders.
 PLACES = {
@@ -28,6 +30,19 @@ PLACES = {
     "autograded_directory",
     "feedback_directory",
 }
+
+
+#: Assignments that end in more than one written answer.
+WRITTEN_AT_THE_END = {"wordpiece": 2}
+
+
+@pytest.mark.parametrize("name", assignments(REPOSITORY))
+def test_the_last_part_of_each_assignment_is_a_written_answer(name: str) -> None:
+    cells = read_source(REPOSITORY / "solutions" / name / f"{name}.py").cells
+    kinds = [cell.cell_type for cell in cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    written = WRITTEN_AT_THE_END.get(name, 1)
+    assert kinds[-written:] == ["markdown"] * written
+    assert kinds[-written - 1] == "code"
 
 
 def configuration() -> Config:
