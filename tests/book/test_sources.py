@@ -13,6 +13,14 @@ from pybtex.database import parse_file
 
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
 PAGES = sorted(BOOK.glob("*.md"))
+CODE_CELL = re.compile(r"^```\{code-cell\}.*?\n(?:---\n(?P<options>.*?)^---\n)?(?P<code>.*?)^```", re.M | re.S)
+ALT_OF_IMAGE = re.compile(r"^:alt: (.*)|!\[([^\]]*)\]", re.MULTILINE)
+GLUED = re.compile(r"\{glue:text\}`[^`]*`")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+FEW = "an?|one|two|three|four|five|six|seven|eight|nine"
+PART = rf"(?:{FEW}) in (?:ten|a \w+)|(?:{FEW}) (?:third|quarter|fifth|eighth|tenth|sixteenth|twentieth)s?"
+ROUGH = rf"(?:about|above|almost|below|near|nearly|under) (?:[1-9]\d*|0\.\d+|half(?!-)|{FEW.removeprefix('an?|')})"
+MEASURED = re.compile(rf"\b(?:{PART}|{ROUGH})\b")
 ARRAYS = {"Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Num", "Real", "Shaped", "UInt"}
 
 
@@ -84,6 +92,43 @@ def test_the_time_of_a_chapter_is_measured_not_typed(chapter):
     assert "{glue:text}`cpu_seconds" in text
     assert "{glue:text}`peak_memory_gib" in text
     assert "chapter_cost()" in text[text.rfind("```{code-cell}") :], "the last cell measures the whole chapter"
+
+
+def typed_measurements(text: str) -> list[str]:
+    """What is measured and typed in a page's alt texts: numbers that no cell sets, parts of a whole, rough numbers."""
+    cells = list(CODE_CELL.finditer(text))
+    set_by_cells = set(NUMBER.findall("\n".join(cell["code"] for cell in cells).replace("_", "")))
+    options = [yaml.safe_load(cell["options"]) for cell in cells if cell["options"]]
+    alts = [option["mystnb"]["image"]["alt"] for option in options if "image" in option.get("mystnb", {})]
+    found = []
+    for alt in [*alts, *map("".join, ALT_OF_IMAGE.findall(text))]:
+        typed = GLUED.sub("", alt)
+        numbers = NUMBER.findall(re.sub(r"(?<=\d),(?=\d)", "", typed))
+        found += [number for number in numbers if number not in set_by_cells] + MEASURED.findall(typed)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_measured_numbers_in_an_alt_text_are_injected(page):
+    """As in prose, {glue:text}`key:.1f`; else they go stale, and only who cannot see the figure reads them."""
+    assert typed_measurements(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("alt", "found"),
+    [
+        ("The line begins above 87, at {glue:text}`first:.1f`.", ["87", "above 87"]),
+        ("With attention nine in ten are exact.", ["nine in ten"]),
+        ("It falls from about half to a twentieth.", ["about half", "a twentieth"]),
+        ("Against width, from 4 to 1,024, three seeds: at 1,024 it ends at 0.31.", ["0.31"]),
+        ("It stays near {glue:text}`last:.2f` and far above zero.", []),
+    ],
+)
+def test_a_typed_measurement_is_seen(alt, found):
+    cell = (
+        f"```{{code-cell}} ipython3\n---\nmystnb:\n  image:\n    alt: >-\n      {alt}\n---\nwidths = [4, 1024]\n```\n"
+    )
+    assert sorted(typed_measurements(cell)) == sorted(found)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
