@@ -21,6 +21,8 @@ from course_lib.data.corpus import Row
 from course_lib.data.stories_plots import PLOTS
 
 SIZES = {"train": 8_000, "validation": 500, "test": 500}
+# The worlds that the stories of a data set are told of.
+WORLDS: Mapping[str, Sequence[lex.World]] = {"stories": lex.WORLDS, "two_worlds": (lex.SEA, lex.FARM)}
 HELD_OUT = 10  # percent of the combinations of hero, thing and place in validation, and as many in test
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?::([^{}|]*)\|([^{}]*))?\}")
@@ -182,7 +184,7 @@ def split_of(cast: Mapping[str, Entity]) -> str:
     return "test" if percent < HELD_OUT else "validation" if percent < 2 * HELD_OUT else "train"
 
 
-def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
+def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[lex.World] = lex.WORLDS) -> list[Row]:
     """Generate the stories of a split.
 
     Parameters
@@ -193,6 +195,8 @@ def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
         Number of stories; None takes the size of the data set.
     seed
         The same seed gives the same stories on every machine.
+    worlds
+        Where the stories are at home, each in one of them.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
     Raises
     ------
     ValueError
-        If there is no such split, or n is negative.
+        If there is no such split, n is negative, or no world is given.
 
     Notes
     -----
@@ -220,11 +224,13 @@ def generate(split: str, n: int | None = None, seed: int = 0) -> list[Row]:
     n = SIZES[split] if n is None else n
     if n < 0:
         raise ValueError(f"n is {n}; ask for 0 or more stories")
+    if not worlds:
+        raise ValueError("no world is given; a story needs one, e.g. worlds=[stories_lexicon.SEA]")
     rng = random.Random(f"{split} {seed}")
     stories: list[Row] = []
     told: set[str] = set()
     while len(stories) < n:
-        world = rng.choice(lex.WORLDS)
+        world = rng.choice(worlds)
         cast = _cast(rng, world)
         if split_of(cast) != split:
             continue

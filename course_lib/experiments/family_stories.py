@@ -244,7 +244,7 @@ class StoryRunner:
     def __init__(self, study: StoryStudy, source: str | None):
         self.study = study
         self.corpus = read_stories(RECIPE, source)
-        self.questions = ask(self.corpus.tokenizer, RECIPE.last.max_length, QUESTIONS, "test")
+        self.questions = ask(self.corpus, RECIPE.last.max_length, QUESTIONS, "test")
         self.teachers: dict[int, BertForPreTraining] = {}
 
     def run(self, name: str, seed: int) -> dict[str, Any]:

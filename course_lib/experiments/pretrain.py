@@ -76,6 +76,8 @@ class Plan:
         Whether the model is compiled (``torch.compile``).
     heads
         Attention heads of each layer; None: as many as the size has, one for 64 features.
+    width
+        Features of a state, and four times as many inside the feed-forward; None: as many as the size has.
     preferred
         The tokens that are hidden at the full rate, and others rarely (`course_lib.masked_language_model.VocabIds`);
         none given: all at the full rate.
@@ -108,6 +110,7 @@ class Plan:
     heads: int | None = None
     preferred: tuple[str, ...] = ()
     muon_ratio: float = 4.0
+    width: int | None = None
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
@@ -132,9 +135,11 @@ class Plan:
 
     def config(self, vocab_size: int) -> BertConfig:
         """Return the settings of the model, for a vocabulary of this size."""
-        heads = {} if self.heads is None else {"num_attention_heads": self.heads}
+        changes = {} if self.heads is None else {"num_attention_heads": self.heads}
+        if self.width is not None:
+            changes |= {"hidden_size": self.width, "intermediate_size": 4 * self.width}
         return SIZES[self.size](
-            **heads,
+            **changes,
             vocab_size=vocab_size,
             max_position_embeddings=max(512, self.max_length),
             hidden_dropout_prob=self.dropout,

@@ -1,8 +1,9 @@
 """Chapter 6's recorded experiments on the `stories`: what is hidden, how, and by which model, three seeds of each.
 
-`PLANS` holds what is compared. `BASE` is like the recipe that the chapter trains live, with more and smaller steps and
-fewer words hidden; each variant changes one thing of it. The live recipe itself stands beside them. It is run with
-``course experiment pretraining --data stories``, one variant after the other; a run is recorded when it ends.
+`PLANS` holds what is compared. In "stories", `BASE` is like the longer recipe of `pretraining_stories`, with more and
+smaller steps and fewer words hidden; each variant changes one thing of it. "two-worlds" is what the chapter trains
+live, and "stories-long" the longer recipe itself, both with their curves. A plan is run with ``course experiment
+pretraining --data stories``, one variant after the other; a run is recorded when it ends.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from course_lib.experiments.pretrain_scores import evaluation, guess_with
 from course_lib.experiments.pretraining_probes import Places, probe, read_places
 from course_lib.experiments.pretraining_questions import ask
 from course_lib.experiments.pretraining_stories import (
+    LIVE,
     QUESTIONS,
     RECIPE,
     STUDIED,
@@ -99,7 +101,6 @@ _BASE = STUDIED.masked(rate=0.2)
 PLANS: dict[str, Study] = {
     "stories": Study(
         {
-            "as live": RECIPE.trained(evaluate_every=None),
             BASE: _BASE,
             **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.3, 0.4, 0.75)},
             "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
@@ -109,7 +110,9 @@ PLANS: dict[str, Study] = {
             "AdamW": WITH_ADAMW.masked(rate=0.2),
             "mini, equal compute": _sized(_BASE, "mini"),
         }
-    )
+    ),
+    "two-worlds": Study({"as live": LIVE}),
+    "stories-long": Study({"subjects first": RECIPE.trained(bf16=False, evaluate_every=100)}),
 }
 
 
@@ -147,11 +150,12 @@ def record_study(
     def runs() -> Iterator[records.Run]:
         first = next(iter(study.variants.values()))
         corpus = read_stories(first, source)
-        questions = ask(corpus.tokenizer, first.last.max_length, QUESTIONS, "test")
-        places = read_places(corpus.tokenizer, first.last.max_length, PLACES)
+        asked = {split: ask(corpus, first.last.max_length, QUESTIONS, split) for split in ("validation", "test")}
+        places = read_places(corpus, first.last.max_length, PLACES)
 
         def run(recipe: Recipe) -> dict[str, Any]:
-            return summary(train_on_stories(recipe, corpus, {}), recipe, corpus, questions, places)
+            trained = train_on_stories(recipe, corpus, asked["validation"])
+            return summary(trained, recipe, corpus, asked["test"], places)
 
         for seed in seeds:
             for variant in variants:
@@ -180,7 +184,8 @@ def summary(
     -------
     dict
         Scores with the standard masks, whatever the run was trained with; the share of questions answered rightly; the
-        probes' accuracies by layer, and as the downstream score their mean at the last layer; the work and the time.
+        probes' accuracies by layer, and as the downstream score their mean at the last layer; the work and the time;
+        and what each evaluation on validation found, with its step.
     """
     scores = evaluation(corpus, "test", recipe.last.max_length, PASSES)(run.model).figures()
     if not recipe.last.next_sentence:  # a head that was never trained
@@ -197,6 +202,7 @@ def summary(
         "steps": len(run.history.steps),
         "work": asdict(work_of_recipe(recipe, corpus)),
         "seconds": run.history.seconds[-1],
+        "curve": {"step": run.history.metric_steps, **run.history.metrics},
     }
 
 

@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from course_lib.bert import BertForPreTraining
 from course_lib.data import stories_lexicon as lex
 from course_lib.data.sentences import split_sentences
-from course_lib.data.stories import generate
+from course_lib.data.stories import WORLDS, generate
+from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretraining_questions import GENDER, Question, as_batch
-from course_lib.fast_wordpiece import FastWordPiece
 
 TASKS = ("word class", "hidden person", "part of story")
 PARTS = ("beginning", "middle", "end")
@@ -89,15 +89,13 @@ class Probed:
     majority: dict[str, float]
 
 
-def read_places(
-    tokenizer: FastWordPiece, max_length: int, number: int, seed: int = 0
-) -> dict[str, tuple[Places, Places]]:
+def read_places(corpus: Corpus, max_length: int, number: int, seed: int = 0) -> dict[str, tuple[Places, Places]]:
     """Find places to train the probes on and to test them on.
 
     Parameters
     ----------
-    tokenizer
-        All words of the stories are pieces of it.
+    corpus
+        The tokenised stories, of which all words are pieces; the places are in stories of the same worlds.
     max_length
         Tokens of a text with its special ones.
     number
@@ -119,7 +117,7 @@ def read_places(
     found: dict[str, list[Places]] = {task: [] for task in TASKS}
     for split in ("train", "test"):
         places: dict[str, list[tuple[Question, str]]] = {task: [] for task in TASKS}
-        for sentences, parts in _stretches(tokenizer, split, max_length - 3, 5 * number, seed + 1):
+        for sentences, parts in _stretches(corpus, split, max_length - 3, 5 * number, seed + 1):
             for task, question, label in _places(sentences, parts, split == "test"):
                 places[task].append((question, label))
         random = np.random.default_rng(seed)
@@ -133,11 +131,11 @@ def read_places(
 
 
 def _stretches(
-    tokenizer: FastWordPiece, split: str, room: int, stories: int, seed: int
+    corpus: Corpus, split: str, room: int, stories: int, seed: int
 ) -> Iterator[tuple[list[list[str]], list[str]]]:
     """Stretches of stories that fit, from a sentence drawn at random, and the part of the story of each sentence."""
     random = np.random.default_rng(seed)
-    for story in generate(split, stories, seed):
+    for story in generate(split, stories, seed, WORLDS[corpus.name]):
         told = [
             (text, part)
             for part, paragraph in zip(PARTS, story["paragraphs"], strict=True)
@@ -145,7 +143,7 @@ def _stretches(
         ]
         told = told[int(random.integers(len(told) - 1)) :]
         sentences: list[list[str]] = []
-        for encoded in tokenizer.encode_in_rust([text for text, _ in told], add_special_tokens=False):
+        for encoded in corpus.tokenizer.encode_in_rust([text for text, _ in told], add_special_tokens=False):
             if sum(map(len, sentences)) + len(encoded.tokens) > room:
                 break
             sentences.append(encoded.tokens)

@@ -19,16 +19,15 @@ from torch import Tensor
 
 from course_lib.data import stories_lexicon as lex
 from course_lib.data.sentences import split_sentences
-from course_lib.data.stories import generate
+from course_lib.data.stories import WORLDS, generate
+from course_lib.experiments.pretrain_data import Corpus
 from course_lib.experiments.pretrain_scores import Guess
-from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.pretraining import PreTrainingBatch
 from course_lib.wordpiece_training import SPECIAL_TOKENS
 
 KINDS = ("grammar", "name", "pronoun", "time")
 PAD, _, CLS, SEP, MASK = SPECIAL_TOKENS
 GENDER = {"she": "f", "he": "m"} | {name.lower(): "f" for name in lex.WOMEN} | {name.lower(): "m" for name in lex.MEN}
-NAMES = tuple(name for name in GENDER if name not in ("she", "he"))
 GENDERED = ("she", "her", "he", "him", "his")
 TIMES = {tuple(phrase.split()): hour for hour, phrases in enumerate(lex.TIMES) for phrase in phrases}
 # The most frequent words of the training stories that neither name nor stand for a person.
@@ -61,14 +60,14 @@ class Question:
 
 
 def ask(
-    tokenizer: FastWordPiece, max_length: int, number: int, split: str = "validation", seed: int = 0
+    corpus: Corpus, max_length: int, number: int, split: str = "validation", seed: int = 0
 ) -> dict[str, list[Question]]:
     """Find questions of each kind in stories that nobody is trained on.
 
     Parameters
     ----------
-    tokenizer
-        All words of the stories are pieces of it.
+    corpus
+        The tokenised stories, of which all words are pieces; questions are about the same worlds.
     max_length
         Tokens that a question may have with its special ones.
     number
@@ -89,8 +88,9 @@ def ask(
         If there are too few.
     """
     found: dict[str, list[Question]] = {kind: [] for kind in (*KINDS[:-1], "too early", "too late")}
-    for sentences in _stretches(tokenizer, split, max_length - 3, stories=4 * number, seed=seed):
-        for kind, question in _questions(sentences):
+    names = [name.lower() for world in WORLDS[corpus.name] for name in (*world.women, *world.men)]
+    for sentences in _stretches(corpus, split, max_length - 3, stories=4 * number, seed=seed):
+        for kind, question in _questions(sentences, names):
             found[kind].append(question)
     random = np.random.default_rng(seed)
     for kind, questions in found.items():
@@ -160,12 +160,12 @@ def _row(question: Question, vocab: Mapping[str, int]) -> tuple[list[int], int, 
     return [*ids, vocab[SEP]], second, place
 
 
-def _stretches(tokenizer: FastWordPiece, split: str, room: int, stories: int, seed: int) -> Iterator[list[list[str]]]:
+def _stretches(corpus: Corpus, split: str, room: int, stories: int, seed: int) -> Iterator[list[list[str]]]:
     """Cut stories into runs of at least two whole sentences that fit."""
-    for story in generate(split, stories, seed):
+    for story in generate(split, stories, seed, WORLDS[corpus.name]):
         sentences = [text for paragraph in story["paragraphs"] for text in split_sentences(paragraph)]
         run: list[list[str]] = []
-        for encoded in tokenizer.encode_in_rust([*sentences], add_special_tokens=False):
+        for encoded in corpus.tokenizer.encode_in_rust([*sentences], add_special_tokens=False):
             if sum(map(len, run)) + len(encoded.tokens) > room:
                 if len(run) > 1:
                     yield run
@@ -175,7 +175,7 @@ def _stretches(tokenizer: FastWordPiece, split: str, room: int, stories: int, se
             yield run
 
 
-def _questions(sentences: list[list[str]]) -> Iterator[tuple[str, Question]]:
+def _questions(sentences: list[list[str]], names: Sequence[str]) -> Iterator[tuple[str, Question]]:
     named = [word for sentence in sentences for word in sentence if word in GENDER and word not in GENDERED]
     genders = {GENDER[word] for word in named}
     for number, sentence in enumerate(sentences):
@@ -184,7 +184,7 @@ def _questions(sentences: list[list[str]]) -> Iterator[tuple[str, Question]]:
             if word in GRAMMAR:
                 yield "grammar", Question(sentences, number, place)
             if named.count(word) > 1:
-                yield "name", Question(sentences, number, place, tuple(name for name in NAMES if name != word))
+                yield "name", Question(sentences, number, place, tuple(name for name in names if name != word))
             if word in ("he", "she") and alone and genders == {GENDER[word]}:
                 yield "pronoun", Question(sentences, number, place, ("he" if word == "she" else "she",))
     times = list(_times(sentences))
