@@ -202,8 +202,8 @@ def experiment(
     data: Annotated[
         str,
         typer.Option(
-            help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17; for sentences nli; for family stories, "
+            help="translation or multi30k; for transformer also short or parts; for pretraining stories, two-worlds or "
+            "stories-long; for layers pydocs-tag, senses or wnut17; for sentences nli; for family stories, "
             "pydocs-pair or prompts."
         ),
     ] = "translation",

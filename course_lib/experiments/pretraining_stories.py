@@ -145,11 +145,11 @@ LIVE = Recipe(
     (
         Plan(
             TrainingConfig(
-                steps=1400,
+                steps=800,
                 learning_rate=6e-3,
                 warmup_steps=30,
                 schedule="linear",
-                evaluate_every=70,
+                evaluate_every=50,
                 progress=False,
             ),
             size="tiny",

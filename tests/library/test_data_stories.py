@@ -46,6 +46,13 @@ def test_the_same_seed_gives_the_same_stories_and_another_gives_others():
     assert generate("test", n=7, seed=1) != generate("test", n=7)
 
 
+def test_stories_of_one_world_name_its_people_only_and_without_a_world_there_is_no_story():
+    heroes = {story["title"].split()[0] for story in generate("test", n=40, worlds=[lex.FARM])}
+    assert heroes == {*lex.FARM.women, *lex.FARM.men}
+    with pytest.raises(ValueError, match="no world is given"):
+        generate("test", n=1, worlds=[])
+
+
 def test_no_story_and_no_hero_with_thing_and_goal_is_in_two_splits(stories):
     told = [text_of(story) for rows in stories.values() for story in rows]
     assert len(set(told)) == len(told) == 1300

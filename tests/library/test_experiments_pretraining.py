@@ -23,7 +23,7 @@ from course_lib.experiments.pretraining_questions import (
     ask,
     share_right,
 )
-from course_lib.experiments.pretraining_stories import RECIPE, STUDIED, Recipe, read_stories, train_on_stories
+from course_lib.experiments.pretraining_stories import LIVE, RECIPE, STUDIED, Recipe, read_stories, train_on_stories
 from course_lib.plotting_choices import choice_heatmap
 
 
@@ -33,8 +33,13 @@ def corpus():
 
 
 @pytest.fixture(scope="module")
+def two_worlds():
+    return read_stories(LIVE, source="embedded")
+
+
+@pytest.fixture(scope="module")
 def questions(corpus):
-    return ask(corpus.tokenizer, max_length=57, number=60)
+    return ask(corpus, max_length=57, number=60)
 
 
 def other_words(question):
@@ -126,16 +131,28 @@ def test_a_question_is_laid_out_as_a_pair_of_segments_with_one_mask():
     assert (batch.masked_positions.tolist(), batch.masked_labels.tolist()) == ([8], [vocab["e"]])
 
 
+def test_questions_and_probes_stay_in_the_worlds_of_the_stories(two_worlds):
+    vocab = two_worlds.tokenizer.vocab
+    asked = ask(two_worlds, max_length=57, number=20)
+    assert {word for of_kind in asked.values() for question in of_kind for word in question.wrong} <= vocab.keys()
+    names = {name.lower() for world in (lex.SEA, lex.FARM) for name in (*world.women, *world.men)}
+    assert all({question.right, *question.wrong} == names for question in asked["name"])
+    told = [place.questions for pair in read_places(two_worlds, 61, number=20).values() for place in pair]
+    assert {
+        word for part in told for question in part for words in question.sentences for word in words
+    } <= vocab.keys()
+
+
 def test_a_length_that_no_two_sentences_fit_into_is_refused_in_words(corpus):
     with pytest.raises(ValueError, match="only 0 questions of the kind 'grammar' were found; 3 were asked for"):
-        ask(corpus.tokenizer, max_length=4, number=3)
+        ask(corpus, max_length=4, number=3)
 
 
 # -- probes ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_probe_for_classes_is_tested_on_words_that_it_never_saw(corpus):
-    train, test = read_places(corpus.tokenizer, 61, number=90)["word class"]
+    train, test = read_places(corpus, 61, number=90)["word class"]
     assert {question.right for question in train.questions}.isdisjoint({question.right for question in test.questions})
     assert all(CLASSES[question.right] == label for question, label in zip(test.questions, test.labels, strict=True))
     assert 0.4 < len(HELD_OUT) / len(CLASSES) < 0.6
@@ -144,7 +161,7 @@ def test_the_probe_for_classes_is_tested_on_words_that_it_never_saw(corpus):
 @pytest.mark.slow
 def test_who_is_hidden_cannot_be_told_from_a_mask_and_a_position_but_from_a_mixture_of_words_it_can(corpus):
     """The control of the chapter: random attention brings *she* and *he* to the hidden name."""
-    places = read_places(corpus.tokenizer, 64, number=300)
+    places = read_places(corpus, 64, number=300)
     probed = probe(build(RECIPE.last, corpus).eval(), corpus.tokenizer.vocab, places)
     assert tuple(probed.accuracy) == TASKS
     assert all(len(layers) == 3 for layers in probed.accuracy.values())
@@ -157,7 +174,7 @@ def test_who_is_hidden_cannot_be_told_from_a_mask_and_a_position_but_from_a_mixt
 
 def test_a_guesser_that_knows_frequencies_only_paints_equal_rows(corpus):
     vocab = corpus.tokenizer.vocab
-    _, places = read_places(corpus.tokenizer, 61, number=200)["word class"]
+    _, places = read_places(corpus, 61, number=200)["word class"]
     log_shares = {vocab[word]: -1.0 - index % 7 for index, word in enumerate(CLASSES) if word in vocab}
     table, names = pretraining_page.class_choices(said_by({"size": len(vocab), "of": log_shares}), places, vocab)
     assert table.shape == (len(names), len(names))
@@ -224,7 +241,7 @@ def test_a_study_survives_being_written_as_json():
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():
-    variants = {name: recipe for name, recipe in PLANS["stories"].variants.items() if name != "as live"}
+    variants = PLANS["stories"].variants
     base = variants[BASE]
     for name, recipe in variants.items():
         changed = {
@@ -245,15 +262,11 @@ def test_each_variant_changes_one_thing_of_the_same_recipe():
         assert settings == allowed.get(name, set()), name
 
 
-def test_what_is_recorded_as_live_is_what_the_chapter_trains():
-    assert PLANS["stories"].variants["as live"] == RECIPE.trained(evaluate_every=None)
-
-
-def test_the_live_recipe_has_fewer_and_larger_steps_than_the_study_and_moves_matrices_as_fast():
-    for live, studied in zip(RECIPE.stages, STUDIED.stages, strict=True):
-        assert live.training.steps * live.batch_size < studied.training.steps * studied.batch_size
-        assert live.batch_size > studied.batch_size
-        rates = [plan.training.learning_rate * plan.muon_ratio for plan in (live, studied)]
+def test_the_longer_recipe_has_fewer_and_larger_steps_than_the_study_and_moves_matrices_as_fast():
+    for long, studied in zip(RECIPE.stages, STUDIED.stages, strict=True):
+        assert long.training.steps * long.batch_size < studied.training.steps * studied.batch_size
+        assert long.batch_size > studied.batch_size
+        rates = [plan.training.learning_rate * plan.muon_ratio for plan in (long, studied)]
         assert rates[0] == rates[1]
 
 
@@ -311,7 +324,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(monkeypatch, tmp_path,
 
 
 def test_a_variant_that_no_plan_has_is_refused_in_words():
-    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among as live"):
+    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among rate 0.20"):
         command.record_experiment("pretraining", "stories", None, ["rate 2"], [0])
     with pytest.raises(command.ExperimentError, match="pretraining has no plan 'tales'; it has: stories"):
         command.record_experiment("pretraining", "tales", None, [], [0])
