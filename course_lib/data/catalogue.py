@@ -150,7 +150,7 @@ DATASETS: dict[str, DataSet] = {
             title="Short narratives from a phrase grammar",
             description=(
                 "Stories of three paragraphs about people, places and things, some 120 words each, with about 1,300 "
-                "different words in all: small enough that a model pre-trained for minutes on a CPU learns much of them."
+                "different words in all: small enough that a model pre-trained for minutes on a CPU learns a lot."
             ),
             features=corpus.FEATURES,
             column_notes=corpus.column_notes(

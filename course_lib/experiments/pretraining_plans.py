@@ -2,7 +2,7 @@
 
 `PLANS` holds what is compared. In "stories", `BASE` is like the longer recipe of `pretraining_stories`, with more and
 smaller steps and fewer words hidden; each variant changes one thing of it. "two-worlds" is what the chapter trains
-live, and "stories-long" the longer recipe itself, both with their curves. A plan is run with ``course experiment
+live, and "stories-long" that longer recipe, both with their curves. A plan is run with ``course experiment
 pretraining --data stories``, one variant after the other; a run is recorded when it ends.
 """
 
@@ -101,6 +101,7 @@ _BASE = STUDIED.masked(rate=0.2)
 PLANS: dict[str, Study] = {
     "stories": Study(
         {
+            "as live": RECIPE.trained(evaluate_every=None),  # it was, when this was recorded
             BASE: _BASE,
             **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.3, 0.4, 0.75)},
             "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),

@@ -272,7 +272,7 @@ DEVIATIONS = (
         "normal with deviation 0.02 at every width",
         "devlin2019,bert2018",
         lambda: everywhere(_start),
-        "At 128 features or fewer 0.02 makes all attention weights nearly equal, and a model stays on the first plateau.",
+        "At 128 features 0.02 makes all attention weights nearly equal, and a model stays on the first plateau.",
     ),
     Deviation(
         "Precision",

@@ -138,9 +138,8 @@ def test_questions_and_probes_stay_in_the_worlds_of_the_stories(two_worlds):
     names = {name.lower() for world in (lex.SEA, lex.FARM) for name in (*world.women, *world.men)}
     assert all({question.right, *question.wrong} == names for question in asked["name"])
     told = [place.questions for pair in read_places(two_worlds, 61, number=20).values() for place in pair]
-    assert {
-        word for part in told for question in part for words in question.sentences for word in words
-    } <= vocab.keys()
+    sentences = [words for part in told for question in part for words in question.sentences]
+    assert {word for words in sentences for word in words} <= vocab.keys()
 
 
 def test_a_length_that_no_two_sentences_fit_into_is_refused_in_words(corpus):
@@ -241,7 +240,7 @@ def test_a_study_survives_being_written_as_json():
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():
-    variants = PLANS["stories"].variants
+    variants = {name: recipe for name, recipe in PLANS["stories"].variants.items() if name != "as live"}
     base = variants[BASE]
     for name, recipe in variants.items():
         changed = {
@@ -324,7 +323,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(monkeypatch, tmp_path,
 
 
 def test_a_variant_that_no_plan_has_is_refused_in_words():
-    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among rate 0.20"):
+    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among as live"):
         command.record_experiment("pretraining", "stories", None, ["rate 2"], [0])
     with pytest.raises(command.ExperimentError, match="pretraining has no plan 'tales'; it has: stories"):
         command.record_experiment("pretraining", "tales", None, [], [0])
