@@ -83,6 +83,12 @@ def test_a_scaled_start_has_weights_of_size_one_over_root_d_and_positions_that_t
         dataclasses.replace(PLAN, start="warm")
 
 
+def test_a_plan_may_make_a_size_narrower_and_its_feed_forward_with_it():
+    config = dataclasses.replace(PLAN, width=48, heads=3).config(vocab_size=90)
+    assert (config.hidden_size, config.intermediate_size, config.num_attention_heads) == (48, 192, 3)
+    assert config.num_hidden_layers == PLAN.config(90).num_hidden_layers
+
+
 def test_a_plan_names_its_optimizer_and_runs_with_it(corpus):
     """AdamW's first step moves each number by the rate; Muon's moves a matrix as a whole, so its numbers differ."""
     spread = {}
