@@ -145,7 +145,7 @@ LIVE = Recipe(
     (
         Plan(
             TrainingConfig(
-                steps=800,
+                steps=1100,
                 learning_rate=6e-3,
                 warmup_steps=30,
                 schedule="linear",

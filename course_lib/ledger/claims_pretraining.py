@@ -7,17 +7,12 @@ from course_lib.ledger.sources import Apart, Cell, Computed, Glued, Lead, Logged
 from course_lib.ledger.verdicts import Even, Figure, Statement, Trend, Unmeasured
 
 STORIES = "pretraining-stories"
-TWO_WORLDS = "pretraining-two-worlds"  # what the page trains live, with more seeds
 SHARE = "share (%)"
 TOKENS = "an epoch's tokens"
 
 
 def _runs(variant: str, *path: str | int) -> Recorded:
     return Recorded(STORIES, path or ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0)
-
-
-def _probed(task: str, layer: int) -> Recorded:
-    return Recorded(TWO_WORLDS, ("probes", task, layer), {"variant": "as live"}, scale=100.0)
 
 
 def _lead(ahead: str, behind: str, *path: str | int) -> Lead:
@@ -294,7 +289,7 @@ CLAIMS = (
         "rogers2020",
         Statement(),
         "probe for a hidden person, last layer minus embeddings",
-        Lead(_probed("hidden person", -1), _probed("hidden person", 0)),
+        Lead(_runs("as live", "probes", "hidden person", -1), _runs("as live", "probes", "hidden person", 0)),
         "points",
         section="row-32-layers",
     ),
@@ -306,7 +301,7 @@ CLAIMS = (
         "rogers2020",
         Statement("above", 50.0),
         "probe for the class of an unseen word, embeddings",
-        _probed("word class", 0),
+        _runs("as live", "probes", "word class", 0),
         "%",
         section="row-32-layers",
     ),
