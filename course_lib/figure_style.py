@@ -67,6 +67,7 @@ MODELS: dict[str, Style] = {
     "base": Style("#008a64", "^", "-."),
     "hidden words": Style("#0072b2", "o", "-"),
     "word frequencies": Style(INK, "x", ":"),
+    "equal chances": Style("#927200", "v", "--"),
     "best n-grams": Style("#d55e00", "s", "--"),
     "grammar words": Style("#d55e00", "s", "--"),
     "names": Style("#008a64", "^", "-."),
