@@ -149,7 +149,7 @@ LIVE = Recipe(
                 learning_rate=6e-3,
                 warmup_steps=30,
                 schedule="linear",
-                evaluate_every=50,
+                evaluate_every=100,
                 progress=False,
             ),
             size="tiny",
