@@ -113,7 +113,7 @@ PLANS: dict[str, Study] = {
         }
     ),
     "two-worlds": Study({"as live": LIVE}),
-    "stories-long": Study({"subjects first": RECIPE.trained(bf16=False, evaluate_every=100)}),
+    "stories-long": Study({"subjects first": RECIPE.trained(precision="float32", evaluate_every=100)}),
 }
 
 
