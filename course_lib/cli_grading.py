@@ -17,6 +17,17 @@ grading_app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
 
 
+def stop_outside_a_course() -> None:
+    """End a command in words where no course is: all that it reads and writes lies beside ``nbgrader_config.py``."""
+    if not Path("nbgrader_config.py").is_file():
+        typer.echo(
+            f"{Path.cwd()} is no course folder: it holds no nbgrader_config.py. Go to the folder that holds it, beside "
+            "solutions/ and submitted/, and run this there.",
+            err=True,
+        )
+        raise typer.Exit(code=1)
+
+
 @grading_app.command()
 def collect(
     name: Name,
@@ -36,6 +47,7 @@ def collect(
 
     Exit status: 0, or 1 if something needs a person, or 2 if nothing could be collected.
     """
+    stop_outside_a_course()
     from course_lib.grading.collect import collect as collect_download
     from course_lib.grading.export import CannotExport
     from course_lib.grading.roster import CannotReadRoster
@@ -84,6 +96,7 @@ def grade(
     Marks go into gradebook.db, graded notebooks into autograded/, a page for each student into feedback/, and a line
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
+    stop_outside_a_course()
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
@@ -179,6 +192,7 @@ def export(
     ] = None,
 ) -> None:
     """Write the marks into exports/, in the form that a learning platform takes."""
+    stop_outside_a_course()
     from course_lib.grading.export import CannotExport
     from course_lib.grading.export import export as write_export
     from course_lib.grading.record import CannotRecord
@@ -202,6 +216,7 @@ def replay(
 
     Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing to compare.
     """
+    stop_outside_a_course()
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.replay import replay as replay_log
 
@@ -223,6 +238,7 @@ def replay(
 @grading_app.command()
 def report(name: Name) -> None:
     """Write a page on how the class did, question by question, and on what a person should look at."""
+    stop_outside_a_course()
     from course_lib.grading.check import CannotCheck
     from course_lib.grading.class_report import report as write_report
     from course_lib.grading.record import CannotRecord

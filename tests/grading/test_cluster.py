@@ -63,6 +63,7 @@ def test_nothing_is_imported_that_only_makes_the_start_slow(module: str, unneede
 def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "nbgrader_config.py").touch()
     said = CliRunner().invoke(app, ["grade", "mini", "--dask", "tcp://127.0.0.1:1"])
     assert said.exit_code == 2
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said.output
