@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -169,9 +170,11 @@ def _in_course_order(module: ModuleType) -> tuple[int, str]:
 
 
 def _summary(module: ModuleType) -> str:
+    """A module's first sentence, which its docstring has in reStructuredText, in Markdown."""
     if not module.__doc__:
         raise ValueError(f"{module.__name__} has no docstring; its first line is its line in the API reference")
-    return module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
+    summary = module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
+    return re.sub(r":(\w+):`", r"{\1}`", summary)  # a role as Markdown writes it
 
 
 def _page(module: ModuleType, home: dict[int, str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -272,6 +273,14 @@ def test_each_public_object_is_described_once(tmp_path: Path):
     assert {page.name for page in tmp_path.iterdir()} >= {"attention.md", "data.md", "_table.inc.md"}
     assert "exclude-members: " in (tmp_path / "data.loading.md").read_text()  # `load` is described in course_lib.data
     assert "course_lib.cli" not in modules
+
+
+def test_the_reference_s_list_of_modules_shows_no_role_as_text(tmp_path: Path):
+    """Its lines are docstrings, which are reStructuredText; the page that includes them is Markdown."""
+    site_pages.write_api_pages(tmp_path)
+    lines = (tmp_path / "_table.inc.md").read_text().splitlines()
+    assert [line for line in lines if re.search(r":\w+:`", line)] == []
+    assert any("{mod}`course_lib.bert_files`" in line for line in lines)
 
 
 def test_a_docstring_is_left_out_and_the_code_is_not():
