@@ -6,10 +6,12 @@ And files with long tests begin first, so that no process is left alone with one
 import gc
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from jaxtyping import install_import_hook
+from on_device import OnDevice
 
 # Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus, to look at
 # each character of one or to cut it into pieces.
@@ -42,6 +44,35 @@ LONG = (
 )
 
 
+ON_DEVICE = pytest.StashKey[OnDevice]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", help="where tests that name no device make tensors and models, e.g. cuda")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if device := config.getoption("--device"):
+        config.stash[ON_DEVICE] = OnDevice(device).__enter__()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if mode := config.stash.get(ON_DEVICE, None):
+        mode.__exit__(None, None, None)
+
+
+@pytest.fixture(autouse=True)
+def _note_what_computed_on_the_device(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Iterator[None]:
+    """Under `--device`: the report of a test (`--junitxml`) says how many calls of torch computed there."""
+    mode = request.config.stash.get(ON_DEVICE, None)
+    before = mode.computed if mode else 0
+    yield
+    if mode and mode.computed > before:
+        record_property("computed_on_device", mode.computed - before)
+
+
 @pytest.fixture(scope="session")
 def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A gradebook in which nothing is. To make one takes nbgrader seconds, to copy one no time."""
@@ -60,6 +91,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {here / name: place for place, name in enumerate(LONG)}
     if gone := [str(path) for path in places if not path.is_file()]:
         raise pytest.UsageError(f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend its list")
+    if device := items and items[0].config.getoption("--device"):
+        for item in items:
+            if item.get_closest_marker("cpu"):
+                item.add_marker(pytest.mark.skip(reason=f"holds on the CPU alone, not on {device}"))
     items.sort(key=lambda item: places.get(item.path, len(places)))  # stable: all else stays as it was collected
 
 

@@ -66,11 +66,12 @@ def by_loops(attention: MultiHeadAttention, query: Tensor, key: Tensor, value: T
     return torch.stack(sentences)
 
 
+PADDING = padding_mask(torch.tensor([5, 3]))[:, None]
 SELF_MASKS = {
     "none": None,
-    "padding": padding_mask(torch.tensor([5, 3]))[:, None],
-    "causal": causal_mask(T),
-    "padding and causal": padding_mask(torch.tensor([5, 3]))[:, None] & causal_mask(T),
+    "padding": PADDING,
+    "causal": causal_mask(T, PADDING.device),
+    "padding and causal": PADDING & causal_mask(T, PADDING.device),
     "holes": holes(B, T, T),
 }
 CROSS_MASKS = {"none": None, "padding": padding_mask(torch.tensor([7, 4]))[:, None], "holes": holes(B, T, S)}
@@ -157,15 +158,15 @@ class TestArguments:
     @pytest.mark.parametrize("return_weights", [False, True])
     def test_causal_is_the_causal_mask_and_joins_another(self, return_weights):
         attention, hidden = make(), numbers(B, T, D)
-        padding = SELF_MASKS["padding"]
+        causal = causal_mask(T, hidden.device)
 
         def output(**options):
             answer = attention(hidden, return_weights=return_weights, **options)
             return answer[0] if return_weights else answer
 
-        torch.testing.assert_close(output(causal=True), output(mask=causal_mask(T)), rtol=0, atol=1e-12)
-        both = output(mask=padding & causal_mask(T))
-        torch.testing.assert_close(output(mask=padding, causal=True), both, rtol=0, atol=1e-12)
+        torch.testing.assert_close(output(causal=True), output(mask=causal), rtol=0, atol=1e-12)
+        both = output(mask=PADDING & causal)
+        torch.testing.assert_close(output(mask=PADDING, causal=True), both, rtol=0, atol=1e-12)
         assert not torch.allclose(output(causal=True), both)
 
     @pytest.mark.parametrize("return_weights", [False, True])

@@ -142,6 +142,11 @@ def test_what_does_not_go_together_is_refused():
     model, tokens = BertModel(CONFIG), torch.ones(B, T, dtype=torch.long)
     with pytest.raises(ValueError, match="with positions there are final states at these only"):
         model(tokens, return_hidden_states=True, positions=torch.tensor([3]))
+
+
+@pytest.mark.cpu  # on a GPU no position is looked at
+def test_a_position_outside_the_batch_is_refused():
+    model, tokens = BertModel(CONFIG), torch.ones(B, T, dtype=torch.long)
     with pytest.raises(ValueError, match="positions holds 21, but goes from 0 to 20"):
         model(tokens, positions=torch.tensor([B * T]))
 

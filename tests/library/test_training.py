@@ -72,8 +72,8 @@ def assert_close(left: list[Tensor], right: list[Tensor], tolerance: float = EXA
 
 
 @pytest.fixture(autouse=True)
-def on_the_cpu(monkeypatch):
-    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+def known_device(monkeypatch, pytestconfig):
+    monkeypatch.setenv("COURSE_DEVICE", pytestconfig.getoption("--device") or "cpu")
 
 
 def test_the_loop_equals_one_written_out_by_hand():
@@ -399,6 +399,7 @@ def test_batches_that_count_nothing_are_refused_in_words():
         train(Tagger(), lambda epoch: BATCHES, lambda m, b: (m(b[0]).sum() * 0, 0), TrainingConfig(steps=4))
 
 
+@pytest.mark.cpu
 def test_the_device_is_the_first_that_is_there_unless_the_environment_names_one(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)

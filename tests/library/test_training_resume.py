@@ -73,8 +73,8 @@ def with_momentum(model: nn.Module, config: TrainingConfig) -> torch.optim.Optim
 
 
 @pytest.fixture(autouse=True)
-def on_the_cpu(monkeypatch):
-    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+def known_device(monkeypatch, pytestconfig):
+    monkeypatch.setenv("COURSE_DEVICE", pytestconfig.getoption("--device") or "cpu")
 
 
 def contents(path: Path) -> tuple[dict[str, Tensor], dict]:

@@ -81,7 +81,7 @@ class TestAgainstTorch:
         hidden = theirs(
             embedded(ours.encoder.embed.embedding, batch["source_ids"]),
             embedded(ours.embed.embedding, batch["target_ids"]),
-            tgt_mask=~causal_mask(T),
+            tgt_mask=~causal_mask(T, logits.device),
             src_key_padding_mask=forbidden if padded else None,
             memory_key_padding_mask=forbidden if padded else None,
         )
@@ -111,7 +111,7 @@ class TestAgainstTorch:
         output = ours(batch["source_ids"], mask[:, None], causal=causal)
         expected = theirs(
             embedded(ours.embed.embedding, batch["source_ids"]),
-            mask=~causal_mask(S) if causal else None,
+            mask=~causal_mask(S, mask.device) if causal else None,
             src_key_padding_mask=~mask,
         )
         torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)

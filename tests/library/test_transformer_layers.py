@@ -158,7 +158,7 @@ class TestEncoderBlock:
         if "mask" in options:
             forbidden["src_key_padding_mask"] = ~options["mask"][:, 0]
         if "causal" in options:
-            forbidden["src_mask"] = ~causal_mask(T)
+            forbidden["src_mask"] = ~causal_mask(T, hidden.device)
 
         def output():
             answer = ours(hidden, **options, return_weights=return_weights)
@@ -266,7 +266,7 @@ class TestDecoderBlock:
         hidden = numbers(B, T, D, dtype=dtype).requires_grad_()
         memory = numbers(B, S, D, dtype=dtype, seed=1).requires_grad_()
         options = {"memory_mask": self.MEMORY_MASK, "mask": self.TARGET_MASK} if masked else {}
-        forbidden = {"tgt_mask": ~causal_mask(T)}
+        forbidden = {"tgt_mask": ~causal_mask(T, hidden.device)}
         if masked:
             forbidden["memory_key_padding_mask"] = ~self.MEMORY_MASK[:, 0]
             forbidden["tgt_key_padding_mask"] = ~self.TARGET_MASK[:, 0]
@@ -284,7 +284,7 @@ class TestDecoderBlock:
         torch.manual_seed(8)
         output = ours(hidden, memory)
         torch.manual_seed(8)
-        expected = theirs(hidden, memory, tgt_mask=~causal_mask(T), tgt_is_causal=True)
+        expected = theirs(hidden, memory, tgt_mask=~causal_mask(T, hidden.device), tgt_is_causal=True)
         torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
 
     @pytest.mark.parametrize("norm", ["post", "pre", "none"])

@@ -1,0 +1,41 @@
+"""`pytest --device`: what a test makes lies on the device, what the library makes lies where the library puts it.
+
+The device is "meta", which every machine has: it computes shapes alone.
+"""
+
+import pytest
+import torch
+from on_device import OnDevice
+from torch import nn
+
+from course_lib.masking import causal_mask
+
+
+@pytest.fixture
+def meta():
+    with OnDevice("meta") as mode:
+        yield mode
+    assert torch.ones(1).device.type == "cpu"  # and afterwards all is as it was
+
+
+def test_tensors_and_modules_of_a_test_lie_on_the_device(meta):
+    generator = torch.Generator().manual_seed(0)  # of the CPU: it draws there
+    made = [torch.ones(2), torch.tensor([1.0, 2.0]), torch.rand(2, generator=generator), *nn.Linear(2, 2).parameters()]
+    assert {tensor.device.type for tensor in made} == {"meta"}
+    assert torch.ones(2, device="cpu").device.type == "cpu"
+    assert torch.ones(2, requires_grad=True).requires_grad
+
+
+def test_what_the_library_makes_stays_where_the_library_puts_it(meta):
+    assert causal_mask(3).device.type == "cpu"
+    assert causal_mask(3, torch.ones(1).device).device.type == "meta"
+
+
+def test_only_what_is_computed_on_the_device_counts(meta):
+    layer = nn.Linear(2, 2)
+    torch.ones(2)
+    assert meta.computed == 0
+    layer(torch.ones(3, 2))
+    assert meta.computed == 1
+    torch.ones(2, device="cpu") + 1
+    assert meta.computed == 1
