@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from course_lib.dropout import dropout as set_to_zero
 from course_lib.linear import Linear
-from course_lib.masking import causal_mask, check_mask, masked_softmax
+from course_lib.masking import causal_mask, check_boolean, check_mask, masked_softmax
 from course_lib.scores import check_same_features
 
 __all__ = [
@@ -61,7 +61,7 @@ def attend(
     Raises
     ------
     ValueError
-        If a query may attend to no key at all.
+        If the mask is not boolean, or a query may attend to no key at all.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def scaled_dot_product_attention(
     Raises
     ------
     ValueError
-        If query and key differ in features, or a query may attend to no key at all.
+        If query and key differ in features, the mask is not boolean, or a query may attend to no key at all.
 
     Notes
     -----
@@ -225,7 +225,7 @@ def self_attention_loops(
     Raises
     ------
     ValueError
-        If query and key differ in features, or a query may attend to no key at all.
+        If query and key differ in features, the mask is not boolean, or a query may attend to no key at all.
 
     Notes
     -----
@@ -400,8 +400,8 @@ class MultiHeadAttention(nn.Module):
         Raises
         ------
         ValueError
-            If the mask (joined with `causal`) leaves a query no key, a shape does not fit, or `causal` meets more or
-            fewer keys than queries.
+            If the mask is not boolean or (joined with `causal`) leaves a query no key, a shape does not fit, or
+            `causal` meets more or fewer keys than queries.
         """
         if mask is not None:
             check_mask(mask, causal=causal)
@@ -438,7 +438,9 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValue,
         mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """Attend to keys and values that `project` made; the mask is not checked again."""
+        """Attend to keys and values that `project` made; that each query has a key left is not checked again."""
+        if mask is not None:
+            check_boolean(mask)
         heads = split_heads(F.linear(query, *self._rows(slice(self.dim))), self.num_heads)
         output, _ = self._attend(heads, cache.key, cache.value, mask, causal=False, return_weights=False)
         return self.out_proj(merge_heads(output))
@@ -454,13 +456,15 @@ class MultiHeadAttention(nn.Module):
     def _check_inputs(
         self, query: Tensor, key: Tensor | None, value: Tensor | None, mask: Tensor | None, causal: bool
     ) -> None:
-        """Refuse what torch would refuse without naming the argument, or not at all; it looks at shapes only."""
+        """Refuse what torch would refuse without naming the argument, or not at all; it looks at no values."""
         for name, hidden in (("query", query), ("key", key), ("value", value)):
             if hidden is not None and hidden.shape[-1] != self.dim:
                 raise ValueError(f"{name} has {hidden.shape[-1]} features, but this attention is made for {self.dim}")
         length, key_length = query.shape[-2], (query if key is None else key).shape[-2]
         if key_length == 0:
             raise ValueError("there are 0 keys to attend to, so no weights can sum to 1; leave out empty sentences")
+        if mask is not None:
+            check_boolean(mask)
         if mask is not None and mask.shape[-1] != key_length:
             raise ValueError(f"the mask speaks of {mask.shape[-1]} keys, but there are {key_length}")
         if causal and length != key_length:

@@ -103,7 +103,7 @@ class BertModel(PretrainedModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
         return_hidden_states: bool = False,
         return_weights: bool = False,
@@ -116,7 +116,7 @@ class BertModel(PretrainedModel):
         input_ids
             [CLS] first, [SEP] behind each segment, padded with any id.
         attention_mask
-            True (or 1) at tokens, False (or 0) at padding. None says that nothing is padded, and is faster.
+            True at tokens, False at padding. None says that nothing is padded, and is faster.
         token_type_ids
             0 for the first segment, 1 for the second; None: all 0.
         return_hidden_states, return_weights
@@ -133,9 +133,9 @@ class BertModel(PretrainedModel):
         Raises
         ------
         ValueError
-            If a sequence is longer than ``max_position_embeddings`` or is all padding, shapes differ, or, on a CPU, an
-            id is outside its table or a position outside the batch; or if hidden states are asked for together with
-            `positions`.
+            If `input_ids` is not a batch, a sequence is longer than ``max_position_embeddings`` or is all padding, the
+            mask is not boolean, shapes differ, or, on a CPU, an id is outside its table or a position outside the
+            batch; or if hidden states are asked for together with `positions`.
         """
         _check_inputs(self.config, input_ids, attention_mask, token_type_ids)
         rows = None if positions is None else _with_first(positions, input_ids, return_hidden_states)
@@ -161,9 +161,8 @@ class BertModel(PretrainedModel):
 
 def _key_mask(attention_mask: Tensor) -> Tensor:
     """Which keys every query may see, ``(B, 1, T)``; checked once for all layers."""
-    mask = attention_mask.bool()[:, None]  # (B, T) -> (B, 1, T)
-    check_mask(mask)
-    return mask
+    check_mask(attention_mask, name="attention_mask")
+    return attention_mask[:, None]  # (B, T) -> (B, 1, T)
 
 
 def _with_first(positions: Tensor, input_ids: Tensor, return_hidden_states: bool) -> Tensor:
@@ -179,6 +178,11 @@ def _check_inputs(
     config: BertConfig, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None
 ) -> None:
     """Refuse what torch would refuse without saying which argument is meant, or would take for something else."""
+    if input_ids.dim() != 2:
+        raise ValueError(
+            f"input_ids has shape {tuple(input_ids.shape)}, but a batch of sequences is (B, T); "
+            "pass input_ids[None] for a single sequence"
+        )
     if input_ids.shape[1] > config.max_position_embeddings:
         raise ValueError(
             f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has {config.max_position_embeddings} "
@@ -187,10 +191,10 @@ def _check_inputs(
     for name, tensor in (("attention_mask", attention_mask), ("token_type_ids", token_type_ids)):
         if tensor is not None and tensor.shape != input_ids.shape:
             raise ValueError(f"{name} is {tuple(tensor.shape)}, but input_ids is {tuple(input_ids.shape)}; one a token")
-        if tensor is not None and tensor.is_floating_point():
-            raise ValueError(f"{name} is {tensor.dtype}; pass whole numbers or, for a mask, True at tokens")
     check_ids("input_ids", input_ids, config.vocab_size, "take the tokenizer that belongs to this model")
     if token_type_ids is not None:
+        if token_type_ids.is_floating_point():
+            raise ValueError(f"token_type_ids is {token_type_ids.dtype}; pass whole numbers")
         check_ids("token_type_ids", token_type_ids, config.type_vocab_size, "number the segments from 0")
 
 
@@ -248,7 +252,7 @@ class BertForPreTraining(PretrainedModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
         masked_positions: Int[Tensor, "N"] | None = None,
     ) -> PreTrainingOutput:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from course_lib.bert_config import BertConfig
 from course_lib.bert_layers import check_ids, initialise, stack_of_blocks
 from course_lib.language_model import LanguageModelBatch, cross_entropy_sum, neighbour_labels
+from course_lib.masking import check_boolean
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import EncoderBlock
 
@@ -96,14 +97,16 @@ class CausalLanguageModel(nn.Module):
         Raises
         ------
         ValueError
-            If a sequence is longer than ``max_position_embeddings``, padding stands before a token, or, on a CPU, an id
-            is not of the vocabulary.
+            If a sequence is longer than ``max_position_embeddings``, the mask is not boolean, padding stands before a
+            token, or, on a CPU, an id is not of the vocabulary.
         """
         length, longest = input_ids.shape[1], self.config.max_position_embeddings
         if length > longest:
             raise ValueError(f"the sequences are {length} tokens long, but the model has {longest} positions; cut them")
-        if attention_mask is not None and (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
-            raise ValueError("attention_mask is True behind False; a causal model wants its padding on the right")
+        if attention_mask is not None:
+            check_boolean(attention_mask, "attention_mask", "token")
+            if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
+                raise ValueError("attention_mask is True behind False; a causal model wants its padding on the right")
         check_ids("input_ids", input_ids, self.config.vocab_size, "take the tokenizer that belongs to this model")
         positions = torch.arange(length, device=input_ids.device)
         hidden = self.dropout(self.token(input_ids) + self.position(positions))

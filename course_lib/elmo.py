@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.language_model import LanguageModelBatch, cross_entropy_sum, neighbour_labels
+from course_lib.masking import check_boolean
 from course_lib.transformer_heads import LanguageModelHead
 
 __all__ = ["ELMo", "ELMoConfig", "ELMoOutput", "elmo_loss_sum", "reverse_within_length"]
@@ -116,6 +117,11 @@ def reverse_within_length(
     Tensor
         The last token of each sequence first. A model that reads it has not seen any padding before a token.
 
+    Raises
+    ------
+    ValueError
+        If the mask is not boolean.
+
     Notes
     -----
     Chapter: contextual-embeddings
@@ -129,6 +135,7 @@ def reverse_within_length(
     """
     if attention_mask is None:
         return sequences.flip(1)
+    check_boolean(attention_mask, "attention_mask", "token")
     places = torch.arange(sequences.shape[1], device=sequences.device)
     lengths = attention_mask.sum(dim=1, keepdim=True)  # (B, 1)
     places = torch.where(places < lengths, lengths - 1 - places, places)  # (B, T)
@@ -185,10 +192,12 @@ class ELMo(nn.Module):
         Raises
         ------
         ValueError
-            If padding stands before a token.
+            If the mask is not boolean, or padding stands before a token.
         """
-        if attention_mask is not None and (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
-            raise ValueError("attention_mask is True behind False; a recurrent model wants its padding on the right")
+        if attention_mask is not None:
+            check_boolean(attention_mask, "attention_mask", "token")
+            if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
+                raise ValueError("attention_mask is True behind False; an RNN wants its padding on the right")
         # Scaled as the Transformer scales its embedding: inputs of variance 1 from rows of length 1.
         hidden = self.embedding(input_ids) * self.config.dim**0.5
         turned = reverse_within_length(hidden, attention_mask)

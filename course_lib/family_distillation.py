@@ -173,7 +173,7 @@ class DistilBertForMaskedLM(nn.Module):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         masked_positions: Int[Tensor, "N"] | None = None,
     ) -> MaskedLanguageModelOutput:
         """Score the tokens; arguments as in `course_lib.bert.BertForPreTraining`."""

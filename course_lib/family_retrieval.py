@@ -45,7 +45,7 @@ def maxsim(
     Raises
     ------
     ValueError
-        If a query or a document is all padding.
+        If a mask is not boolean, or a query or a document is all padding.
 
     Notes
     -----
@@ -62,11 +62,11 @@ def maxsim(
     """
     products = torch.einsum("btd,nsd->bnts", query, document)
     if document_mask is not None:
-        check_mask(document_mask)
+        check_mask(document_mask, name="document_mask")
         products = products.masked_fill(~document_mask[None, :, None], -torch.inf)  # (N, S) -> (1, N, 1, S)
     best = products.amax(dim=-1)  # (B, N, T, S) -> (B, N, T)
     if query_mask is not None:
-        check_mask(query_mask)
+        check_mask(query_mask, name="query_mask")
         best = best.masked_fill(~query_mask[:, None], 0.0)  # (B, T) -> (B, 1, T)
     return best.sum(dim=-1)
 

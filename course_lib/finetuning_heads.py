@@ -73,7 +73,7 @@ class SequenceClassifier(TaskModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B L"]:
         """Return the logits of the labels, or in one column the numbers; arguments as in `BertModel`."""
@@ -129,7 +129,7 @@ class TokenClassifier(TaskModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T L"]:
         """Return the logits of the labels of each token; arguments as in `BertModel`."""
@@ -202,7 +202,7 @@ class SpanClassifier(TaskModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> SpanLogits:
         """Score each token as the answer's first and as its last; arguments as in `BertModel`."""
@@ -259,7 +259,7 @@ class MultipleChoiceClassifier(TaskModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B C T"],
-        attention_mask: Bool[Tensor, "B C T"] | Int[Tensor, "B C T"] | None = None,
+        attention_mask: Bool[Tensor, "B C T"] | None = None,
         token_type_ids: Int[Tensor, "B C T"] | None = None,
     ) -> Float[Tensor, "B C"]:
         """Return the logits of the choices; arguments as in `BertModel`, with one row for each choice."""

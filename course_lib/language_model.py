@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from course_lib.masking import check_boolean
 from course_lib.pretraining import PreTrainingBatch
 
 __all__ = ["LanguageModelBatch", "cross_entropy_sum", "neighbour_labels", "unhidden"]
@@ -90,6 +91,11 @@ def neighbour_labels(batch: LanguageModelBatch, forward: bool = True) -> tuple[I
         Indices into the flattened batch, t + T · b for position t of sequence b, and the ids of their neighbours. No
         position of padding is asked, and none asks for padding.
 
+    Raises
+    ------
+    ValueError
+        If the mask is not boolean.
+
     Notes
     -----
     Chapter: contextual-embeddings
@@ -105,6 +111,7 @@ def neighbour_labels(batch: LanguageModelBatch, forward: bool = True) -> tuple[I
     """
     ids = batch.input_ids
     real = torch.ones_like(ids, dtype=torch.bool) if batch.attention_mask is None else batch.attention_mask
+    check_boolean(real, "attention_mask", "token")
     step = 1 if forward else -1
     has_neighbour = real.clone()
     has_neighbour[:, -1 if forward else 0] = False

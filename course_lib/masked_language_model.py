@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from course_lib.masking import check_boolean
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
 __all__ = ["IGNORE", "MaskingConfig", "VocabIds", "choose_positions", "corrupt", "mask_tokens", "random_spans"]
@@ -363,7 +364,7 @@ def mask_tokens(
     Raises
     ------
     ValueError
-        If `word_ids` are given for the unit "token", or words are wanted of a vocabulary that does not know them.
+        If the mask is not boolean, `word_ids` are given for the unit "token", or the vocabulary knows no words.
 
     Notes
     -----
@@ -375,12 +376,12 @@ def mask_tokens(
     --------
     >>> x, special = torch.tensor([[101, 21, 1987, 5438, 102]]), torch.tensor([[True, False, False, False, True]])
     >>> vocab = VocabIds(mask_id=103, size=30522, special_ids=(0, 100, 101, 102, 103))
-    >>> generator = torch.Generator().manual_seed(1)
-    >>> masked_ids, labels = mask_tokens(x, special, generator, vocab, MaskingConfig(rate=0.5))
+    >>> masked_ids, labels = mask_tokens(x, special, torch.Generator().manual_seed(1), vocab, MaskingConfig(rate=0.5))
     >>> masked_ids.tolist(), labels.tolist()
     ([[101, 103, 103, 5438, 102]], [[-100, 21, 1987, -100, -100]])
     """
     config = config or MaskingConfig()
+    check_boolean(special_tokens_mask, "special_tokens_mask", "special token")
     if word_ids is not None and config.unit == "token":
         raise ValueError("word_ids are given, but single tokens are chosen; set unit='word' or unit='span'")
     where = input_ids.device
@@ -392,8 +393,7 @@ def mask_tokens(
     ordinary = vocab.ordinary.to(where)
     random_ids = ordinary[torch.randint(len(ordinary), input_ids.shape, generator=generator, device=where)]
     eligible = ~(special_tokens_mask | vocab.is_special.to(where)[input_ids])
-    if config.unit == "span":
-        assert word_ids is not None
+    if config.unit == "span" and word_ids is not None:
         fates = fates.gather(1, _first_of_unit(eligible, word_ids))
     rate = config.rate * vocab.relative_rates.to(where)[input_ids] if vocab.preferred_ids else config.rate
     chosen = choose_positions(eligible, rate, choice, word_ids)

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["causal_mask", "check_mask", "masked_softmax", "padding_mask"]
+__all__ = ["causal_mask", "check_boolean", "check_mask", "masked_softmax", "padding_mask"]
 
 
 def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bool[Tensor, "B S"]:
@@ -109,8 +109,40 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[T
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False) -> None:
-    """Refuse a mask under which a query may attend to nothing: its softmax would be 0/0.
+def check_boolean(mask: Tensor, name: str = "mask", meaning: str = "may attend") -> None:
+    """Refuse a mask of numbers: torch adds them to the scores, and then 0 forbids nothing.
+
+    Parameters
+    ----------
+    mask
+        Of any shape.
+    name
+        Of the argument, for the message.
+    meaning
+        What True says, for the message.
+
+    Raises
+    ------
+    ValueError
+        If its dtype is not bool.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> check_boolean(torch.tensor([[1, 0]]), "attention_mask")
+    Traceback (most recent call last):
+    ValueError: attention_mask has dtype int64; expected bool (True = may attend): pass mask.bool()
+    """
+    if mask.dtype != torch.bool:
+        dtype = str(mask.dtype).removeprefix("torch.")
+        raise ValueError(f"{name} has dtype {dtype}; expected bool (True = {meaning}): pass mask.bool()")
+
+
+def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, name: str = "mask") -> None:
+    """Refuse a mask of numbers, and one under which a query may attend to nothing: its softmax would be 0/0.
 
     Parameters
     ----------
@@ -120,11 +152,13 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False) 
         The dimension of the keys.
     causal
         Whether position t may, besides, attend to positions up to t only; the keys are the last dimension then.
+    name
+        Of the argument, for the message about its dtype.
 
     Raises
     ------
     ValueError
-        If a query may attend to no key at all.
+        If its dtype is not bool, or a query may attend to no key at all.
 
     Notes
     -----
@@ -134,6 +168,7 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False) 
     --------
     >>> check_mask(torch.tensor([[True, False]]))
     """
+    check_boolean(mask, name)
     if causal:
         mask = mask & causal_mask(mask.shape[-1], mask.device)
     answered = mask.any(dim=dim)
@@ -174,7 +209,7 @@ def masked_softmax(
     Raises
     ------
     ValueError
-        If a query may attend to no key at all.
+        If the mask is not boolean, or a query may attend to no key at all.
 
     Notes
     -----

@@ -40,7 +40,7 @@ POOL = 65_536  # sentences that are sorted together: of a longer corpus, tokens 
 
 def pool(
     hidden_states: Float[Tensor, "B T D"],
-    attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+    attention_mask: Bool[Tensor, "B T"] | None = None,
     how: Pooling = "mean",
 ) -> Float[Tensor, "B D"]:
     r"""Make one vector of the states of a sentence's tokens; padding has no part in it.
@@ -52,7 +52,7 @@ def pool(
     hidden_states
         The states h of one layer.
     attention_mask
-        The mask m: True (or 1) at tokens, False (or 0) at padding. None says that nothing is padded.
+        The mask m: True at tokens, False at padding. None says that nothing is padded.
     how
         "mean" of all tokens, [CLS] and [SEP] among them; "cls": the state of the first token; "max": of each feature
         the largest.
@@ -65,7 +65,7 @@ def pool(
     Raises
     ------
     ValueError
-        If the pooling is not known, the mask has another shape, or a sentence is all padding.
+        If the pooling is not known, the mask has another shape or is not boolean, or a sentence is all padding.
 
     Notes
     -----
@@ -89,16 +89,15 @@ def pool(
             f"attention_mask is {tuple(attention_mask.shape)}, but there are states for "
             f"{tuple(hidden_states.shape[:2])} tokens; give one mark for each"
         )
-    mask = attention_mask.bool()
-    check_mask(mask)
+    check_mask(attention_mask, name="attention_mask")
     if how == "cls":
-        first = mask.int().argmax(dim=1)  # 0, unless the padding stands in front
+        first = attention_mask.int().argmax(dim=1)  # 0, unless the padding stands in front
         return hidden_states[torch.arange(len(first), device=first.device), first]
     if how == "max":
-        return hidden_states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
+        return hidden_states.masked_fill(~attention_mask[:, :, None], -torch.inf).amax(dim=1)
     precise = torch.promote_types(hidden_states.dtype, torch.float32)
-    total = hidden_states.masked_fill(~mask[:, :, None], 0).sum(dim=1, dtype=precise)  # (B, T, D) -> (B, D)
-    return (total / mask.sum(dim=1, keepdim=True)).to(hidden_states.dtype)
+    total = hidden_states.masked_fill(~attention_mask[:, :, None], 0).sum(dim=1, dtype=precise)  # (B, T, D) -> (B, D)
+    return (total / attention_mask.sum(dim=1, keepdim=True)).to(hidden_states.dtype)
 
 
 def token_ids(
@@ -213,7 +212,7 @@ class SentenceBert(nn.Module):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B D"]:
         """Return the vectors of tokenised sentences; arguments as in `BertModel`."""

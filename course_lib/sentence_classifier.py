@@ -50,7 +50,7 @@ class SentenceClassifier(SequenceClassifier):
     def forward(
         self,
         input_ids: Int[Tensor, "B T"],
-        attention_mask: Bool[Tensor, "B T"] | Int[Tensor, "B T"] | None = None,
+        attention_mask: Bool[Tensor, "B T"] | None = None,
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B L"]:
         """Return the logits of the labels, or in one column the numbers; arguments as in `BertModel`."""

@@ -78,7 +78,7 @@ class SiameseBert(TaskModel):
     def forward(
         self,
         input_ids: Int[Tensor, "B C T"],
-        attention_mask: Bool[Tensor, "B C T"] | Int[Tensor, "B C T"] | None = None,
+        attention_mask: Bool[Tensor, "B C T"] | None = None,
         token_type_ids: Int[Tensor, "B C T"] | None = None,
     ) -> Float[Tensor, "B C D"]:
         """Return the vector of each sentence of each example; arguments as in `BertModel`."""

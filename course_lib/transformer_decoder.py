@@ -142,10 +142,10 @@ class DecoderBlock(nn.Module):
         Raises
         ------
         ValueError
-            If a mask leaves a position nothing to attend to.
+            If a mask is not boolean or leaves a position nothing to attend to.
         """
         if memory_mask is not None:
-            check_mask(memory_mask)
+            check_mask(memory_mask, name="memory_mask")
         if mask is not None:
             check_mask(mask, causal=True)
         hidden, weights, cross_weights = self.run(hidden, memory, memory_mask, mask, return_weights)

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.bert import BertModel
@@ -50,7 +50,7 @@ class PlotReader(nn.Module):
         self.head = ClassificationHead(config.hidden_size, num_plots)
 
     def forward(
-        self, ids: Int[Tensor, "B T"], attention_mask: Int[Tensor, "B T"] | None = None
+        self, ids: Int[Tensor, "B T"], attention_mask: Bool[Tensor, "B T"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B C"]]:
         """Return the states and the logits of the plots."""
         hidden = self.bert(ids, attention_mask).last_hidden_state
@@ -145,7 +145,7 @@ def padding_effect(model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[
     before, logits_before = model(ids)
     effects = []
     for number in padded:
-        mask = F.pad(torch.ones_like(ids), (0, number)) if with_mask else None
+        mask = F.pad(torch.ones_like(ids, dtype=torch.bool), (0, number)) if with_mask else None
         hidden, logits = model(F.pad(ids, (0, number), value=pad_id), mask)
         moved = (hidden[:, : ids.shape[1]] - before).norm(dim=-1) / before.norm(dim=-1)
         answers = (logits.argmax(dim=-1) != logits_before.argmax(dim=-1)).double()

@@ -141,7 +141,7 @@ class TestTurning:
         assert torch.equal(reverse_within_length(rows, None), rows.flip(1))
 
     def test_padding_on_the_left_is_refused(self):
-        with pytest.raises(ValueError, match="wants its padding on the right"):
+        with pytest.raises(ValueError, match="an RNN wants its padding on the right"):
             drawn()(IDS, MASK.flip(1))
 
 
