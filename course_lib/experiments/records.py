@@ -106,7 +106,9 @@ def save(record: Record, folder: Path = RESULTS) -> Path:
     return path
 
 
-def held(name: str, configuration: Any, read: Callable[[dict[str, Any]], Any]) -> list[dict[str, Any]]:
+def held(
+    name: str, configuration: Any, read: Callable[[dict[str, Any]], Any], folder: Path | None = None
+) -> list[dict[str, Any]]:
     """Return the runs that a record holds already, if it was made with this very configuration.
 
     Parameters
@@ -117,6 +119,8 @@ def held(name: str, configuration: Any, read: Callable[[dict[str, Any]], Any]) -
         A dataclass: what is to be run.
     read
         Loads such a dataclass from what a record keeps of it.
+    folder
+        Where it lies; None for ``book/results/``.
 
     Returns
     -------
@@ -128,12 +132,14 @@ def held(name: str, configuration: Any, read: Callable[[dict[str, Any]], Any]) -
     ValueError
         If the record was made with another configuration.
     """
-    if not (RESULTS / f"{name}.json").is_file():
+    folder = folder or RESULTS
+    if not (folder / f"{name}.json").is_file():
         return []
-    record = load(name, RESULTS)
+    record = load(name, folder)
     if dataclasses.asdict(read(record.configuration)) != dataclasses.asdict(configuration):
         raise ValueError(
-            f"book/results/{name}.json was made with another configuration; move it away to record this one"
+            f"{folder.parent.name}/{folder.name}/{name}.json was made with another configuration; "
+            "move it away to record this one"
         )
     return record.results
 
@@ -177,12 +183,13 @@ def run_missing(
     read: Callable[[dict[str, Any]], Any],
     runs: Iterable[Run],
     say: Callable[[str], None] | None = None,
+    folder: Path | None = None,
 ) -> Path:
     """Do the runs that a record lacks, and save it after each: whoever interrupts it loses one.
 
     Parameters
     ----------
-    name, configuration, read
+    name, configuration, read, folder
         As in `held`. A record of another configuration is an error before the first run is looked at.
     command
         What was typed.
@@ -201,15 +208,17 @@ def run_missing(
     ValueError
         If the record was made with another configuration.
     """
-    held(name, configuration, read)
+    folder = folder or RESULTS
+    held(name, configuration, read, folder)
     for key, run in runs:
-        if any(result.items() >= key.items() for result in held(name, configuration, read)):
+        if any(result.items() >= key.items() for result in held(name, configuration, read, folder)):
             continue
         found = run()
-        save(make(name, command, configuration, [*held(name, configuration, read), {**key, **found}]), RESULTS)
+        results = [*held(name, configuration, read, folder), {**key, **found}]
+        save(make(name, command, configuration, results), folder)
         if say is not None:
             say(f"{', '.join(f'{what} {value}' for what, value in key.items())}: {found}")
-    return RESULTS / f"{name}.json"
+    return folder / f"{name}.json"
 
 
 def recorded_note(record: Record, what: str) -> str:
