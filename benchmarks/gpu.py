@@ -91,8 +91,9 @@ def test_file(file: Path, device: str) -> dict[str, Any]:
             check=False,
         )
         if not report.is_file():
-            lines = (done.stdout + done.stderr).strip().splitlines()
-            return {"passed": 0, "on_device": 0, "skipped": 0, "failed": {file.name: lines[-1] if lines else "no word"}}
+            said = (done.stdout + done.stderr).strip().splitlines() or [f"exit status {done.returncode}"]
+            reason = next((line for line in said if "Error" in line or "error:" in line), said[-1])
+            return {"passed": 0, "on_device": 0, "skipped": 0, "failed": {file.name: reason}}
         cases = list(ET.parse(report).iter("testcase"))
     failed, skipped, passed = {}, 0, []
     for case in cases:
