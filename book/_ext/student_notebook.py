@@ -61,11 +61,12 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
         target = out / NOTEBOOKS / f"{docname}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(nbformat.writes(student_notebook(app, docname)) + "\n", encoding="utf-8")
-    _copy(Path(app.srcdir) / "results", out / NOTEBOOKS / "results")
     for kind in ("*.ipynb", "*.safetensors"):  # an assignment may ship weights beside its notebook
         for source in sorted((root / ASSIGNMENTS).glob(f"*/{kind}")):
-            _copy(source, out / source.relative_to(root))
-    _describe_binder(out / "binder", root, _repository(app))
+            target = out / source.relative_to(root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    describe_binder(out / "binder", root, _repository(app))
 
 
 def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
@@ -81,7 +82,7 @@ def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
         notebook_links=lambda assignment: colab_url(repository, f"{ASSIGNMENTS}/{assignment}/{assignment}.ipynb"),
     )
     source = jupytext.read(app.env.doc2path(docname), fmt="md:myst")
-    cells = [nbformat.v4.new_code_cell(_set_up(repository))]
+    cells = [nbformat.v4.new_code_cell(set_up_cell(repository))]
     for cell in source.cells:
         if cell.cell_type == "code":
             cells.append(nbformat.v4.new_code_cell(GLUE_IMPORT.sub("", cell.source).strip()))
@@ -102,15 +103,14 @@ def _repository(app: Sphinx) -> str:
     return app.config.html_theme_options["repository_url"]
 
 
-def _set_up(repository: str) -> str:
+def set_up_cell(repository: str) -> str:
+    """Write the first cell of a page's notebook."""
     return f"""\
-# Run this first. On Colab it fetches the course's library and recorded results; elsewhere it changes nothing.
+# Run this first. On Colab it installs the course's library; elsewhere it changes nothing.
 import sys
 
 if "google.colab" in sys.modules:
-    !git clone --quiet --depth 1 {repository} course
-    %pip install --quiet ./course
-    %cd course/book
+    %pip install --quiet "course_lib @ git+{repository}"
 
 
 {GLUE}"""
@@ -124,18 +124,10 @@ def glued_values(app: Sphinx, docname: str) -> dict[str, dict[str, Any]]:
     return {key: output["data"] for key, output in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif source.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-
-
-def _describe_binder(folder: Path, root: Path, repository: str) -> None:
+def describe_binder(folder: Path, root: Path, repository: str) -> None:
     """Tell Binder, which sees the published branch alone, what to install."""
     folder.mkdir(exist_ok=True)
     shutil.copyfile(root / "constraints.txt", folder / "constraints.txt")
-    requirements = ["-c constraints.txt", f"course_lib @ git+{repository}", "jupyterlab"]
+    requirements = ["-c constraints.txt", f"course_lib[student] @ git+{repository}"]
     (folder / "requirements.txt").write_text("\n".join(requirements) + "\n")
     (folder / "runtime.txt").write_text("python-3.11\n")

@@ -19,10 +19,10 @@ from typing import Any, TypeAlias
 
 import torch
 
+from course_lib.shipped_files import RESULTS
 from course_lib.training import device
 from course_lib.whole_file import write_whole
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
 Run: TypeAlias = tuple[Mapping[str, Any], Callable[[], Mapping[str, Any]]]
 """What tells a run from the others of its record, and what does it."""
 

@@ -13,8 +13,8 @@ from course_lib.experiments.pretrain_results import LOG
 from course_lib.experiments.pretrain_scores import Guess
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.pretraining import PreTrainingBatch
+from course_lib.shipped_files import CHECKPOINTS
 
-CHECKPOINTS = Path(__file__).parents[2] / "book" / "checkpoints"
 TOLD = {
     "model": "this model", "untrained": "the same model, untrained", "unigram": "how frequent pieces are",
     "bigram": "counts of pairs", "two-sided bigram": "counts of pairs, on both sides",

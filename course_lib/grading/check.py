@@ -21,13 +21,10 @@ from rich.text import Text
 
 from course_lib.grading.check_run import CellRun, KernelProblem, as_graded, run_notebook
 from course_lib.grading.check_structure import Problem, cell_name, describe, grade_id, structure_problems
+from course_lib.shipped_files import EXERCISES
 
 #: Seconds that a cell may take; the grader's limit (`Execute.timeout` in nbgrader_config.py).
 TIME_LIMIT = 60
-#: What this file is part of; an editable installation has the released notebooks there.
-#:
-#: :meta hide-value:
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 #: The end of a SyntaxError's message: the kernel's own file of the cell, which means nothing to a student.
 FILE_OF_CELL = re.compile(r" \([^()]*, line \d+\)$")
@@ -188,10 +185,10 @@ def find_released(path: Path, submitted: NotebookNode) -> Path:
         CannotCheck: no released notebook shares any.
     """
     names = {name for cell in submitted.cells if (name := grade_id(cell))}
-    places = [Path.cwd(), *path.resolve().parents, REPOSITORY]
+    places = [*(parent / "exercises" for parent in [Path.cwd(), *path.resolve().parents]), EXERCISES]
     best: Path | None = None
     most = 0
-    for candidate in (file for place in places for file in sorted((place / "exercises").glob("*/*.ipynb"))):
+    for candidate in (file for place in places for file in sorted(place.glob("*/*.ipynb"))):
         shared = len(names & {name for cell in read_notebook(candidate).cells if (name := grade_id(cell))})
         if shared > most:
             best, most = candidate, shared
