@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test test-grading programs lint site serve setup clean distclean
+.PHONY: help student book test test-grading programs lint site serve setup clean distclean
 .NOTPARALLEL: # prerequisites run in the order in which they are written, also under `make -j`
 
 VENV := .venv
@@ -30,6 +30,14 @@ export MPLBACKEND ?= agg
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Python compiles a module when it is first imported; compiling all of them here takes twice as long as installing them.
+# Figures are shown in the notebooks and models are fetched from the hub there, so two of the settings above do not apply.
+student: ## Set up what a student needs, and open the assignments in JupyterLab
+	@$(find_python)
+	$(PIP) install --constraint constraints.txt pip setuptools
+	$(PIP) install --no-compile --constraint constraints.txt --no-build-isolation --editable '.[student]'
+	env -u MPLBACKEND -u HF_HUB_OFFLINE $(BIN)/course start
 
 book: setup ## Build the whole site, executing every chapter, into _build/html
 	$(BIN)/course release

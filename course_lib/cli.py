@@ -140,6 +140,22 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine; 0 takes 
 
 
 @app.command()
+def start(
+    folder: Annotated[Path, typer.Argument(help="For your copies; what is there stays.")] = Path("assignments"),
+) -> None:
+    """Copy the assignments into a folder of yours, and open it in JupyterLab."""
+    from course_lib.grading.start import CannotStart, copy_assignments, open_jupyter
+
+    try:
+        for path in copy_assignments(folder):
+            typer.echo(f"copied {path}")
+        open_jupyter(folder)
+    except CannotStart as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+
+
+@app.command()
 def check(
     notebook: Annotated[Path, typer.Argument(help="Your notebook. It is read and run in a copy, never written.")],
     released: Annotated[Path | None, typer.Option(help="The notebook as it was released; found in exercises/.")] = None,

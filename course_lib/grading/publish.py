@@ -17,8 +17,9 @@ from course_lib.grading.lint import MARKERS, leaks, regions
 from course_lib.grading.source import AssignmentError, read_source
 
 #: Beside the exercises.
-FILES = ("pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT", "CITATION.cff")
-LIBRARY = "course_lib"
+FILES = ("Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT", "CITATION.cff")
+#: The library, and what it reads.
+LIBRARY = ("course_lib/", "book/checkpoints/", "book/results/")
 #: What an earlier call wrote; nothing else in the folder is ever removed.
 LISTING = ".published.json"
 #: A shorter line of a hidden test may stand in the library by chance.
@@ -28,13 +29,17 @@ README = """# {title}
 
 Your assignments, and the library that they use. You need Python 3.11 or newer and 5 GiB of disk.
 
+    make student
+
+installs what you need into `.venv` and opens your copies of the notebooks, in the folder `assignments`. Without `make`:
+
     python3 -m venv .venv
-    .venv/bin/pip install -c constraints.txt -e '.[grading]'
-    .venv/bin/jupyter lab exercises
+    .venv/bin/pip install -c constraints.txt -e '.[student]'
+    .venv/bin/course start
 
 On Windows write `.venv\\Scripts\\` in place of `.venv/bin/`. Before you hand a notebook in, ask what is wrong with it:
 
-    .venv/bin/course check exercises/NAME/NAME.ipynb
+    .venv/bin/course check assignments/NAME/NAME.ipynb
 
 | assignment | notebook |
 | --- | --- |
@@ -42,7 +47,7 @@ On Windows write `.venv\\Scripts\\` in place of `.venv/bin/`. Before you hand a 
 
 Code: BSD-3-Clause (LICENSE). Text and figures: CC BY-SA 4.0 (LICENSE-TEXT).
 """
-IGNORED = ".venv/\n__pycache__/\n*.egg-info/\n.ipynb_checkpoints/\n.cache/\n"
+IGNORED = ".venv/\n/assignments/\n__pycache__/\n*.egg-info/\n.ipynb_checkpoints/\n.cache/\n"
 
 
 class CannotPublish(Exception):
@@ -76,8 +81,7 @@ def publish(folder: Path, names: list[str], root: Path = Path()) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
         stage = Path(scratch)
         for file in tracked:
-            top, *rest = Path(file).parts
-            if file in FILES or top == LIBRARY or (top == "exercises" and rest and rest[0] in chosen):
+            if file in FILES or file.startswith((*LIBRARY, *(f"exercises/{name}/" for name in chosen))):
                 (stage / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(root / file, stage / file)
         rows = "\n".join(f"| {name} | `exercises/{name}/{name}.ipynb` |" for name in chosen)

@@ -26,6 +26,11 @@ POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
 SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
 SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
 PARTS = "# {parts}"
+#: What ``{set-up}`` stands for in the text of every assignment.
+SET_UP = """\
+**Set-up.** On your machine, type `make student` in the folder of the course: in about two minutes it installs what you
+need and opens copies of all assignments that are yours to work in. Without `make`, type the commands that the book's
+page *Set-up* shows first. On Colab you can start at once, but the command `course` is not there."""
 MARK = re.compile(r"\s*### (BEGIN|END) SOLUTION")
 
 
@@ -120,6 +125,7 @@ def read_source(path: Path) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", cell.source)
             cell.source = cell.source.replace("{withholds}", ", ".join(f"`{name}`" for name in withheld))
+            cell.source = cell.source.replace("{set-up}", SET_UP)
         else:
             cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
             cell.source = with_library_sources(cell.source)

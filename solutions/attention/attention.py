@@ -34,10 +34,12 @@
 # You need chapter 1 of the book, PyTorch, and about three hours. There are {points:total} points. No GPU is needed;
 # if there is one, the notebook uses it.
 #
+# {set-up}
+#
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
 # what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases.
 # Do not change, copy or delete the test cells. You may add cells of your own. Before you hand in, restart the kernel and
-# run everything from the top. Where the course is installed, `course check attention.ipynb` tells you what is amiss.
+# run everything from the top. In a terminal, `course check attention.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in PyTorch except ready-made attention. You build these, so they are withheld:
 # {withholds}.

@@ -51,11 +51,13 @@
 # You need chapter 5 of the book, PyTorch, and about four hours. There are {points:total} points. No GPU is needed;
 # if there is one, the notebook uses it.
 #
+# {set-up}
+#
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell
 # you what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge
 # cases. Do not change, copy or delete the test cells. You may add cells of your own. In classes, `__init__` is
 # given: leave it as it is, Part 7 finds the tables by the names that it sets. Before you hand in, restart the
-# kernel and run everything from the top. Where the course is installed, `course check bert.ipynb` tells you what is
+# kernel and run everything from the top. In a terminal, `course check bert.ipynb` tells you what is
 # amiss.
 #
 # **What you may use.** Everything in PyTorch except what you build here. Layer norm you have built in Assignment 2;

@@ -40,7 +40,9 @@
 # You need what you wrote in the assignments before this one, PyTorch, and about three hours, most of them for the
 # report. There are {points:total} points. No GPU is needed; if there is one, the notebook uses it.
 #
-# **How it works.** The cells of Part 1 are filled by a program. Where the course is installed, type
+# {set-up}
+#
+# **How it works.** The cells of Part 1 are filled by a program. In a terminal, type
 #
 #     course assemble capstone.ipynb
 #

@@ -43,10 +43,12 @@
 # You need chapters 7 and 8 of the book, PyTorch, and about four hours. There are {points:total} points. No GPU is needed;
 # if there is one, the notebook uses it.
 #
+# {set-up}
+#
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
 # what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases, and
 # in Part 8 other reviews. Do not change, copy or delete the test cells. You may add cells of your own. Before you hand
-# in, restart the kernel and run everything from the top. Where the course is installed, `course check
+# in, restart the kernel and run everything from the top. In a terminal, `course check
 # fine-tuning.ipynb` tells you what is amiss.
 #
 # **The file beside it.** Keep `reviewer.safetensors` in the folder of the notebook. On Colab, open the *Files* panel on

@@ -51,11 +51,13 @@
 # You need chapters 2 and 3 of the book, PyTorch, and about five hours. There are {points:total} points. No GPU is needed;
 # if there is one, the notebook uses it.
 #
+# {set-up}
+#
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
 # what is wrong. When your work is graded, the same cells test more: other sizes, other number types, edge cases.
 # Do not change, copy or delete the test cells. You may add cells of your own. In classes, `__init__` is given: the trained
 # numbers are stored under the names that it sets, so leave it as it is. Before you hand in, restart the kernel and
-# run everything from the top. Where the course is installed, `course check transformer.ipynb` tells you what is amiss.
+# run everything from the top. In a terminal, `course check transformer.ipynb` tells you what is amiss.
 #
 # **The file beside it.** Keep `translator.safetensors` in the folder of the notebook. On Colab, open the *Files* panel on
 # the left and upload it there. Only Part 8 reads it. Hand in the notebook alone: the grader has the file.

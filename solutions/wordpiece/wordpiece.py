@@ -32,10 +32,12 @@
 # You need chapter 4 of the book, Python's standard library, and about three hours. There are {points:total} points. You need
 # no PyTorch and no GPU.
 #
+# {set-up}
+#
 # **How it works.** Replace each `raise NotImplementedError()` by your code, and run the tests below it. They tell you
 # what is wrong. When your work is graded, the same cells test more: other words, other alphabets, edge cases.
 # Do not change, copy or delete the test cells. You may add cells of your own. Before you hand in, restart the kernel and
-# run everything from the top. Where the course is installed, `course check wordpiece.ipynb` tells you what is amiss.
+# run everything from the top. In a terminal, `course check wordpiece.ipynb` tells you what is amiss.
 #
 # **What you may use.** Everything in Python's standard library. You build these, so they are withheld: {withholds}.
 #

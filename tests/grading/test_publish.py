@@ -31,6 +31,7 @@ def repository(tmp_path: Path) -> Path:
         "course_lib/__init__.py": '"""The library."""\n',
         "pyproject.toml": "[project]\n",
         "book/guide.md": "for instructors",
+        "book/results/x.json": "{}",
     }
     for place, text in files.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
@@ -52,6 +53,7 @@ def test_students_get_exercises_and_library_and_nothing_else(repository: Path, t
         ".gitignore",
         ".published.json",
         "README.md",
+        "book/results/x.json",
         "course_lib/__init__.py",
         "exercises/mini/mini.ipynb",
         "pyproject.toml",
@@ -123,7 +125,8 @@ def test_this_course_can_be_handed_out(tmp_path: Path) -> None:
     if not (REPOSITORY / ".git").exists():
         pytest.skip("not a git checkout: nothing says which files are part of the course")
     files = publish(tmp_path / "students", [], REPOSITORY)
+    assert {Path(file).parts[1] for file in files if file.startswith("book/")} == {"checkpoints", "results"}
     assert {Path(file).parts[0] for file in files} == {
-        "exercises", "course_lib", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT", "CITATION.cff",
-        "README.md", ".gitignore",
+        "exercises", "course_lib", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",
+        "CITATION.cff", "README.md", ".gitignore",
     }  # fmt: skip

@@ -71,6 +71,13 @@ def test_each_command_sets_up_a_clean_clone_with_the_pinned_set_first(clone, tar
     assert all("--constraint constraints.txt" in line for line in installs)
 
 
+def test_a_student_gets_the_small_set_and_the_assignments_opened(clone):
+    lines = planned("student", cwd=clone)
+    order = places(lines, "-m venv", "--no-build-isolation --editable '.[student]'", "course start")
+    assert order == sorted(order)
+    assert not any("[dev]" in line or "course build" in line for line in lines)
+
+
 def test_book_releases_the_assignments_and_then_builds_the_site():
     order = places(planned("book"), "course release", "course build")
     assert order == sorted(order)

@@ -1,0 +1,68 @@
+"""`course start`: a student's own copies of the released assignments, opened in JupyterLab."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from course_lib.shipped_files import EXERCISES
+
+
+class CannotStart(Exception):
+    """There is nothing to open, or nothing to open it with; the message says what to do."""
+
+
+def copy_assignments(folder: Path, released: Path = EXERCISES) -> list[Path]:
+    """Copy the released notebooks, and the files beside them, into a student's folder.
+
+    Args:
+        folder: where to; made if it is missing. A file that is there already stays as it is.
+        released: the folder of the released assignments.
+
+    Returns:
+        The files that were copied.
+
+    Raises:
+        CannotStart: the folder of the released assignments is missing, or the student's is that very folder.
+
+    Chapter: seq2seq-attention
+    """
+    if not released.is_dir():
+        raise CannotStart(f"There are no released assignments in {released}. Install course_lib again.")
+    if folder.resolve() == released.resolve():
+        raise CannotStart(f"{folder} holds the assignments as they were released. Name another folder for your copies.")
+    copied = []
+    for source in sorted(path for path in released.glob("*/*") if path.is_file()):
+        target = folder / source.relative_to(released)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            copied.append(target)
+    return copied
+
+
+def open_jupyter(folder: Path) -> None:
+    """Run JupyterLab in a folder until it is stopped; `course` is then a command in its terminals too.
+
+    Raises:
+        CannotStart: JupyterLab is not installed.
+
+    Chapter: seq2seq-attention
+    """
+    try:
+        from jupyterlab.labapp import main
+    except ImportError as error:
+        raise CannotStart('JupyterLab is missing. Run: python -m pip install "course_lib[student]"') from error
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    main([str(folder), *as_root()])
+
+
+def as_root() -> list[str]:
+    """What JupyterLab wants to be told before it runs as root, as it does in most containers.
+
+    >>> set(as_root()) <= {"--allow-root"}
+    True
+    """
+    return ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
