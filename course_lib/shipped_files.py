@@ -12,6 +12,18 @@ PACKAGE = Path(__file__).resolve().parent
 def shipped_folder(path: str, package: Path = PACKAGE) -> Path:
     """Return a folder of the checkout or, where the library is installed from a wheel, the package's copy of it.
 
+    Parameters
+    ----------
+    path
+        The folder in the checkout, e.g. ``book/results``.
+    package
+        The folder of the package.
+
+    Returns
+    -------
+    Path
+        The folder that is there.
+
     Examples
     --------
     >>> shipped_folder("book/results").name

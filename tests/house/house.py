@@ -112,6 +112,7 @@ SERVICES = {
     "precision",
     "schedules",
     "search_explorer",
+    "shipped_files",
     "stepper",
     "token_store",
     "token_store_writing",
