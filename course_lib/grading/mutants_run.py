@@ -40,7 +40,7 @@ from course_lib.grading.mutants import Changes, Mark, Outcome, change, load_case
 from course_lib.grading.source import AssignmentError, is_demonstration, read_source
 
 SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
-PATIENCE = 10  # times as long by the clock, for a case that waits instead of working
+PATIENCE = 60  # times as long by the clock, for a case that waits instead of working
 REFERENCE = "reference"
 
 
