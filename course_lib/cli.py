@@ -213,14 +213,17 @@ def assemble(
 @app.command()
 def experiment(
     name: Annotated[
-        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors, sentences or family.")
+        str,
+        typer.Argument(
+            help="seq2seq, transformer, pretraining, layers, finetuning, errors, contexts, sentences or family."
+        ),
     ],
     data: Annotated[
         str,
         typer.Option(
             help="translation or multi30k; for transformer also short, parts or pronouns; for pretraining stories, "
-            "two-worlds or stories-long; for layers pydocs-tag, senses or wnut17; for sentences nli; for family "
-            "stories, pydocs-pair or prompts."
+            "two-worlds or stories-long; for contexts stories; for layers pydocs-tag, senses or wnut17; for sentences "
+            "nli; for family stories, pydocs-pair or prompts."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,
