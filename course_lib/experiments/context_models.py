@@ -4,8 +4,7 @@ All three read the batches of one `PreTrainingBatches`: BERT with tokens hidden,
 learn from each position, BERT from those that were hidden.
 """
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,7 +18,6 @@ from course_lib.bert_layers import initialise
 from course_lib.causal_lm import CausalLanguageModel, causal_loss_sum
 from course_lib.elmo import ELMo, ELMoConfig, elmo_loss_sum
 from course_lib.experiments.pretrain import scaled_start
-from course_lib.experiments.processes import side_by_side
 from course_lib.language_model import unhidden
 from course_lib.masked_language_model import MaskingConfig
 from course_lib.packing import Corpus as Tokens
@@ -87,10 +85,6 @@ def recipe_from(configuration: Mapping[str, Any]) -> ContextRecipe:
 
 #: What the three models of chapter 7 are trained with on the stories; their figures are recorded.
 RECIPE = ContextRecipe(
-    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", progress=False)
-)
-#: What chapter 7 trains live on the stories.
-LIVE = ContextRecipe(
     TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", progress=False)
 )
 
@@ -172,35 +166,6 @@ def train_one(kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[s
     loss_sum = losses.get(kind, pretraining_loss_sum)
     history = train(model, data, loss_sum, recipe.training, make_optimizer=optimizer)
     return ContextRun(kind, model.to("cpu").eval(), history)
-
-
-def train_all(
-    recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int], kinds: Sequence[str] = KINDS, processes: int = 2
-) -> dict[str, ContextRun]:
-    """Train one model of each kind, several at once; the slowest should come first.
-
-    Parameters
-    ----------
-    recipe, corpus, vocab
-        As in `train_one`.
-    kinds
-        Which.
-    processes
-        How many at once; 1 trains them here, one after the other.
-
-    Returns
-    -------
-    dict
-        Kind -> the model and its history.
-    """
-    if processes < 1:
-        raise ValueError(f"processes is {processes}; choose at least 1")
-    if processes == 1:
-        return {kind: train_one(kind, recipe, corpus, vocab) for kind in kinds}
-    threads = max(1, (os.cpu_count() or 1) // processes)
-    with side_by_side(processes, torch.set_num_threads, threads) as pool:
-        started = {kind: pool.submit(train_one, kind, recipe, corpus, vocab) for kind in kinds}
-        return {kind: run.result() for kind, run in started.items()}
 
 
 @torch.no_grad()

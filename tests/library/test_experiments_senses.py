@@ -10,11 +10,12 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 from course_lib.bert import BertConfig, BertModel
 from course_lib.data.stories import generate
 from course_lib.embeddings import encode_words
-from course_lib.experiments import layer_table, word_vectors
-from course_lib.experiments.context_models import KINDS, LIVE, build, hidden_states, train_all, train_one
+from course_lib.experiments import context_runs, layer_table, word_vectors
+from course_lib.experiments.context_models import KINDS, RECIPE, build, hidden_states, train_one
 from course_lib.experiments.pretrain_data import documents
 from course_lib.experiments.pseudo_words import Merged, PseudoWord, draw_pseudo_words, find_uses, merge, tokens_of
 from course_lib.experiments.real_senses import sense_scores, states_of_words
+from course_lib.experiments.sense_stories import SenseStories
 from course_lib.experiments.senses import neighbour_means, plane_of, read_off, separations, states_of_uses
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.sequences import Specials
@@ -90,8 +91,8 @@ def told():
 
 class TestModels:
     recipe = replace(
-        LIVE,
-        training=replace(LIVE.training, steps=25, warmup_steps=5, learning_rate=0.03),
+        RECIPE,
+        training=replace(RECIPE.training, steps=25, warmup_steps=5, learning_rate=0.03),
         hidden_size=16,
         batch_size=8,
     )
@@ -122,11 +123,32 @@ class TestModels:
             states = hidden_states(build(kind, self.recipe, len(tokenizer)).eval(), ids, ids > 0)
             assert [tuple(state.shape) for state in states] == [(1, 4, width)] * 3
 
-    def test_unknown_kinds_and_no_process_are_refused(self, told):
+    def test_an_unknown_kind_is_refused(self):
         with pytest.raises(ValueError, match="there is no model 'T5'; choose one of ELMo, GPT, BERT"):
             build("T5", self.recipe, 9)
-        with pytest.raises(ValueError, match="processes is 0"):
-            train_all(self.recipe, TEXT, {}, processes=0)
+
+    def test_a_shortened_recipe_warms_up_for_the_same_share_and_keeps_the_rest(self):
+        short = RECIPE.shortened(90)
+        assert (short.training.steps, short.training.warmup_steps) == (90, 10)
+        assert short.shortened(900) == RECIPE
+
+    @pytest.mark.parametrize(("kind", "parts"), [("ELMo", 3), ("GPT", 1), ("BERT", 1)])
+    def test_a_run_is_measured_before_and_after_and_static_vectors_tell_nothing(self, told, kind, parts):
+        tokenizer, tokens = told
+        frequent = np.bincount(tokens.ids).argsort()[::-1].tolist()
+        pairs = [PseudoWord(*frequent[4:6]), PseudoWord(*frequent[6:8])]
+        uses = find_uses(tokens, pairs, Specials.of(tokenizer.vocab), self.recipe.max_length, per_sense=12, seed=0)
+        data = SenseStories(merge(tokens, pairs), {}, {"kind": uses, "number": uses})
+        found = context_runs.run(kind, self.recipe, data, tokenizer.vocab)
+        assert len(found["losses"]) == 2
+        assert found["losses"][1] < found["losses"][0] - 0.2
+        for state in ("untrained", "trained"):
+            assert np.shape(found[state]["separation"]) == (3, 2)
+            assert np.shape(list(found[state]["number"].values())) == (parts, 3, 2)
+            assert np.shape(found[state]["plane"]) == (24, 2)
+            if kind == "ELMo":  # the others' embeddings hold the position
+                assert found[state]["separation"][0] == [0.5, 0.5]
+        assert found["untrained"] != found["trained"]
 
 
 class TestSenses:
