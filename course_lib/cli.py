@@ -175,9 +175,8 @@ def experiment(
     data: Annotated[
         str,
         typer.Option(
-            help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17; for sentences nli; for family stories, "
-            "pydocs-pair or prompts."
+            help="translation or multi30k; for transformer also short, parts or pronouns; for pretraining stories; "
+            "for layers pydocs-tag, senses or wnut17; for sentences nli; for family stories, pydocs-pair or prompts."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,

@@ -19,6 +19,7 @@ from course_lib.experiments import (
     sentence_plans,
     seq2seq,
     transformer,
+    translator_measures,
 )
 from course_lib.experiments.plans import Plan, plan_from
 from course_lib.training import TrainingError
@@ -120,7 +121,8 @@ def record_experiment(
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
         runs = [_run(asked, variant, seed) for seed in seeds for variant in names]
-        return _record(label, command, asked, runs, source)
+        measure = translator_measures.MEASURES.get((name, data))
+        return _record(label, command, asked, runs, source, measure)
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
@@ -207,9 +209,14 @@ def _run(asked: seq2seq.Recipe | Plan, name: str, seed: int) -> _Run:
 
 
 def _record(
-    label: str, command: Sequence[str], asked: seq2seq.Recipe | Plan, runs: Sequence[_Run], source: str | None
+    label: str,
+    command: Sequence[str],
+    asked: seq2seq.Recipe | Plan,
+    runs: Sequence[_Run],
+    source: str | None,
+    measure: translator_measures.Measure | None,
 ) -> Path:
-    """Do the runs that the record lacks."""
+    """Do the runs that the record lacks, and measure each trained model further if the experiment asks for it."""
     _held(label, asked)  # another configuration is an error before any work is done
     corpus = seq2seq.prepare(asked.recipe if isinstance(asked, Plan) else asked, source)
     for key, recipe, attention, seed in runs:
@@ -219,7 +226,8 @@ def _record(
         checkpoint = CHECKPOINTS / f"{label}-{which}.safetensors"
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         trained = seq2seq.train_and_score(recipe, corpus, attention, seed, checkpoint)
-        results = [*_held(label, asked), {**key, **trained.summary()}]
+        measured = measure(trained, recipe, corpus) if measure else {}
+        results = [*_held(label, asked), {**key, **trained.summary(), **measured}]
         records.save(records.make(label, command, asked, results), records.RESULTS)
     return records.RESULTS / f"{label}.json"
 

@@ -1,14 +1,13 @@
 """Experiments that compare variants of a model: a plan names the variants, each with all that decides its runs.
 
-`course_lib.experiments.transformer.PLANS` holds those of chapter 3. A plan is trained live with `train_plan`, or
-recorded with ``course experiment transformer --data NAME``.
+`course_lib.experiments.transformer.PLANS` holds those of chapter 3, recorded with
+``course experiment transformer --data NAME``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from course_lib.experiments.runs import train_jobs
-from course_lib.experiments.seq2seq import Corpus, Recipe, Trained, recipe_from
+from course_lib.experiments.seq2seq import Recipe, recipe_from
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Plan:
         if len(kinds) > 1:
             raise ValueError(
                 f"the variants prepare their data in {len(kinds)} ways, so their scores cannot be compared; "
-                "give all the same data, tokenizer, vocab_size, test_size and max_source"
+                "give all the same data, tokenizer, vocab_size, test_size, max_source and max_test"
             )
 
     @property
@@ -66,7 +65,7 @@ class Plan:
 
 def data_of(recipe: Recipe) -> tuple:
     """Return the settings that `course_lib.experiments.seq2seq.prepare` reads."""
-    return (recipe.data, recipe.tokenizer, recipe.vocab_size, recipe.test_size, recipe.max_source)
+    return (recipe.data, recipe.tokenizer, recipe.vocab_size, recipe.test_size, recipe.max_source, recipe.max_test)
 
 
 def plan_from(configuration: Mapping) -> Plan:
@@ -77,25 +76,3 @@ def plan_from(configuration: Mapping) -> Plan:
             for name, settings in configuration["variants"].items()
         }
     )
-
-
-def train_plan(plan: Plan, corpus: Corpus, seeds: Sequence[int], processes: int = 2) -> dict[str, list[Trained]]:
-    """Train and score every variant with every seed.
-
-    Parameters
-    ----------
-    plan, corpus
-        What is compared, on what.
-    seeds
-        One run of each variant for each.
-    processes
-        How many run at once.
-
-    Returns
-    -------
-    dict of str to list of Trained
-        The variants in the plan's order, each with its runs in the order of the seeds.
-    """
-    jobs = [(variant.recipe, variant.attention, seed) for variant in plan.variants.values() for seed in seeds]
-    runs = iter(train_jobs(jobs, corpus, processes))
-    return {name: [next(runs) for _ in seeds] for name in plan.variants}

@@ -10,14 +10,7 @@ which of two nouns "it" stands for. Three questions, each asked of pairs of noun
 3. Does the model need it? `Probe.cuts`: how often the pronoun is right when some words may not look at others. A
    weight can be large and of no use (Jain and Wallace 2019); such a cut shows use.
 
-A page runs ::
-
-    corpus = seq2seq.prepare(pronouns.RECIPE, "embedded")
-    runs = train_jobs([(pronouns.RECIPE, "transformer", seed) for seed in SEEDS], corpus)
-    probes = [pronouns.probe(run, corpus) for run in runs]
-
-and shows `share_table(probes)` and `cut_table(probes)`, or reads `Probe.resolved`, `shares(probes)["trained"]["it"]`
-and `Probe.cuts[name]`.
+``course experiment transformer --data pronouns`` trains the model and records its `Probe`.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +90,7 @@ def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
     Parameters
     ----------
     run
-        Of `RECIPE`, from `course_lib.experiments.runs.train_jobs`.
+        Of `RECIPE`, from `course_lib.experiments.seq2seq.train_and_score`.
     corpus
         What it was trained on.
     size

@@ -1,12 +1,14 @@
 """Chapter 3's experiments: the Transformer against the recurrent model with attention, and the Transformer in parts.
 
-`PLANS` holds what is compared. "translation" is all of the generated data; "short" is what the chapter trains live: it
-learns from sentences of at most 16 words and is tested on longer ones too; "parts" leaves out or exchanges one part of
-the Transformer at a time; "multi30k" is real captions, beside chapter 1's record of recurrent models.
+`PLANS` holds what is compared. "translation" is all of the generated data; "short" learns from sentences of at most
+16 words and is tested on longer ones too, and the chapter trains its Transformer live as well; "parts" leaves out or
+exchanges one part of the Transformer at a time; "pronouns" has to resolve a pronoun
+(:mod:`course_lib.experiments.pronouns`); "multi30k" is real captions, beside chapter 1's record of recurrent models.
 """
 
 from dataclasses import replace
 
+from course_lib.experiments import pronouns
 from course_lib.experiments.plans import Plan, Variant
 from course_lib.experiments.seq2seq import Recipe
 from course_lib.training import TrainingConfig
@@ -66,5 +68,6 @@ PLANS = {
             "one head": changed(SHORT, num_heads=1),
         }
     ),
+    "pronouns": Plan({"Transformer": Variant(pronouns.RECIPE)}),
     "multi30k": Plan({"Transformer": Variant(CAPTIONS)}),
 }

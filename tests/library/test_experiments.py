@@ -7,9 +7,8 @@ import torch
 
 from course_lib.data.translation import generate
 from course_lib.decoding import greedy
-from course_lib.experiments import alignment, gradients, records, scoring, seq2seq
+from course_lib.experiments import alignment, gradients, records, scoring, seq2seq, translator_measures
 from course_lib.experiments.command import ExperimentError, record_experiment
-from course_lib.experiments.runs import train_all
 from course_lib.experiments.text import BOS, EOS, PAD, Pair, collate, encode_pairs, train_tokenizer
 from course_lib.training import TrainingConfig, device
 
@@ -138,16 +137,6 @@ class TestRuns:
         assert rows[0]["pairs"] == sum(length <= 6 for length in lengths)
 
     @pytest.mark.slow
-    def test_runs_side_by_side_give_what_runs_one_by_one_give(self, recipe, corpus):
-        """In the order kind by kind, seed by seed."""
-        by_one = train_all(recipe, corpus, ["dot", None], [0, 1], processes=1)
-        by_two = train_all(recipe, corpus, ["dot", None], [0, 1], processes=2)
-        assert [(run.attention, run.seed) for run in by_two] == [("dot", 0), ("dot", 1), (None, 0), (None, 1)]
-        for one, two in zip(by_one, by_two, strict=True):
-            assert one.texts == two.texts
-            torch.testing.assert_close(two.history.losses, one.history.losses, rtol=1e-4, atol=0)
-
-    @pytest.mark.slow
     def test_attention_learns_what_the_bottleneck_cannot(self):
         """Chapter 1 in small: sentences of up to 12 words, one seed, a few seconds."""
         training = TrainingConfig(steps=300, learning_rate=1e-2, warmup_steps=30, schedule="linear", progress=False)
@@ -158,7 +147,7 @@ class TestRuns:
         tokenizers = tuple(train_tokenizer(text["train"][side], "word") for side in ("en", "fr"))
         pairs = {s: encode_pairs(columns["en"], columns["fr"], tokenizers) for s, columns in text.items()}
         corpus = seq2seq.Corpus(text, pairs, tokenizers)
-        attention, without = train_all(recipe, corpus, ["dot", None], [0], processes=1)
+        attention, without = (seq2seq.train_and_score(recipe, corpus, kind, seed=0) for kind in ("dot", None))
         assert attention.scores["bleu"] > without.scores["bleu"] + 20
         scores = alignment.alignment_scores(attention.model, corpus, seed=0)
         assert scores["model"] < 0.3 < scores["shuffled"]
@@ -191,6 +180,36 @@ class TestGradients:
         shares = gradients.aligned_share(seq2seq.build(recipe, corpus, "dot", seed=0), corpus, edges=(8, 16))
         assert 1 / 16 < shares[1] < 0.45
         assert shares[1] < shares[0] < 0.6
+
+
+class TestMeasures:
+    def test_of_attention_everything_is_measured_beside_the_untrained_model_of_its_seed(self, recipe, corpus):
+        run = seq2seq.train_and_score(recipe, corpus, "dot", seed=3)
+        found = translator_measures.of_translation(run, recipe, corpus)
+        untrained = seq2seq.build(recipe, corpus, "dot", seed=3)
+        edges = recipe.length_bins
+        assert found["aligned_share"] == pytest.approx(gradients.aligned_share(run.model, corpus, edges, 3))
+        assert found["alignment"] == pytest.approx(alignment.alignment_scores(run.model, corpus, 3))
+        assert found["untrained"]["aligned_share"] == pytest.approx(
+            gradients.aligned_share(untrained, corpus, edges, 3)
+        )
+        assert found["untrained"]["alignment"] == pytest.approx(alignment.alignment_scores(untrained, corpus, 3))
+        assert found["searches"].keys() == translator_measures.SEARCHES.keys()
+
+    def test_without_attention_there_is_no_weight_to_align_and_no_search_to_compare(self, recipe, corpus):
+        run = seq2seq.train_and_score(recipe, corpus, None, seed=3)
+        assert translator_measures.of_translation(run, recipe, corpus).keys() == {"aligned_share"}
+
+    def test_a_search_is_scored_on_the_sentences_that_it_translated(self, recipe, corpus):
+        """A beam of 1 is greedy: its figures are those of the run's own translations."""
+        run = seq2seq.train_and_score(recipe, corpus, "dot", seed=0)
+        found = translator_measures.search(run.model, corpus, recipe.max_length, seed=0, beam_size=1)
+        assert found["bleu"] == pytest.approx(run.scores["bleu"])
+        assert found["length"] == pytest.approx(sum(len(text.split()) for text in run.texts) / len(run.texts))
+        likely = translator_measures.search(run.model, corpus, recipe.max_length, 0, beam_size=5, length_penalty=0.0)
+        assert likely["log_prob"] >= found["log_prob"] - 1e-4
+        draws = [translator_measures.search(run.model, corpus, recipe.max_length, seed) for seed in (1, 1, 2)]
+        assert draws[0] == draws[1] != draws[2]
 
 
 class TestRecords:
@@ -239,6 +258,7 @@ class TestCommand:
         record_experiment("seq2seq", "translation", None, [], [3])
         record = records.load("seq2seq-translation", tmp_path / "results")
         assert [(run["attention"], run["seed"]) for run in record.results] == [("scaled", 3)]
+        assert "alignment" in record.results[0], "what chapter 1 measures besides the scores"
         assert seq2seq.recipe_from(record.configuration) == seq2seq.RECIPES["translation"]
 
     @pytest.mark.slow
