@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.experiments.processes import side_by_side
 from course_lib.experiments.text import PAD, UNK, Pair, pad
 from course_lib.masking import padding_mask
 from course_lib.training import History, TrainingConfig, batches, device, set_seed, train
@@ -97,19 +96,6 @@ def train_guesser(
     return Guesses(model, history, perplexity, accuracy)
 
 
-def train_guessers(
-    jobs: Sequence[tuple[bool, TrainingConfig]],
-    config: TransformerConfig,
-    pairs: dict[str, list[Pair]],
-    batch_size: int = 64,
-    processes: int = 2,
-) -> list[Guesses]:
-    """Train several guessers, `processes` at a time: for each job `train_guesser` with its `causal` and `training`."""
-    with side_by_side(processes, torch.set_num_threads, 1) as pool:
-        futures = [pool.submit(train_guesser, config, pairs, causal, training, batch_size) for causal, training in jobs]
-        return [future.result() for future in futures]
-
-
 def hide(sources: Sequence[Sequence[int]], places: Sequence[int]) -> dict[str, Tensor]:
     """Make a batch in which the word at one place of each sentence is missing.
 
@@ -127,13 +113,25 @@ def hide(sources: Sequence[Sequence[int]], places: Sequence[int]) -> dict[str, T
 
 
 @torch.no_grad()
+def middle_word_losses(model: WordGuesser, sources: Sequence[Sequence[int]]) -> Float[Tensor, "B"]:
+    """Return the loss of the middle word of each sentence, in nats."""
+    logits, labels = _middle_words(model, sources)
+    return F.cross_entropy(logits, labels, reduction="none")
+
+
+@torch.no_grad()
 def evaluate(model: WordGuesser, sources: Sequence[Sequence[int]]) -> tuple[float, float]:
     """Return perplexity and accuracy for the middle word of each sentence."""
+    logits, labels = _middle_words(model, sources)
+    loss = F.cross_entropy(logits, labels)
+    return loss.exp().item(), (logits.argmax(dim=-1) == labels).float().mean().item()
+
+
+def _middle_words(model: WordGuesser, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Return the logits of the middle word of each sentence, and the words."""
     model.eval()
     batch = {name: t.to(device()) for name, t in hide(sources, [len(source) // 2 for source in sources]).items()}
-    logits = model(batch["ids"], batch["lengths"], batch["places"])
-    loss = F.cross_entropy(logits, batch["labels"])
-    return loss.exp().item(), (logits.argmax(dim=-1) == batch["labels"]).float().mean().item()
+    return model(batch["ids"], batch["lengths"], batch["places"]), batch["labels"]
 
 
 def frequency_baseline(pairs: dict[str, list[Pair]], vocab_size: int) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from functools import partial
 
 import torch
 
-from course_lib.experiments.self_attention import LookBack, SingleHead, fit_best
+from course_lib.experiments.self_attention import LookBack, SingleHead, fit_seeds
 
 #: What scores are divided by, as a function of the width of query and key.
 DIVISORS: dict[str, Callable[[int], float]] = {
@@ -76,18 +76,16 @@ def score_statistics(dim: int, divisor: float, seed: int, queries: int = 256, ke
 
 
 def accuracy_after_training(
-    dims: Sequence[int], learning_rates: Sequence[float], seeds: Sequence[int], steps: int
+    dims: Sequence[int], learning_rate: float, seeds: Sequence[int], steps: int
 ) -> dict[str, list[list[float]]]:
     """Train a look-up with and without the divisor, and return the accuracy at each width.
-
-    At each width each kind has the learning rate that suits it best (`fit_best`).
 
     Parameters
     ----------
     dims
         Features of queries and keys; nothing else in the model changes.
-    learning_rates
-        Those that are tried.
+    learning_rate
+        Of both kinds, at every width.
     seeds
         One run for each. With the same seed and width both models begin with the same weights and read the same
         sentences.
@@ -100,11 +98,11 @@ def accuracy_after_training(
         For "scaled" and "unscaled" one row for each seed: the accuracy at each width.
     """
     task = LookBack(distances=(3,))
-    best: dict[str, list[list[float]]] = {}
+    found: dict[str, list[list[float]]] = {}
     for name in ("scaled", "unscaled"):
         columns = []
         for dim in dims:
             head = partial(SingleHead, key_dim=dim, divisor=DIVISORS[name](dim))
-            columns.append(fit_best(task, head, seeds, steps, learning_rates, batch_size=32).right)
-        best[name] = [list(row) for row in zip(*columns, strict=True)]
-    return best
+            columns.append(fit_seeds(task, head, seeds, steps, learning_rate, batch_size=32).right)
+        found[name] = [list(row) for row in zip(*columns, strict=True)]
+    return found

@@ -221,9 +221,8 @@ def score(task: LookBack, model: nn.Module, sentences: int = 512, shuffled: bool
 
 @dataclass(frozen=True)
 class Runs:
-    """Models of one kind, one for each seed, at the learning rate that suits the kind best."""
+    """Models of one kind, one for each seed."""
 
-    learning_rate: float
     models: list[LookBackModel]
     histories: list[History]
 
@@ -233,16 +232,16 @@ class Runs:
         return [history.metrics["right"][-1] for history in self.histories]
 
 
-def fit_best(
+def fit_seeds(
     task: LookBack,
     make_mixer: Callable[[int], nn.Module],
     seeds: Sequence[int],
     steps: int,
-    learning_rates: Sequence[float],
+    learning_rate: float,
     batch_size: int = 64,
     evaluate_every: int | None = None,
 ) -> Runs:
-    """Train models at several learning rates and keep those of the best, so that no kind is judged at another's rate.
+    """Build and train one model for each seed.
 
     Parameters
     ----------
@@ -251,28 +250,21 @@ def fit_best(
     make_mixer
         Makes the layer that mixes positions, given the number of features.
     seeds
-        One model for each, at each learning rate.
-    steps, batch_size, evaluate_every
+        One model for each.
+    steps, learning_rate, batch_size, evaluate_every
         As in `fit`.
-    learning_rates
-        Those that are tried. The best has the lowest training loss in the last tenth of the steps, in the mean over
-        seeds. Sentences never come twice, so this is a loss on unseen ones, and the evaluation has no say.
 
     Returns
     -------
     Runs
         One model for each seed.
     """
-    tried = []
-    for rate in learning_rates:
-        models = [build(task, make_mixer, seed) for seed in seeds]
-        histories = [
-            fit(task, model, seed, steps, rate, batch_size, evaluate_every)
-            for model, seed in zip(models, seeds, strict=True)
-        ]
-        tried.append(Runs(rate, models, histories))
-    last = max(1, steps // 10)
-    return min(tried, key=lambda runs: sum(sum(history.losses[-last:]) for history in runs.histories))
+    models = [build(task, make_mixer, seed) for seed in seeds]
+    histories = [
+        fit(task, model, seed, steps, learning_rate, batch_size, evaluate_every)
+        for model, seed in zip(models, seeds, strict=True)
+    ]
+    return Runs(models, histories)
 
 
 @torch.no_grad()

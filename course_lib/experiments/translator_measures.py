@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from course_lib.decoding import beam_search, sample
+from course_lib.decoding import Hypothesis, beam_search, sample
 from course_lib.experiments import alignment, gradients, pronouns
 from course_lib.experiments.seq2seq import Corpus, Recipe, Trained, build
 from course_lib.experiments.text import BOS, EOS, collate
@@ -43,7 +43,7 @@ def search(
     length_penalty: float = 0.6,
     temperature: float = 1.0,
     top_k: int | None = None,
-) -> dict[str, float]:
+) -> list[Hypothesis]:
     """Translate the first test sentences in one way.
 
     Parameters
@@ -63,8 +63,8 @@ def search(
 
     Returns
     -------
-    dict of str to float
-        ``log_prob``: the mean log-probability of a translation, in nats. ``bleu``, and ``length``: mean words.
+    list of Hypothesis
+        One for each sentence.
     """
     model.eval()
     batch = collate(corpus.pairs["test"][:sentences])
@@ -72,13 +72,16 @@ def search(
     size = len(batch["source_ids"])
     if beam_size:
         beams = beam_search(model.step, state, size, BOS, EOS, max_length, beam_size, length_penalty)
-        found = [beam[0] for beam in beams]
-    else:
-        generator = torch.Generator(device()).manual_seed(seed)
-        found = sample(model.step, state, size, BOS, EOS, max_length, temperature, top_k, generator)
+        return [beam[0] for beam in beams]
+    generator = torch.Generator(device()).manual_seed(seed)
+    return sample(model.step, state, size, BOS, EOS, max_length, temperature, top_k, generator)
+
+
+def _means(found: list[Hypothesis], corpus: Corpus) -> dict[str, float]:
+    """Return the mean log-probability of a translation in nats, BLEU, and the mean length in words."""
     return {
         "log_prob": float(np.mean([hypothesis.log_prob for hypothesis in found])),
-        "bleu": bleu(corpus.decode(found), corpus.text["test"]["fr"][:sentences]),
+        "bleu": bleu(corpus.decode(found), corpus.text["test"]["fr"][: len(found)]),
         "length": float(np.mean([len(hypothesis.tokens) for hypothesis in found])),
     }
 
@@ -106,7 +109,8 @@ def of_translation(run: Trained, recipe: Recipe, corpus: Corpus) -> dict[str, An
     assert isinstance(untrained, Seq2Seq)
     found["alignment"] = alignment.alignment_scores(model, corpus, run.seed)
     found["searches"] = {
-        name: search(model, corpus, recipe.max_length, run.seed, **settings) for name, settings in SEARCHES.items()
+        name: _means(search(model, corpus, recipe.max_length, run.seed, **settings), corpus)
+        for name, settings in SEARCHES.items()
     }
     found["untrained"] = {
         "aligned_share": gradients.aligned_share(untrained, corpus, edges, run.seed),

@@ -56,21 +56,21 @@ class TestScoreScale:
     def test_each_kind_is_trained_with_its_divisor_at_each_width(self, monkeypatch):
         asked = []
 
-        def fake(task, head, seeds, steps, learning_rates, batch_size):
-            asked.append((head.func, task.distances, steps, tuple(learning_rates)))
+        def fake(task, head, seeds, steps, learning_rate, batch_size):
+            asked.append((head.func, task.distances, steps, learning_rate))
             key_dim, divisor = head.keywords["key_dim"], head.keywords["divisor"]
-            return Runs(0.1, [], [History(metrics={"right": [0.0, 100 * seed + key_dim / divisor]}) for seed in seeds])
+            return Runs([], [History(metrics={"right": [0.0, 100 * seed + key_dim / divisor]}) for seed in seeds])
 
-        monkeypatch.setattr(score_scale, "fit_best", fake)
-        found = score_scale.accuracy_after_training([4, 25], [0.1, 0.2], seeds=[1, 2, 3], steps=9)
+        monkeypatch.setattr(score_scale, "fit_seeds", fake)
+        found = score_scale.accuracy_after_training([4, 25], 0.1, seeds=[1, 2, 3], steps=9)
         assert found == {
             "scaled": [[102, 105], [202, 205], [302, 305]],
             "unscaled": [[104, 125], [204, 225], [304, 325]],
         }
-        assert set(asked) == {(SingleHead, (3,), 9, (0.1, 0.2))}
+        assert set(asked) == {(SingleHead, (3,), 9, 0.1)}
 
     def test_accuracy_comes_back_by_seed_and_width(self):
-        found = score_scale.accuracy_after_training(dims=[2, 3], learning_rates=[1e-2], seeds=[0, 1, 2], steps=2)
+        found = score_scale.accuracy_after_training(dims=[2, 3], learning_rate=1e-2, seeds=[0, 1, 2], steps=2)
         assert {name: np.shape(rows) for name, rows in found.items()} == {"scaled": (3, 2), "unscaled": (3, 2)}
 
 

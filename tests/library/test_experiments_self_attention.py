@@ -21,7 +21,7 @@ from course_lib.experiments.self_attention import (
     SingleHead,
     build,
     fit,
-    fit_best,
+    fit_seeds,
     score,
     weights_by_distance,
 )
@@ -141,29 +141,23 @@ class TestModel:
         assert not torch.equal(of_runs[0], of_runs[2])
         assert not torch.equal(of_runs[0][0], of_runs[0][1]), "sentences never come twice"
 
-    def test_the_best_rate_has_the_lowest_loss_in_the_last_tenth_over_all_seeds(self, monkeypatch):
-        """0.1 begins low and ends high; 0.2 is best for the first seed, 0.3 for both together."""
+    def test_each_seed_has_a_model_of_its_own_trained_as_asked(self, monkeypatch):
         task, fitted = LookBack((1,), vocab_size=5, length=6), []
-        ends = {0.1: (5, 5), 0.2: (1, 9), 0.3: (2, 2)}
 
         def fake(task, model, seed, steps, rate, batch_size, evaluate_every):
             fitted.append((seed, steps, rate, batch_size, evaluate_every))
-            begin = 0.0 if rate == 0.1 else 10.0
-            return History(losses=[begin] * (steps - 2) + [float(ends[rate][seed - 7])] * 2)
+            return History(metrics={"right": [0.0, seed / 10]})
 
         monkeypatch.setattr(self_attention, "fit", fake)
         make = partial(MultiHeadAttention, num_heads=2)
-        runs = fit_best(task, make, [7, 8], 20, [0.1, 0.2, 0.3], batch_size=6, evaluate_every=5)
-        assert runs.learning_rate == 0.3
-        assert fitted == [(seed, 20, rate, 6, 5) for rate in (0.1, 0.2, 0.3) for seed in (7, 8)]
-        assert [history.losses[-1] for history in runs.histories] == [2, 2]
+        runs = fit_seeds(task, make, [7, 8], 20, 0.3, batch_size=6, evaluate_every=5)
+        assert fitted == [(seed, 20, 0.3, 6, 5) for seed in (7, 8)]
+        assert runs.right == [0.7, 0.8]
+        assert not torch.equal(runs.models[0].words.weight, runs.models[1].words.weight)
 
     def test_training_teaches_the_look_up(self):
         task = LookBack((1,), vocab_size=5, length=6)
-        runs = fit_best(
-            task, partial(MultiHeadAttention, num_heads=1), seeds=[0], steps=60, learning_rates=[1e-5, 1e-2]
-        )
-        assert runs.learning_rate == 1e-2
+        runs = fit_seeds(task, partial(MultiHeadAttention, num_heads=1), seeds=[0], steps=60, learning_rate=1e-2)
         assert runs.right[0] > 0.9
         assert score(task, runs.models[0])["right"] == runs.right[0]
 
@@ -209,7 +203,7 @@ class TestModel:
         """The chapter's claim, with other seeds than the chapter's."""
         task = LookBack((2, 5), vocab_size=16)
         right = {
-            heads: fit_best(task, partial(MultiHeadAttention, num_heads=heads), [7, 8], 150, [3e-3]).right
+            heads: fit_seeds(task, partial(MultiHeadAttention, num_heads=heads), [7, 8], 150, 3e-3).right
             for heads in (1, 2)
         }
         assert min(right[2]) > 0.99

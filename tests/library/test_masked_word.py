@@ -143,18 +143,3 @@ def test_training_hides_any_word_another_in_each_epoch_and_the_seed_decides_whic
     assert epochs[0].keys() == epochs[1].keys()
     assert epochs[0] != epochs[1]
     assert {place for _, places in hidden for place in places} == {0, 1, 2, 3}
-
-
-@pytest.mark.slow
-def test_guessers_side_by_side_are_those_trained_one_by_one_in_the_order_of_the_jobs():
-    pairs = {"train": sentences(*([w, 14 - w] for w in range(4, 11))), "test": sentences([4, 10], [9, 5])}
-    jobs = [
-        (causal, TrainingConfig(steps=steps, learning_rate=lr, seed=seed, progress=False))
-        for causal, steps, lr, seed in ((True, 3, 1e-2, 1), (False, 4, 1e-2, 1), (False, 4, 3e-2, 2))
-    ]
-    together = masked_word.train_guessers(jobs, CONFIG, pairs, batch_size=3)
-    for (causal, training), guesses in zip(jobs, together, strict=True):
-        alone = masked_word.train_guesser(CONFIG, pairs, causal, training, batch_size=3)
-        assert guesses.model.causal == causal
-        assert guesses.history.losses == pytest.approx(alone.history.losses, rel=1e-4)
-        assert (guesses.perplexity, guesses.accuracy) == pytest.approx((alone.perplexity, alone.accuracy), rel=1e-4)
