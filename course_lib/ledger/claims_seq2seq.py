@@ -215,9 +215,9 @@ CLAIMS = (
         "vaswani2017",
         Figure(2.0, 0.3, "caches and fixed costs move it"),
         "fitted exponent of time, weights written out",
-        Cell(2, "explicit attention", EXPONENT + "time", what="five repetitions"),
+        Cell(2, "explicit attention", EXPONENT + "time", what="three repetitions"),
         digits=2,
-        beside=(("of a recurrent layer", Cell(2, "GRU", EXPONENT + "time", what="five repetitions"), "", 2),),
+        beside=(("of a recurrent layer", Cell(2, "GRU", EXPONENT + "time", what="three repetitions"), "", 2),),
     ),
     Claim(
         "quadratic-memory",
