@@ -170,14 +170,16 @@ def assemble(
 @app.command()
 def experiment(
     name: Annotated[
-        str, typer.Argument(help="seq2seq, transformer, pretraining, layers, finetuning, errors, sentences or family.")
+        str,
+        typer.Argument(
+            help="seq2seq, transformer, pretraining, layers, finetuning, errors, contexts, sentences or family."
+        ),
     ],
     data: Annotated[
         str,
         typer.Option(
-            help="translation or multi30k; for transformer also short or parts; for pretraining stories; for layers "
-            "pydocs-tag, senses or wnut17; for sentences nli; for family stories, "
-            "pydocs-pair or prompts."
+            help="translation or multi30k; for transformer also short or parts; for pretraining and contexts stories; "
+            "for layers pydocs-tag, senses or wnut17; for sentences nli; for family stories, pydocs-pair or prompts."
         ),
     ] = "translation",
     source: Annotated[str | None, typer.Option(help="Where the data comes from: embedded, hub or a folder.")] = None,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from course_lib.checkpoint import CheckpointError
 from course_lib.experiments import (
+    context_runs,
     error_runs,
     family_runs,
     finetuning_plans,
@@ -29,6 +30,7 @@ ATTENTIONS = ("dot", "bilinear", "scaled", "additive", "none")
 COMPARISONS: Mapping[str, tuple[Mapping[str, Any], Callable[..., Path]]] = {
     "pretraining": (pretraining_plans.PLANS, pretraining_plans.record_study),
     "finetuning": (finetuning_plans.PLANS, finetuning_runs.record_finetuning),
+    "contexts": (context_runs.STUDIES, context_runs.record_contexts),
     "sentences": (sentence_plans.PLANS, sentence_plans.record_sentences),
     "family": (family_runs.STUDIES, family_runs.record_family),
 }
@@ -63,12 +65,12 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "sentences" or
-        "family".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "contexts",
+        "sentences" or "family".
     data
         For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
         `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_plans.PLANS`,
-        `error_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
+        `error_runs.STUDIES`, `context_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
     source
         As in `course_lib.data.load`.
     attentions

@@ -71,7 +71,22 @@ class ContextRecipe:
         """Return the same recipe with another seed."""
         return replace(self, training=replace(self.training, seed=seed))
 
+    def shortened(self, steps: int) -> "ContextRecipe":
+        """Return the same recipe for another number of training steps, with the same share of warm-up."""
+        warmup_steps = self.training.warmup_steps * steps // self.training.steps
+        return replace(self, training=replace(self.training, steps=steps, warmup_steps=warmup_steps))
 
+
+def recipe_from(configuration: Mapping[str, Any]) -> ContextRecipe:
+    """Load a recipe back from a record's configuration."""
+    training, masking = TrainingConfig(**configuration["training"]), MaskingConfig(**configuration["masking"])
+    return ContextRecipe(**{**configuration, "training": training, "masking": masking})
+
+
+#: What the three models of chapter 7 are trained with on the stories; their figures are recorded.
+RECIPE = ContextRecipe(
+    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", progress=False)
+)
 #: What chapter 7 trains live on the stories.
 LIVE = ContextRecipe(
     TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", bf16=True, progress=False)
@@ -89,12 +104,12 @@ class ContextRun:
     model
         On the CPU, in evaluation mode.
     history
-        Of its training; None if it had none.
+        Of its training.
     """
 
     kind: str
     model: nn.Module
-    history: History | None
+    history: History
 
 
 def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:

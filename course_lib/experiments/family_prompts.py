@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from course_lib.causal_lm import CausalLanguageModel
 from course_lib.data import stories_lexicon as lex
-from course_lib.experiments.context_models import ContextRecipe, build, train_one
+from course_lib.experiments.context_models import ContextRecipe, build, recipe_from, train_one
 from course_lib.experiments.pretraining_stories import RECIPE, read_stories
 from course_lib.family_prompting import choose_continuation, prompt
 from course_lib.training import TrainingConfig, train
@@ -87,11 +87,9 @@ STUDY = PromptStudy()
 
 def prompt_study_from(configuration: Mapping[str, Any]) -> PromptStudy:
     """Load a study back from a record's configuration."""
-    recipe = configuration["recipe"]
-    masking = type(RECIPE_OF_GPT.masking)(**recipe["masking"])
-    read = ContextRecipe(**{**recipe, "training": TrainingConfig(**recipe["training"]), "masking": masking})
-    tuning, variants = TrainingConfig(**configuration["tuning"]), configuration["variants"]
-    return PromptStudy(**{**configuration, "recipe": read, "tuning": tuning, "variants": tuple(variants)})
+    recipe, tuning = recipe_from(configuration["recipe"]), TrainingConfig(**configuration["tuning"])
+    variants = tuple(configuration["variants"])
+    return PromptStudy(**{**configuration, "recipe": recipe, "tuning": tuning, "variants": variants})
 
 
 def tasks_of(form: str, seen: bool) -> list[Example]:
@@ -233,7 +231,6 @@ class PromptRunner:
             corpus = self.corpus
             run = train_one("GPT", self.study.recipe.seeded(seed), corpus.stores["train"], corpus.tokenizer.vocab)
             assert isinstance(run.model, CausalLanguageModel)
-            assert run.history is not None
             self.models[seed] = run.model, run.history.seconds[-1]
         return self.models[seed]
 

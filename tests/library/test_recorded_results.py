@@ -9,6 +9,7 @@ import typer.testing
 
 from course_lib.cli import app
 from course_lib.experiments import (
+    context_runs,
     error_runs,
     family_runs,
     finetuning_plans,
@@ -29,6 +30,7 @@ EXPERIMENTS = {
     "layers": (layer_table.study_from, layer_table.STUDIES),
     "finetuning": (finetuning_plans.study_from, finetuning_plans.PLANS),
     "errors": (error_runs.study_from, error_runs.STUDIES),
+    "contexts": (context_runs.study_from, context_runs.STUDIES),
     "sentences": (sentence_plans.study_from, sentence_plans.PLANS),
     "family": (family_runs.study_from, family_runs.STUDIES),
 }
