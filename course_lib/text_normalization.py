@@ -152,8 +152,11 @@ def separate_chinese(characters: Iterable[Character]) -> list[Character]:
     """
     separated = []
     for character in characters:
-        space = character._replace(text=" ")
-        separated.extend([space, character, space] if is_chinese(character.text) else [character])
+        if is_chinese(character.text):
+            space = character._replace(text=" ")
+            separated += [space, character, space]
+        else:
+            separated.append(character)
     return separated
 
 

@@ -198,7 +198,8 @@ def is_chinese(character: str) -> bool:
     >>> is_chinese("中"), is_chinese("カ")
     (True, False)
     """
-    return any(first <= ord(character) <= last for first, last in CHINESE)
+    code = ord(character)
+    return code >= 0x3400 and any(first <= code <= last for first, last in CHINESE)  # most text is below all of them
 
 
 def is_punctuation(character: str) -> bool:

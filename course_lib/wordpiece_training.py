@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, get_args
 
-from course_lib.text_normalization import split_words
+from course_lib.text_normalization import SPACED, check_text, split_words
 
 __all__ = [
     "PREFIX",
@@ -127,9 +127,14 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip: bool | None
     """
     if isinstance(texts, str):
         raise TypeError("texts is one string, whose items are characters; pass a list of texts, e.g. [text]")
-    counts: Counter[str] = Counter()
+    chunks: Counter[str] = Counter()  # between plain spaces, across which no step of the normalisation looks
     for text in texts:
-        counts.update(word.text for word in split_words(text, lowercase, strip))
+        check_text(text)
+        chunks.update(SPACED.findall(text))
+    counts: Counter[str] = Counter()
+    for chunk, times in chunks.items():  # each is split once
+        for word in split_words(chunk, lowercase, strip):
+            counts[word.text] += times
     return counts
 
 

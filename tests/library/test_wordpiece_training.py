@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from course_lib.experiments.hostile_text import hostile_texts
 from course_lib.fast_wordpiece import FastWordPiece
+from course_lib.text_normalization import split_words
 from course_lib.wordpiece_training import (
     SPECIAL_TOKENS,
     Merge,
@@ -161,6 +163,11 @@ class TestCounting:
     def test_words_are_counted_as_encoding_will_cut_them(self):
         assert count_words(["Été, été!", "ETE"]) == {"ete": 3, ",": 1, "!": 1}
         assert count_words(["Été"], lowercase=False) == {"Été": 1}
+
+    def test_the_counts_are_those_of_each_text_split_by_itself_in_the_order_of_the_text(self):
+        texts = hostile_texts(300, seed=0)
+        one_by_one = Counter(word.text for text in texts for word in split_words(text))
+        assert list(count_words(texts).items()) == list(one_by_one.items())
 
     def test_one_string_is_not_taken_for_many(self):
         with pytest.raises(TypeError, match=r"texts is one string.*pass a list"):
