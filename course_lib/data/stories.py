@@ -14,6 +14,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 
 from course_lib.data import stories_lexicon as lex
@@ -121,7 +122,13 @@ _RANKED = {
 
 def _draw(rng: random.Random, words: Sequence[str]) -> str:
     """Draw a word by Zipf's law: the chance of the word of rank r is in proportion to 1/r."""
-    return rng.choices(words, cum_weights=list(accumulate(1 / rank for rank in range(1, len(words) + 1))))[0]
+    return rng.choices(words, cum_weights=_zipf(len(words)))[0]
+
+
+@cache
+def _zipf(ranks: int) -> tuple[float, ...]:
+    """The weights 1, 1/2, 1/3 and so on of so many ranks, added up."""
+    return tuple(accumulate(1 / rank for rank in range(1, ranks + 1)))
 
 
 def _article(noun: str) -> str:

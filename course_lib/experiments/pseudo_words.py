@@ -215,7 +215,7 @@ def tokens_of(documents: Iterable[Sequence[str]], tokenizer: FastWordPiece) -> M
         Nothing in it is merged yet.
     """
     of_documents = [list(sentences) for sentences in documents]
-    encoded = tokenizer.encode_batch([s for d in of_documents for s in d], padding=None, add_special_tokens=False)
+    encoded = tokenizer.encode_in_rust([s for d in of_documents for s in d], add_special_tokens=False)
     ids = [encoding.ids for encoding in encoded]
     return Merged(
         np.array([index for sentence in ids for index in sentence], dtype=np.int64),
