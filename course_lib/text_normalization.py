@@ -152,11 +152,8 @@ def separate_chinese(characters: Iterable[Character]) -> list[Character]:
     """
     separated = []
     for character in characters:
-        if is_chinese(character.text):
-            space = character._replace(text=" ")
-            separated += [space, character, space]
-        else:
-            separated.append(character)
+        spaces = [character._replace(text=" ")] if is_chinese(character.text) else []
+        separated += [*spaces, character, *spaces]
     return separated
 
 
