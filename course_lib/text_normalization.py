@@ -187,7 +187,7 @@ def strip_accents(characters: Iterable[Character]) -> list[Character]:
         if first:  # stretches are handed out in the order of the text, as `tokenizers` does it, marks in their own
             span = next(spans)
         if category(part) != "Mn":
-            stripped.append(span._replace(text=part))
+            stripped.append(span if span.text == part else span._replace(text=part))
     return stripped
 
 
@@ -213,7 +213,7 @@ def lower(characters: Iterable[Character]) -> list[Character]:
     >>> lower([Character("Σ", 0, 1)])
     [Character(text='σ', start=0, end=1)]
     """
-    return [character._replace(text=part) for character in characters for part in lower_case(character.text)]
+    return [old if old.text == part else old._replace(text=part) for old in characters for part in lower_case(old.text)]
 
 
 def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> list[Character]:
