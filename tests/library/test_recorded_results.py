@@ -40,7 +40,7 @@ recorded = pytest.mark.parametrize("name", [name for name, kind in KINDS.items()
 
 def test_every_record_is_of_a_kind_whose_tests_check_it():
     """Those of benchmarks are checked in tests/benchmarks/."""
-    assert set(KINDS.values()) <= {*EXPERIMENTS, "benchmark", "gpu"}
+    assert set(KINDS.values()) <= {*EXPERIMENTS, "benchmark", "gpu", "site"}
     assert {"seq2seq-multi30k", "transformer-translation", "transformer-parts"} <= KINDS.keys()
 
 
