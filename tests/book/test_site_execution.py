@@ -134,9 +134,9 @@ def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(tmp_pat
     )
 
 
-def test_all_pages_together_were_recorded_within_ten_minutes_of_processor_time():
-    """The limit of the design, children included, and for BERT's pre-training live a quarter of it."""
+def test_recorded_costs_keep_to_the_limits_of_the_design():
+    """Processor seconds, children included: 600 for all pages, 150 where BERT is pre-trained, 45 for any other."""
     costs = {result["page"]: result["processor_seconds"] for result in records.load(COSTS).results}
     assert len(costs) >= 11
     assert sum(costs.values()) <= 600
-    assert max(costs.values()) <= 150
+    assert {page: seconds for page, seconds in costs.items() if seconds > (150 if page.startswith("06") else 45)} == {}
