@@ -204,12 +204,13 @@ def test_published_weights_give_the_published_numbers(published):
     for row, encoding in zip(batch["input_ids"].tolist(), tokens, strict=True):
         assert row[: len(encoding.ids)] == encoding.ids
     assert not batch["attention_mask"].all()
+    mine = {**batch, "attention_mask": batch["attention_mask"].bool()}
     ours = BertModel.from_pretrained(published)
     theirs = transformers.BertModel.from_pretrained(published, dtype=torch.float32)
     with torch.no_grad():
-        found, expected = ours(**batch, return_hidden_states=True), theirs(**batch, output_hidden_states=True)
-    for mine, its in zip(found.hidden_states, expected.hidden_states, strict=True):
-        close(mine, its, 1e-4)
+        found, expected = ours(**mine, return_hidden_states=True), theirs(**batch, output_hidden_states=True)
+    for layer, its_layer in zip(found.hidden_states, expected.hidden_states, strict=True):
+        close(layer, its_layer, 1e-4)
     close(found.pooler_output, expected.pooler_output, 1e-4)
     assert sum(x.numel() for x in ours.parameters()) == 22_713_216
 
