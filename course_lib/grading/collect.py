@@ -22,7 +22,8 @@ from course_lib.grading.handed_in_at import times
 from course_lib.grading.intake import NAME, read
 from course_lib.grading.release import course_settings
 from course_lib.grading.roster import class_of, enter
-from course_lib.grading.unpack import CannotUnpack, File, contents, inner_zip, shown
+from course_lib.grading.shown import shown
+from course_lib.grading.unpack import CannotUnpack, File, contents, inner_zip
 from course_lib.whole_file import write_whole
 
 TIMESTAMP = "timestamp.txt"

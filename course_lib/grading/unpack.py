@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 
 from course_lib.grading.check import CannotCheck
 from course_lib.grading.intake import LARGEST, plain_bytes
+from course_lib.grading.shown import shown
 
 MOST_FILES = 50_000
 #: What systems leave behind; nobody handed it in.
@@ -44,15 +45,6 @@ class File:
 
     place: PurePosixPath
     read: Callable[[], bytes]
-
-
-def shown(text: object) -> str:
-    r"""Write a name for a terminal: what is not ASCII stays readable, what could play tricks there does not.
-
-    >>> shown("Zoë/\x1b[2J.ipynb")
-    'Zoë/\\x1b[2J.ipynb'
-    """
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
 def contents(download: Path) -> tuple[list[File], list[str]]:
