@@ -11,16 +11,19 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import compute_checksum, determine_grade
+from nbgrader.utils import determine_grade
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from course_lib.grading.check_run import CellRun, KernelProblem, as_graded, run_notebook
 from course_lib.grading.check_structure import Problem, cell_name, describe, grade_id, structure_problems
+from course_lib.grading.notebook_files import CannotCheck, open_notebook, read_notebook, read_released, read_text
+from course_lib.grading.reader import Reader, Unreadable
 from course_lib.shipped_files import EXERCISES
 
 #: Seconds that a cell may take; the grader's limit (`Execute.timeout` in nbgrader_config.py).
@@ -28,10 +31,6 @@ TIME_LIMIT = 60
 
 #: The end of a SyntaxError's message: the kernel's own file of the cell, which means nothing to a student.
 FILE_OF_CELL = re.compile(r" \([^()]*, line \d+\)$")
-
-
-class CannotCheck(Exception):
-    """There is nothing to check, or nothing to check it with; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +92,23 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
     >>> check(Path("attention.docx"))
     Traceback (most recent call last):
     ...
-    course_lib.grading.check.CannotCheck: There is no file attention.docx here. ...
+    course_lib.grading.notebook_files.CannotCheck: There is no file attention.docx here. ...
     """
-    submitted = read_notebook(path)
-    released_path = released_path or find_released(path, submitted)
-    released = read_released(released_path)
+    with Reader({"opened": _opened, "compared": _compared}) as reader:
+        try:
+            submitted = nbformat.from_dict(reader.ask("opened", read_text(path), str(path)))
+            released_path = released_path or find_released(path, submitted)
+            released = read_released(released_path)
+            told, restored = reader.ask("compared", submitted, released)
+        except Unreadable as error:
+            raise CannotCheck(str(error)) from error
     problems = []
     if path.stem != released_path.stem:
         problems.append(
             Problem("misnamed", path.name, f"The grader reads {released_path.name} alone. Hand it in under that name.")
         )
-    problems += structure_problems(submitted, released)
-    notebook = as_graded(submitted, released)
+    problems += [Problem(**problem) for problem in told]
+    notebook = nbformat.from_dict(restored)
     try:
         runs = run_notebook(notebook, time_limit, released_path.parent)
     except KernelProblem as error:
@@ -122,60 +126,17 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
     return Report(str(path), str(released_path), marks, problems, sum(run.seconds for run in runs))
 
 
-def read_notebook(path: Path) -> NotebookNode:
-    """Read a notebook of any nbformat as version 4.
-
-    Raises:
-        CannotCheck: there is no such file, or it is no notebook.
-    """
-    if path.is_dir():
-        raise CannotCheck(f"{path} is a folder. Name the notebook in it, e.g. {path / 'attention.ipynb'}.")
-    if not path.is_file():
-        raise CannotCheck(f"There is no file {path} here. Give the path of your notebook, e.g. attention.ipynb.")
+def _opened(text: str, name: str) -> NotebookNode:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotCheck(f"{path} cannot be read as text ({error}). Save your notebook again as .ipynb.") from error
-    return parse_notebook(text, str(path))
+        return open_notebook(text, name)
+    except CannotCheck as error:
+        raise Unreadable(str(error)) from error
 
 
-def parse_notebook(text: str, path: str) -> NotebookNode:
-    """Take text for a notebook of any nbformat, as version 4.
-
-    Raises:
-        CannotCheck: it is no notebook; the message calls it by its path.
-    """
-    try:
-        content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CannotCheck(f"{path} is not a notebook: it is not JSON ({error}). Save it again from Jupyter.") from error
-    if not isinstance(content, dict) or "nbformat" not in content:
-        raise CannotCheck(f"{path} is JSON, but no notebook: it names no nbformat. Save it again from Jupyter.")
-    if "\\ud" in text.lower():  # JSON can spell half a character, which no file and no database takes
-        text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
-    try:
-        notebook = nbformat.reads(text, as_version=4)
-        nbformat.validate(notebook)
-    except Exception as error:  # nbformat raises whatever its converters meet in a broken file
-        first_line = str(error).strip().partition("\n")[0]
-        raise CannotCheck(f"{path} is a broken notebook: {first_line}. Save it again from Jupyter.") from error
-    return notebook
-
-
-def read_released(path: Path) -> NotebookNode:
-    """Read a released notebook, whose cells must still be what their checksums say.
-
-    Raises:
-        CannotCheck: somebody has worked in it, so that it no longer says what was released; or it is no notebook.
-    """
-    released = read_notebook(path)
-    for cell in released.cells:
-        if (name := grade_id(cell)) and compute_checksum(cell) != cell.metadata.nbgrader.get("checksum"):
-            raise CannotCheck(
-                f"{path} is not as it was released: {name} has been changed, so your work cannot be compared with it. "
-                f"Keep your work under another path, then get the released notebook back: git restore {path.name}"
-            )
-    return released
+def _compared(submitted: dict[str, Any], released: dict[str, Any]) -> tuple[list[dict[str, str]], NotebookNode]:
+    """What is wrong with a notebook as it stands, and the notebook as it is graded."""
+    one, other = nbformat.from_dict(submitted), nbformat.from_dict(released)
+    return [asdict(problem) for problem in structure_problems(one, other)], as_graded(one, other)
 
 
 def find_released(path: Path, submitted: NotebookNode) -> Path:

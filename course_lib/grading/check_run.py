@@ -76,8 +76,9 @@ def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
     Chapter: seq2seq-attention
     """
     notebook = nbformat.from_dict(submitted)  # a copy, and faster than deepcopy
-    notebook.metadata.kernelspec = released.metadata.get("kernelspec", {"name": "python3", "display_name": "Python 3"})
-    names = {grade_id(cell) for cell in released.cells}
+    notebook.metadata = nbformat.from_dict(released.metadata)
+    notebook.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
+    names = {name for cell in released.cells if (name := grade_id(cell)) is not None}
     for cell in notebook.cells:
         if grade_id(cell) not in names:
             cell.metadata.pop("nbgrader", None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
+from course_lib.grading.shown import shown
 from course_lib.grading.withheld import withheld_uses
 
 #: What nbgrader puts where the solution of a written answer was.
@@ -49,7 +50,7 @@ def grade_id(cell: NotebookNode) -> str | None:
 
 def cell_name(notebook: NotebookNode, index: int) -> str:
     """The cell's ``grade_id``, or its place counted from 1."""
-    return grade_id(notebook.cells[index]) or f"cell {index + 1}"
+    return shown(grade_id(notebook.cells[index]) or f"cell {index + 1}", 80)
 
 
 def describe(cell: NotebookNode) -> str:
@@ -129,7 +130,7 @@ def _changes(cell: NotebookNode, expected: NotebookNode) -> Iterator[Problem]:
     role, released_role = cell.metadata.nbgrader, expected.metadata.nbgrader
     changed = [key for key in ROLES if role.get(key) != released_role.get(key)]
     if changed:
-        words = ", ".join(f"{key} is {role.get(key)!r} instead of {released_role.get(key)!r}" for key in changed)
+        words = ", ".join(f"{key} is {_cut(role.get(key))} instead of {released_role.get(key)!r}" for key in changed)
         yield Problem(
             "altered",
             name,
@@ -144,6 +145,11 @@ def _changes(cell: NotebookNode, expected: NotebookNode) -> Iterator[Problem]:
             name,
             f"The {describe(expected)} carries the tag skip-execution. The grader runs it anyway; remove the tag.",
         )
+
+
+def _cut(value: object) -> str:
+    """What a notebook says in place of a mark, as Python would write it."""
+    return shown(repr(value), 80)
 
 
 def _changed_text(cell: NotebookNode, expected: NotebookNode, role_unchanged: bool) -> Problem:
@@ -206,11 +212,12 @@ def _own_cells(submitted: NotebookNode, released: NotebookNode) -> Iterator[Prob
     for index, cell in enumerate(submitted.cells):
         name = grade_id(cell)
         if name is not None and name not in known:
+            called = cell_name(submitted, index)
             yield Problem(
                 "unknown",
-                name,
-                f"The cell {name} is marked for grading, but this assignment has no such cell. Delete it, or paste its "
-                "text into a new cell.",
+                called,
+                f"The cell {called} is marked for grading, but this assignment has no such cell. Delete it, or paste "
+                "its text into a new cell.",
             )
         locked = name in known and known[name].metadata.nbgrader.get("locked")
         if cell.cell_type == "code" and not locked:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 
-from course_lib.grading.check import read_released
-from course_lib.grading.fingerprints import Alike, alike, fingerprints
+from course_lib.grading.fingerprints import Alike, alike
 from course_lib.grading.intake import collect
+from course_lib.grading.notebook_files import read_released
+from course_lib.grading.reader import Reader
+from course_lib.grading.reading import answers
 from course_lib.grading.record import Records
 from course_lib.grading.release import course_settings
 from course_lib.whole_file import write_whole
@@ -174,14 +176,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], bars: bool = Fals
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _answers(notebook: NotebookNode) -> list[str]:
-    return [
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
-    ]
-
-
 def report(name: str, root: Path = Path()) -> Path:
     """Write ``reports/<name>.html`` from what `course grade` has recorded.
 
@@ -213,19 +207,19 @@ def report(name: str, root: Path = Path()) -> Path:
             for submission in gradebook.assignment_submissions(name)
         }
     submitted = root / courses.submitted_directory
-    handed_in = collect(submitted, name).submissions if submitted.is_dir() else []
-    prints = {
-        submission.student: fingerprints(_answers(notebook))
-        for submission in handed_in
-        if (notebook := submission.notebook) is not None
-    }
-    released = read_released(root / "exercises" / name / f"{name}.ipynb")
+    released = root / "exercises" / name / f"{name}.ipynb"
+    read_released(released)
+    with Reader({"answers": answers}) as reader:
+        read_answers = partial(reader.ask, "answers")
+        handed_in = collect(submitted, name, read_answers).submissions if submitted.is_dir() else []
+        given = frozenset(read_answers(released.read_text(encoding="utf-8"), released.name))
+    prints = {each.student: frozenset(each.content) for each in handed_in if not each.problem}
     noticed = {
         student: [*line["tampering"], *([line["problem"]] if line["problem"] else []), *line["notes"]]
         for student, line in sorted(log.items())
     }
     place = root / "reports" / f"{name}.html"
     place.parent.mkdir(exist_ok=True)
-    pairs = alike(prints, fingerprints(_answers(released)))
+    pairs = alike(prints, given)
     write_whole(place, page(name, marks, points, noticed, pairs))
     return place

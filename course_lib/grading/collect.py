@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,8 @@ from nbgrader.utils import parse_utc
 from course_lib.grading.download_names import Label, label, wrappers
 from course_lib.grading.handed_in_at import times
 from course_lib.grading.intake import NAME, read
+from course_lib.grading.reader import Reader
+from course_lib.grading.reading import readable
 from course_lib.grading.release import course_settings
 from course_lib.grading.roster import class_of, enter
 from course_lib.grading.shown import shown
@@ -194,7 +197,8 @@ def _take(
     one.source = shown(file.place)
     when = when or _time(told, handed_in, zone, one)
     _write(one, data, when, folder, assignment)
-    one.problem = read(one.student, folder, assignment).problem
+    with Reader({"readable": readable}) as reader:
+        one.problem = read(one.student, folder, assignment, partial(reader.ask, "readable")).problem
 
 
 def _opened(one: Taken, told: Label, file: File) -> list[tuple[Label, File]]:

@@ -12,19 +12,19 @@ import re
 import stat
 import unicodedata
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
+from course_lib.grading.notebook_files import LARGEST, CannotCheck
+from course_lib.grading.reader import Unreadable
+from course_lib.grading.shown import shown
 
-from course_lib.grading.check import CannotCheck, parse_notebook
-from course_lib.grading.check_structure import grade_id
-
-LARGEST = 20 * 2**20
-DEEPEST = 60
+#: Reads the text of a notebook, which messages call by a name, and gives what JSON can say.
+Read = Callable[[str, str], Any]
+NONE: Mapping[str, str] = MappingProxyType({})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
@@ -36,7 +36,7 @@ class Submission:
         student: the name of the folder, which is the student's id in the gradebook.
         path: the notebook.
         digest: SHA-256 of its bytes; "" if there are none to read.
-        packed: the notebook that is in them, compressed: of a large class all are held at once, though few are open.
+        packed: what reading it gave, compressed: of a large class all are held at once, though few are open.
         problem: why it cannot be graded, in words; "" if it can.
         notes: what a person should know about it.
     """
@@ -49,9 +49,9 @@ class Submission:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def notebook(self) -> NotebookNode | None:
-        """A fresh copy of what was handed in; None if it cannot be graded."""
-        return None if self.problem else nbformat.from_dict(json.loads(zlib.decompress(self.packed)))
+    def content(self) -> Any:
+        """What reading it gave."""
+        return json.loads(zlib.decompress(self.packed))
 
 
 @dataclass
@@ -62,12 +62,13 @@ class Collected:
     strangers: list[str]
 
 
-def collect(folder: Path, assignment: str, graded: Mapping[str, str] = MappingProxyType({})) -> Collected:
+def collect(folder: Path, assignment: str, read_text: Read, graded: Mapping[str, str] = NONE) -> Collected:
     """Read every submission of an assignment: ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
 
     Args:
         folder: nbgrader's ``submitted``.
         assignment: its name.
+        read_text: reads the text of a notebook in a process of its own (:mod:`course_lib.grading.reading`).
         graded: by student, the digest of a submission that need not be opened again.
 
     Returns:
@@ -78,28 +79,30 @@ def collect(folder: Path, assignment: str, graded: Mapping[str, str] = MappingPr
         if entry.name.startswith("."):
             continue
         if entry.is_symlink() or not entry.is_dir(follow_symlinks=False):
-            strangers.append(f"{entry.name!r} in {folder} is no folder of a student; it is left out.")
+            strangers.append(f"{shown(entry.name)!r} in {folder} is no folder of a student; it is left out.")
         elif NAME.fullmatch(entry.name) is None:
-            shown = entry.name.encode("ascii", "backslashreplace").decode()
             alike = unicodedata.normalize("NFKC", entry.name)
-            hint = f" It looks like {alike!r}." if alike != entry.name and NAME.fullmatch(alike) else ""
-            strangers.append(f"The folder {shown!r} is no student's id (letters, digits, . _ @ + -).{hint}")
+            hint = f" It looks like {shown(alike)!r}." if alike != entry.name and NAME.fullmatch(alike) else ""
+            strangers.append(
+                f"The folder {shown(ascii(entry.name))} is no student's id (letters, digits, . _ @ + -).{hint}"
+            )
         elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
-            submissions.append(read(entry.name, place, assignment, graded.get(entry.name)))
+            submissions.append(read(entry.name, place, assignment, read_text, graded.get(entry.name)))
     return Collected(submissions, strangers)
 
 
-def read(student: str, folder: Path, assignment: str, graded: str | None = None) -> Submission:
+def read(student: str, folder: Path, assignment: str, read_text: Read, graded: str | None = None) -> Submission:
     """Read one submission.
 
     Args:
         student: the id.
         folder: ``submitted/STUDENT/ASSIGNMENT``.
         assignment: its name, which the notebook must have.
+        read_text: reads the text of a notebook in a process of its own.
         graded: its digest when it was graded; if it is the same still, the notebook is not opened.
 
     Returns:
-        The submission, with its notebook or a problem.
+        The submission, with its content or a problem.
     """
     submission = Submission(student, folder / f"{assignment}.ipynb")
     if folder.is_symlink() or not folder.is_dir():
@@ -108,7 +111,7 @@ def read(student: str, folder: Path, assignment: str, graded: str | None = None)
     if not os.path.lexists(submission.path):
         others = sorted(path for path in folder.iterdir() if path.suffix == ".ipynb")
         if len(others) != 1:
-            names = ", ".join(path.name.encode("ascii", "backslashreplace").decode() for path in others) or "none"
+            names = ", ".join(shown(path.name) for path in others) or "none"
             submission.problem = f"There is no {assignment}.ipynb; notebooks here: {names}."
             return submission
         submission.path = others[0]
@@ -118,10 +121,12 @@ def read(student: str, folder: Path, assignment: str, graded: str | None = None)
         submission.digest = hashlib.sha256(data).hexdigest()
         if submission.digest == graded:
             return submission
-        notebook = _notebook(data, f"{assignment}.ipynb")
-        submission.packed = zlib.compress(json.dumps(notebook).encode())
-    except CannotCheck as error:
-        submission.problem = str(error)
+        content = read_text(data.decode("utf-8"), f"{assignment}.ipynb")
+        submission.packed = zlib.compress(json.dumps(content).encode())
+    except UnicodeDecodeError as error:
+        submission.problem = f"{assignment}.ipynb cannot be read as text ({error.reason})."
+    except (CannotCheck, Unreadable) as error:
+        submission.problem = shown(error)
     return submission
 
 
@@ -141,14 +146,3 @@ def plain_bytes(path: Path) -> bytes:
     if len(data) > LARGEST:
         raise CannotCheck(f"{path.name} is larger than {LARGEST // 2**20} MiB. Clear its outputs and hand in again.")
     return data
-
-
-def _notebook(data: bytes, name: str) -> NotebookNode:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CannotCheck(f"{name} cannot be read as text ({error.reason}).") from error
-    notebook = parse_notebook(text, name)
-    if not any(grade_id(cell) for cell in notebook.cells):
-        raise CannotCheck(f"{name} has no cell marked for grading: it was not made from the released notebook.")
-    return notebook

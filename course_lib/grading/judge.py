@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import nbformat
-from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.utils import determine_grade, is_grade
 
 from course_lib.grading.check_structure import grade_id
 from course_lib.grading.execute import Transcript
+from course_lib.grading.harmless import make_harmless
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def judge(notebook: NotebookNode, transcript: Transcript) -> tuple[NotebookNode,
         transcript: what the referee said.
 
     Returns:
-        The notebook as nbgrader keeps it in ``autograded/``, with nothing in it that a browser would run, and a mark
+        The notebook as nbgrader keeps it in ``autograded/``, whose text makes no page run or fetch anything, and a mark
         for each graded cell.
     """
     judged = nbformat.from_dict(notebook)
@@ -56,7 +56,7 @@ def judge(notebook: NotebookNode, transcript: Transcript) -> tuple[NotebookNode,
         if name is not None and is_grade(cell):
             earned, points = determine_grade(cell)
             marks.append(Mark(name, float(points), None if earned is None else float(earned), words))
-    judged, _ = SanitizeHTML().preprocess(judged, {})
+    make_harmless(judged)
     return judged, marks
 
 

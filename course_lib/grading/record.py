@@ -15,15 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
 from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import compute_checksum
 from sqlalchemy.exc import OperationalError
 
 from course_lib.grading.chain import append, lines
-from course_lib.grading.check_structure import grade_id
 from course_lib.grading.judge import Mark
 from course_lib.whole_file import write_whole
 
@@ -102,24 +98,33 @@ class Records:
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
             return {s.student.id for s in gradebook.assignment_submissions(self.assignment)}
 
-    def write(self, entry: Entry, notebook: NotebookNode | None, marks: list[Mark]) -> None:
-        """Record one submission: graded notebook, gradebook, log, in this order."""
+    def graded_notebook(self, student: str) -> Path:
+        """Where nbgrader looks for the notebook that was marked."""
+        return self._place(self.courses.autograded_directory, student) / f"{self.assignment}.ipynb"
+
+    def write(self, entry: Entry, notebook: str | None, marks: list[Mark], unanswered: list[str]) -> None:
+        """Record one submission: graded notebook, gradebook, log, in this order.
+
+        Args:
+            entry: the line of the log.
+            notebook: the text of the graded notebook, if there is one.
+            marks: of all questions.
+            unanswered: cells that are as they were released.
+        """
         if notebook is not None:
-            place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
+            place = self.graded_notebook(entry.student)
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(place, nbformat.writes(notebook) + "\n")
-        self.patiently(entry.student, lambda: self._marks(entry.student, notebook, {mark.cell: mark for mark in marks}))
+            write_whole(place, notebook + "\n")
+        earned = {mark.cell: mark.earned for mark in marks}
+        self.patiently(entry.student, lambda: self._marks(entry.student, earned, set(unanswered)))
         append(self.log, asdict(entry))
 
-    def write_question(self, entry: Entry, notebook: NotebookNode, mark: Mark) -> None:
+    def write_question(self, entry: Entry, notebook: str, question: str, earned: float | None) -> None:
         """Record one question that was judged again; whatever else is recorded of the submission stays."""
-        place = self._place(self.courses.autograded_directory, entry.student) / f"{self.assignment}.ipynb"
+        place = self.graded_notebook(entry.student)
         if place.is_file():
-            kept = nbformat.read(place, as_version=4)
-            judged = {grade_id(cell): cell for cell in notebook.cells}
-            kept.cells = [judged[mark.cell] if grade_id(cell) == mark.cell else cell for cell in kept.cells]
-            write_whole(place, nbformat.writes(kept) + "\n")
-        self.patiently(entry.student, lambda: self._one_mark(entry.student, mark))
+            write_whole(place, notebook + "\n")
+        self.patiently(entry.student, lambda: self._one_mark(entry.student, question, earned))
         append(self.log, asdict(entry))
 
     def patiently(self, what: str, write: Callable[[], Any]) -> Any:
@@ -141,8 +146,7 @@ class Records:
     def _place(self, directory: str, student: str) -> Path:
         return Path(self.courses.format_path(directory, student, self.assignment))
 
-    def _marks(self, student: str, notebook: NotebookNode | None, marks: dict[str, Mark]) -> None:
-        cells = {name: cell for cell in (notebook.cells if notebook else []) if (name := grade_id(cell))}
+    def _marks(self, student: str, earned: dict[str, float | None], unanswered: set[str]) -> None:
         gradebook = self._open()
         gradebook.update_or_create_student(student)
         when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
@@ -151,11 +155,9 @@ class Records:
         submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
         with gradebook.db.no_autoflush:
             for grade in submitted.grades:
-                _enter(grade, marks[grade.name].earned if grade.name in marks else 0.0)
+                _enter(grade, earned.get(grade.name, 0.0))
             for comment in submitted.comments:
-                cell = cells.get(comment.name)
-                same = cell is not None and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
-                comment.auto_comment = "No response." if same else None
+                comment.auto_comment = "No response." if comment.name in unanswered else None
         gradebook.db.commit()
 
     def _open(self) -> Gradebook:
@@ -169,9 +171,9 @@ class Records:
             self._gradebook.close()
             self._gradebook = None
 
-    def _one_mark(self, student: str, mark: Mark) -> None:
+    def _one_mark(self, student: str, question: str, earned: float | None) -> None:
         gradebook = self._open()
-        _enter(gradebook.find_grade(mark.cell, self.assignment, self.assignment, student), mark.earned)
+        _enter(gradebook.find_grade(question, self.assignment, self.assignment, student), earned)
         gradebook.db.commit()
 
 

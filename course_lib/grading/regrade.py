@@ -7,26 +7,24 @@ run again, so this command, too, can be killed at any moment.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading import flaky
-from course_lib.grading.check_run import as_graded
+from course_lib.grading.assignment import Assignment, CannotGrade, load
 from course_lib.grading.class_run import Elsewhere
 from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript
-from course_lib.grading.feedback import page
-from course_lib.grading.grade import PARSING, Assignment, CannotGrade, course_of, executed, load
+from course_lib.grading.grade import course_of, executed, write_page
 from course_lib.grading.intake import Submission, collect
-from course_lib.grading.judge import Mark, judge
 from course_lib.grading.late import Late, LateWork
+from course_lib.grading.reader import Reader, Unreadable
+from course_lib.grading.reading import reader_of
 from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.sandbox import Limits, Warm
-from course_lib.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -109,27 +107,32 @@ def regrade(
     records = Records(courses, name)
     lines = records.done()
     found, waiting = Regraded(), []
-    for submission in collect(folder, name).submissions:
-        line = lines.get(submission.student)
-        if line is None or line["submission"] != submission.digest or not submission.digest:
-            found.left.append(f"{submission.student} is not graded yet, or handed in again. Run: course grade {name}")
-        elif line["problem"]:
-            found.left.append(f"{submission.student} keeps 0: {line['problem']}")
-        elif line.get("cells", {}).get(question) == assignment.cells[question]:
-            found.already.append(submission.student)
-        else:
-            found.others |= _changed(line, assignment) - {question}
-            waiting.append(submission)
-    expect(len(waiting))
     with ExitStack() as stack:
+        reader = stack.enter_context(reader_of(assignment))
+        for submission in collect(folder, name, partial(reader.ask, "prepared")).submissions:
+            line = lines.get(submission.student)
+            if line is None or line["submission"] != submission.digest or not submission.digest:
+                found.left.append(
+                    f"{submission.student} is not graded yet, or handed in again. Run: course grade {name}"
+                )
+            elif line["problem"]:
+                found.left.append(f"{submission.student} keeps 0: {line['problem']}")
+            elif line.get("cells", {}).get(question) == assignment.cells[question]:
+                found.already.append(submission.student)
+            else:
+                found.others |= _changed(line, assignment) - {question}
+                waiting.append(submission)
+        expect(len(waiting))
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
         for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
             assert transcript is not None, submission.problem
-            change = _record(
-                records, assignment, question, submission, transcript, lines[submission.student],
-                root / courses.feedback_directory,
-            )  # fmt: skip
+            line, feedback = lines[submission.student], root / courses.feedback_directory
+            try:
+                change = _record(records, assignment, question, submission, transcript, line, reader, feedback)
+            except Unreadable as error:
+                found.left.append(f"{submission.student} keeps the mark: {error}")
+                continue
             if change.before == change.after:
                 found.same.append(submission.student)
             else:
@@ -152,42 +155,36 @@ def _record(
     submission: Submission,
     transcript: Transcript,
     line: dict[str, Any],
+    reader: Reader,
     feedback: Path,
 ) -> Change:
     """Judge and record the question of one submission, and keep the rest of its line."""
-    assert submission.notebook is not None
-    with PARSING:
-        restored = as_graded(submission.notebook, assignment.released)
-    judged, marks = judge(restored, transcript)
-    mark = next(mark for mark in marks if mark.cell == question)
-    before, kept = line["marks"].get(question), line["marks"]
+    student, kept = submission.student, line["marks"]
+    place = records.graded_notebook(student)
+    before = place.read_text(encoding="utf-8") if place.is_file() else ""
+    judged = reader.ask(
+        "judged_again",
+        student,
+        submission.content["notebook"],
+        asdict(transcript),
+        line["notes"],
+        question,
+        kept,
+        before,
+    )
     said = transcript.marks.get(question, {}).get("tampering", "")
     only = _changed(line, assignment) <= {question}
-    notes = [*line["notes"], *flaky.words(transcript)]
-    if before != mark.earned:
-        notes.append(f"{question} was judged again with a mended test: {_points(before)} -> {_points(mark.earned)}.")
     entry = Entry(
-        time=now(), assignment=assignment.name, student=submission.student, submission=submission.digest,
+        time=now(), assignment=assignment.name, student=student, submission=submission.digest,
         # where other tests changed as well, the old checksum stays, and `course grade` judges everything again
         tests=assignment.digest if only else line["tests"], environment=environment(),
-        marks=kept | {question: mark.earned}, problem="", notes=notes,
+        marks=kept | {question: judged["earned"]}, problem="", notes=judged["notes"],
         tampering=[*line["tampering"], *([said] if said and said not in line["tampering"] else [])],
         cells=line.get("cells", {}) | {question: assignment.cells[question]}, question=question,
     )  # fmt: skip
-    shown = [mark if mark.cell == question else _kept(mark, kept) for mark in marks]
-    place = feedback / submission.student / assignment.name / f"{assignment.name}.html"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(place, page(assignment.name, submission.student, shown, notes))
-    records.write_question(entry, copy.deepcopy(judged), mark)
-    return Change(submission.student, before, mark.earned)
-
-
-def _kept(mark: Mark, kept: dict[str, float | None]) -> Mark:
-    """A question that keeps its mark; today's words only where they explain it."""
-    earned = kept.get(mark.cell, 0.0)
-    return (
-        mark if earned == mark.earned else Mark(mark.cell, mark.points, earned, "This question was not judged again.")
-    )
+    write_page(feedback, student, assignment.name, judged["page"])
+    records.write_question(entry, judged["notebook"], question, judged["earned"])
+    return Change(student, kept.get(question), judged["earned"])
 
 
 def _points(earned: float | None) -> str:

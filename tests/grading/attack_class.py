@@ -31,6 +31,7 @@ ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
 QUICK = [
     "broken_text",
+    "called_number",
     "calls_the_referee",
     "deleted_tests",
     "endless_output",
@@ -39,6 +40,10 @@ QUICK = [
     "fork_bomb",
     "html_everywhere",
     "lone_surrogates",
+    "long_number",
+    "nested_terms",
+    "null_marks",
+    "open_tags",
     "patched_allclose",
     "reads_hidden_tests",
     "skip_tag",
@@ -85,6 +90,7 @@ def source_notebook() -> NotebookNode:
         new_markdown_cell("### BEGIN SOLUTION\nBecause.\n### END SOLUTION", id="why", metadata=why),
     ]
     notebook = new_notebook(cells=cells)
+    notebook.metadata.course = {"withholds": ["course_lib.attention"]}
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return notebook
 

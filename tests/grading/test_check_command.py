@@ -45,7 +45,7 @@ def test_folder_is_not_checked(tmp_path: Path) -> None:
     [
         (b"print('hello')", "is not a notebook: it is not JSON"),
         (b"", "is not a notebook: it is not JSON"),
-        (b"[" * 200_000, "is not a notebook: it is not JSON"),
+        (b"[" * 200_000, "is nested too deeply"),
         (b"\xff\xfe\x00", "cannot be read as text"),
         (b"[]", "is JSON, but no notebook"),
         (b'{"cells": []}', "is JSON, but no notebook"),

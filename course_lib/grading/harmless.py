@@ -1,0 +1,49 @@
+"""A student's Markdown, so that no page that is made of it runs or fetches anything.
+
+What a submission says is shown to instructors by nbgrader's formgrader and feedback pages, which turn its Markdown into
+HTML themselves: raw tags stay, links may begin with ``javascript:``, pictures are fetched from anywhere. So the source
+is changed before it is kept. A sign of no width is put in where a tag, a link, a picture or a formula with a link would
+begin, unless it is known to be harmless: the text reads as before, and no parser sees more than text in it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nbformat import NotebookNode
+
+#: A space of no width: shown as nothing, and no part of any Markdown, HTML or TeX.
+NOTHING = "\u200b"
+#: Where a link may lead.
+LINK = r"(?:https?://|mailto:|#)"
+#: What a picture may be.
+PICTURE = r"\[[^\[\]]*\]\((?:attachment:|data:image/(?:png|jpeg|gif);base64,)"
+RULES = (
+    (re.compile(r"<(?=[A-Za-z/!?])"), "<"),  # a tag, a comment, a link in angle brackets
+    (re.compile(rf"!(?=\[)(?!{PICTURE})"), "!"),  # a picture: it becomes a link
+    (re.compile(rf"\](?=\()(?!\({LINK}|\(attachment:|\(data:image/(?:png|jpeg|gif);base64,)"), "]"),  # a link
+    (re.compile(rf"\](?=:)(?!:[ \t]*{LINK})"), "]"),  # the target of a link, on a line of its own
+    # TeX that makes links, loads extensions, sets attributes of HTML, or makes commands that do
+    (re.compile(r"\\(?=(?:href|url|require|style|class|cssId|data|html\w*|unicode|csname|def|let|newcommand|renewcommand)"
+                r"(?![a-z]))"), "\\\\"),
+)  # fmt: skip
+
+
+def harmless(source: str) -> str:
+    r"""Change a Markdown text so that it can be shown.
+
+    >>> harmless("[a](https://arxiv.org) and `x < y`") == "[a](https://arxiv.org) and `x < y`"
+    True
+    >>> harmless("[a](javascript:alert(1)) <b>").replace(NOTHING, "|")
+    '[a]|(javascript:alert(1)) <|b>'
+    """
+    for rule, kept in RULES:
+        source = rule.sub(kept + NOTHING, source)
+    return source
+
+
+def make_harmless(notebook: NotebookNode) -> None:
+    """Change all text cells of a notebook in place."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            cell.source = harmless(cell.source)
