@@ -5,6 +5,7 @@ And files with long tests begin first, so that no process is left alone with one
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -102,3 +103,34 @@ def pytest_collection_finish() -> None:
     """Take what is there out of all later searches for garbage."""
     gc.collect()
     gc.freeze()
+
+
+#: Milliseconds until a browser that does not start says so: more than any machine needs.
+LAUNCH = 1_200_000
+#: Chromium in a container, as root, and silent: it must not look anything up by itself.
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """Headless Chromium. On a CI machine it must be there; elsewhere its tests skip and say so."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        message = "no Chromium found; type: sudo make programs"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS, timeout=LAUNCH)
+        yield chromium
+        chromium.close()

@@ -9,6 +9,7 @@ begin, unless it is known to be harmless: the text reads as before, and no parse
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from nbformat import NotebookNode
 
@@ -18,6 +19,7 @@ NOTHING = "\u200b"
 LINK = r"(?:https?://|mailto:|#)"
 #: What a picture may be.
 PICTURE = r"\[[^\[\]]*\]\((?:attachment:|data:image/(?:png|jpeg|gif);base64,)"
+ATTACHED = re.compile(r"attachment:([^\s()<>\"']*)")
 RULES = (
     (re.compile(r"<(?=[A-Za-z/!?])"), "<"),  # a tag, a comment, a link in angle brackets
     (re.compile(rf"!(?=\[)(?!{PICTURE})"), "!"),  # a picture: it becomes a link
@@ -29,14 +31,19 @@ RULES = (
 )  # fmt: skip
 
 
-def harmless(source: str) -> str:
+def harmless(source: str, attached: Collection[str] = ()) -> str:
     r"""Change a Markdown text so that it can be shown.
+
+    Args:
+        source: the text.
+        attached: names of the pictures that the cell has; nbconvert stops at a name that is not there.
 
     >>> harmless("[a](https://arxiv.org) and `x < y`") == "[a](https://arxiv.org) and `x < y`"
     True
     >>> harmless("[a](javascript:alert(1)) <b>").replace(NOTHING, "|")
     '[a]|(javascript:alert(1)) <|b>'
     """
+    source = ATTACHED.sub(lambda found: found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}", source)
     for rule, kept in RULES:
         source = rule.sub(kept + NOTHING, source)
     return source
@@ -46,4 +53,4 @@ def make_harmless(notebook: NotebookNode) -> None:
     """Change all text cells of a notebook in place."""
     for cell in notebook.cells:
         if cell.cell_type != "code":
-            cell.source = harmless(cell.source)
+            cell.source = harmless(cell.source, cell.get("attachments", {}))

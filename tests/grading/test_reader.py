@@ -65,7 +65,7 @@ def test_a_look_that_fails_is_told_in_words_and_the_next_one_is_taken(reader, na
 
 
 def test_a_look_that_waits_is_ended() -> None:
-    with Reader(FUNCTIONS, Bounds(seconds=0.2)) as made, pytest.raises(Unreadable, match="not done after 0.2 s"):
+    with Reader(FUNCTIONS, Bounds(seconds=0.2)) as made, pytest.raises(Unreadable, match=r"not done after 0\.2 s"):
         made.ask("waiting")
 
 
