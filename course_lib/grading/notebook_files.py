@@ -119,7 +119,7 @@ def parse_notebook(text: str, path: str) -> NotebookNode:
     # JSON can spell half a character, which no file and no database takes
     text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     try:
-        notebook = nbformat.reads(text, as_version=4)
+        notebook = nbformat.from_dict(nbformat.reads(text, as_version=4))  # format 3 has a class of its own
         nbformat.validate(notebook)
     except Exception as error:  # nbformat raises whatever its converters meet in a broken file
         first_line = shown(str(error).strip().partition("\n")[0])
