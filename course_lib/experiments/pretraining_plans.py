@@ -101,7 +101,6 @@ _BASE = STUDIED.masked(rate=0.2)
 PLANS: dict[str, Study] = {
     "stories": Study(
         {
-            "as live": RECIPE.trained(evaluate_every=None),  # it was, when this was recorded
             BASE: _BASE,
             **{f"rate {rate:.2f}": _BASE.masked(rate=rate) for rate in (0.05, 0.15, 0.3, 0.4, 0.75)},
             "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),

@@ -124,6 +124,7 @@ def _in_child(request: bytes, functions: Mapping[str, Callable[..., Any]], bound
     child = os.fork()
     if child == 0:
         try:
+            _silence()
             _limit(bounds)
             theirs.send_bytes(_answer(request, functions))
         finally:
@@ -146,6 +147,13 @@ def _in_child(request: bytes, functions: Mapping[str, Callable[..., Any]], bound
     if not why and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         why = f"it takes more than {bounds.cpu_seconds} s of processor time"
     return _failed(why or "it ends the process that reads it")
+
+
+def _silence() -> None:
+    """Libraries warn of what they meet in its own words, which are a stranger's and belong on no terminal."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
 
 
 def _limit(bounds: Bounds) -> None:

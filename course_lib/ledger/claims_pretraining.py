@@ -15,6 +15,10 @@ def _runs(variant: str, *path: str | int) -> Recorded:
     return Recorded(STORIES, path or ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0)
 
 
+def _longer(*path: str | int) -> Recorded:
+    return Recorded("pretraining-stories-long", path, {"variant": "subjects first"}, scale=100.0)
+
+
 def _lead(ahead: str, behind: str, *path: str | int) -> Lead:
     return Lead(_runs(ahead, *path), _runs(behind, *path))
 
@@ -289,7 +293,7 @@ CLAIMS = (
         "rogers2020",
         Statement(),
         "probe for a hidden person, last layer minus embeddings",
-        Lead(_runs("as live", "probes", "hidden person", -1), _runs("as live", "probes", "hidden person", 0)),
+        Lead(_longer("probes", "hidden person", -1), _longer("probes", "hidden person", 0)),
         "points",
         section="row-32-layers",
     ),
@@ -301,7 +305,7 @@ CLAIMS = (
         "rogers2020",
         Statement("above", 50.0),
         "probe for the class of an unseen word, embeddings",
-        _runs("as live", "probes", "word class", 0),
+        _longer("probes", "word class", 0),
         "%",
         section="row-32-layers",
     ),
