@@ -42,6 +42,12 @@ def collect(
     times: Annotated[
         Path | None, typer.Option(help="A table of times, e.g. Moodle's grading worksheet, where the names have none.")
     ] = None,
+    platform: Annotated[
+        str, typer.Option(help="moodle, canvas, blackboard or folders.", show_default="told from the names")
+    ] = "",
+    timestamps: Annotated[
+        bool, typer.Option("--timestamps", help="Believe timestamp.txt in folders that no student can write in.")
+    ] = False,
 ) -> None:
     """Put the notebooks of a download into submitted/, and say what is not plain about any of them.
 
@@ -54,10 +60,12 @@ def collect(
     from course_lib.grading.unpack import CannotUnpack
 
     try:
-        collection = collect_download(name, download, Path(), students, pattern, timezone, times)
+        collection = collect_download(name, download, Path(), students, pattern, timezone, times, platform, timestamps)
     except (CannotUnpack, CannotReadRoster, CannotExport, ValueError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
+    for words in collection.notes:
+        typer.echo(words)
     for one in collection.taken:
         for words in one.notes:
             typer.echo(f"{one.student}: {words}")

@@ -18,7 +18,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 
-from course_lib.grading.download_names import Label, label, wrappers
+from course_lib.grading.download_names import Label, labels
 from course_lib.grading.handed_in_at import times
 from course_lib.grading.intake import NAME, read
 from course_lib.grading.reader import Reader
@@ -51,10 +51,11 @@ class Taken:
 
 @dataclass
 class Collection:
-    """What became of a download: by student, and what belongs to nobody."""
+    """What became of a download: by student, what belongs to nobody, and how it was read."""
 
     taken: list[Taken]
     strangers: list[str]
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -70,6 +71,8 @@ def collect(
     pattern: str = "",
     timezone: str = "UTC",
     table: Path | None = None,
+    platform: str = "",
+    timestamps: bool = False,
 ) -> Collection:
     """Put the notebooks of a download where the grader looks for them.
 
@@ -82,6 +85,8 @@ def collect(
             ``student_id`` and ``file_id``, and if you like ``timestamp``.
         timezone: in which the platform writes times, e.g. ``Europe/Berlin``.
         table: a table of times, where the names have none (:mod:`course_lib.grading.handed_in_at`).
+        platform: whose download it is, where its names do not tell (:mod:`course_lib.grading.download_names`).
+        timestamps: believe ``timestamp.txt`` in students' folders; only where no student can write there.
 
     Returns:
         What became of each student and each file.
@@ -90,7 +95,8 @@ def collect(
         CannotUnpack: the download cannot be read.
         CannotReadRoster: the list of students has a fault; nothing has been collected.
         CannotExport: the table of times cannot be read.
-        ValueError: the pattern or the time zone is none, or the table has no times.
+        ValueError: the pattern, the platform or the time zone is none, the names do not tell the platform, or the table
+            has no times.
     """
     zone = _zone(timezone)
     names = FileNameCollectorPlugin(named_regexp=_checked(pattern)) if pattern else None
@@ -102,11 +108,15 @@ def collect(
         roster = class_of(gradebook)
     known_times, faults = times(table, roster, zone) if table is not None else ({}, [])
     strangers += faults
-    depth = wrappers([file.place for file in files], roster.students)
+    places = [file.place for file in files]
+    about: list[str] = []
+    if names:
+        read_names = [_by_pattern(names, place) for place in places]
+    else:
+        read_names, about = labels(places, name, roster.knows if roster.students else None, platform)
     by_student: dict[str, list[tuple[Label, File]]] = {}
     notes: dict[str, list[str]] = {}
-    for file in files:
-        told = _by_pattern(names, file.place) if names else label(file.place, name, depth)
+    for told, file in zip(read_names, files, strict=True):
         if told is None:
             strangers.append(f"{shown(file.place)} is left out: its name says nothing about a student.")
             continue
@@ -126,9 +136,9 @@ def collect(
             continue
         one = Taken(student, notes=[f"{shown(words)}." for words in notes.get(student, [])])
         folder = Path(courses.format_path(courses.submitted_directory, student, name))
-        _take(one, by_student[student], name, folder, zone, known_times.get(student))
+        _take(one, by_student[student], name, folder, zone, known_times.get(student), timestamps)
         taken.append(one)
-    return Collection(taken, list(dict.fromkeys(strangers)))
+    return Collection(taken, list(dict.fromkeys(strangers)), about)
 
 
 def _zone(timezone: str) -> ZoneInfo:
@@ -166,6 +176,7 @@ def _take(
     folder: Path,
     zone: ZoneInfo,
     when: datetime | None,
+    timestamps: bool,
 ) -> None:
     """Choose the notebook of one student, write it, and say in words whatever was not plain."""
     opened = [inner for each in handed_in for inner in _opened(one, *each)]
@@ -195,7 +206,7 @@ def _take(
         one.problem = f"{shown(file.place)}: {error}."
         return
     one.source = shown(file.place)
-    when = when or _time(told, handed_in, zone, one)
+    when = when or _time(told, handed_in, zone, one, timestamps)
     _write(one, data, when, folder, assignment)
     with Reader({"readable": readable}) as reader:
         one.problem = read(one.student, folder, assignment, partial(reader.ask, "readable")).problem
@@ -240,7 +251,9 @@ def _chosen(found: list[tuple[Label, File]], assignment: str) -> tuple[Label, Fi
     return found[0] if len(found) == 1 else None
 
 
-def _time(told: Label, handed_in: list[tuple[Label, File]], zone: ZoneInfo, one: Taken) -> datetime | None:
+def _time(
+    told: Label, handed_in: list[tuple[Label, File]], zone: ZoneInfo, one: Taken, timestamps: bool
+) -> datetime | None:
     """When it was handed in, in UTC, if the download says so: in the name, or in nbgrader's file."""
     if told.when:
         try:
@@ -249,13 +262,14 @@ def _time(told: Label, handed_in: list[tuple[Label, File]], zone: ZoneInfo, one:
         except ValueError:
             one.notes.append(f"{told.when} is no time; it is left out.")
             return None
-    for other, file in handed_in:
-        # whoever made the folders wrote this one; on a platform, or in an archive, a student could have
-        if other.platform == "folders" and other.file == PurePosixPath(TIMESTAMP):
-            try:
-                return parse_utc(file.read()[:100].decode().strip()).replace(tzinfo=UTC)
-            except (CannotUnpack, UnicodeDecodeError, ValueError, OverflowError):
-                one.notes.append(f"{TIMESTAMP} holds no time; it is left out.")
+    stamps = [file for other, file in handed_in if other.platform == "folders" and other.file.as_posix() == TIMESTAMP]
+    if stamps and not timestamps:
+        one.notes.append(f"{TIMESTAMP} is left out, as the student could have written it: see course collect --help.")
+    elif stamps:
+        try:
+            return parse_utc(stamps[0].read()[:100].decode().strip()).replace(tzinfo=UTC)
+        except (CannotUnpack, UnicodeDecodeError, ValueError, OverflowError):
+            one.notes.append(f"{TIMESTAMP} holds no time; it is left out.")
     if told.late:
         one.notes.append(f"{told.platform} says that it is late, not how much. Write the time into {TIMESTAMP}.")
     return None

@@ -56,6 +56,10 @@ class Roster:
     def __init__(self, students: Iterable[Student]) -> None:
         self.students = {student.id: student for student in students}
 
+    def knows(self, name: str) -> bool:
+        """Say whether a folder of that name is a student of the class."""
+        return self.find(Label((name,), name))[0] in self.students
+
     def find(self, label: Label) -> tuple[str, str]:
         """Find the student that a name in a download means.
 
@@ -70,7 +74,12 @@ class Roster:
             if len(by_number) == 1:
                 return by_number[0], ""
         alike = {plain(one) for one in (*label.ids, label.name)} - {""}
-        found = sorted(student.id for student in self.students.values() if alike & _ways(student))
+        found = sorted(
+            student.id
+            for student in self.students.values()
+            # whose number is another one is somebody else, be the name the same
+            if alike & _ways(student) and not (label.number and student.lms_user_id)
+        )
         if len(found) == 1:
             # that a platform has names alone is no news; that somebody wrote an id in another way is
             return found[0], f"{label.name or label.ids[0]} is taken to be {found[0]}" if label.ids else ""

@@ -84,7 +84,13 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
         place = PurePosixPath(name)
         if entry.is_dir() or name.endswith("/") or _left_by_system(place):
             continue
-        if name.startswith("/") or ".." in place.parts or re.match(r"[A-Za-z]:", name) or "\0" in name:
+        if (
+            name.startswith("/")
+            or not place.parts
+            or ".." in place.parts
+            or re.match(r"[A-Za-z]:", name)
+            or "\0" in name
+        ):
             refused.append(f"{shown(name)} is refused: its name leads out of the archive.")
         elif kind not in (0, stat.S_IFREG):
             refused.append(f"{shown(name)} is refused: it is a link or a device, not a file.")

@@ -10,6 +10,7 @@ import os
 import stat
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -53,7 +54,7 @@ def listing(tmp_path: Path) -> Path:
     return path
 
 
-def collected(course: Path, files: dict[str, bytes], students: Path | None = None, **more: str) -> Collection:
+def collected(course: Path, files: dict[str, bytes], students: Path | None = None, **more: Any) -> Collection:
     download = course.parent / "download.zip"
     download.write_bytes(zipped(files))
     return collect("mini", download, course, students, **more)
@@ -121,9 +122,13 @@ def test_an_id_with_an_underscore_is_not_cut_where_the_class_is_known(course: Pa
 
 @pytest.mark.parametrize("prefix", ["", "term/", "submitted/"])
 @pytest.mark.parametrize("between", ["", "mini/"])
-def test_a_folder_for_each_student_is_found_where_it_stands(course: Path, prefix: str, between: str) -> None:
+def test_a_folder_for_each_student_is_found_where_it_stands(
+    course: Path, listing: Path, prefix: str, between: str
+) -> None:
     names = [f"{prefix}{student}/{between}mini.ipynb" for student in ("ada", "bo")]
-    assert collected(course, dict.fromkeys(names, NOTEBOOK)).ok
+    found = collected(course, dict.fromkeys(names, NOTEBOOK), listing)
+    assert found.ok
+    assert [words.split(";")[0] for words in found.notes] == [f"All lies in the folder {prefix[:-1]}"] * bool(prefix)
     assert list(submitted(course)) == ["ada/mini/mini.ipynb", "bo/mini/mini.ipynb"]
 
 
@@ -249,7 +254,8 @@ def test_a_second_download_replaces_what_changed_and_an_older_one_does_not(cours
 
 
 def test_a_time_that_nobody_knows_any_more_does_not_stay(course: Path) -> None:
-    collected(course, {"ada/mini/mini.ipynb": numbered(1), "ada/mini/timestamp.txt": b"2026-11-20 10:00:00 UTC"})
+    stamped = {"ada/mini/mini.ipynb": numbered(1), "ada/mini/timestamp.txt": b"2026-11-20 10:00:00 UTC"}
+    collected(course, stamped, timestamps=True)
     assert submitted(course)["ada/mini/timestamp.txt"] == b"2026-11-20 10:00:00 UTC\n"
     collected(course, {"ada/mini/mini.ipynb": numbered(2)})
     assert list(submitted(course)) == ["ada/mini/mini.ipynb"]
