@@ -1,7 +1,7 @@
 """`course export`: marks in the form that a learning platform takes, from ``gradebook.db``, the single truth.
 
 A table is opened in spreadsheets, where a cell that begins with ``=``, ``+``, ``-`` or ``@`` is a formula that runs. No
-such cell leaves here: names are students' own choice.
+such cell leaves here, wherever a spreadsheet may take a cell to begin: names are students' own choice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from course_lib.grading.release import course_settings
 from course_lib.grading.roster import Roster, Student, class_of, plain
 from course_lib.whole_file import write_whole
 
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
+NUMBER = re.compile(r"-|-?\d+(\.\d+)?", re.ASCII)  # a dash alone is how Moodle writes "nothing"
 #: In which column of a platform's own table a student's id, email or number stands, the surest first.
 KEYS = (
     "id",
@@ -79,19 +80,31 @@ class Exported:
 
 
 def safe(cell: str) -> str:
-    """Make a cell that no spreadsheet runs.
+    """Make a cell that no spreadsheet runs: an apostrophe stands before each sign that could begin a formula.
 
-    >>> safe("=HYPERLINK(1)"), safe("-3.5"), safe("Ada")
-    ("'=HYPERLINK(1)", '-3.5', 'Ada')
+    A spreadsheet in German splits lines at semicolons, quoted or not, and others at tabs or bars: a formula can begin
+    behind any of them, and behind white space of every kind. A plain space within a name splits nothing.
+
+    >>> safe("=HYPERLINK(1)"), safe("Ada;=1+1"), safe("-3.5"), safe("Anne-Marie - Lee")
+    ("'=HYPERLINK(1)", "Ada;'=1+1", '-3.5', 'Anne-Marie - Lee')
     """
-    formula = cell.lstrip(" \t\r\n")[:1] in ("=", "+", "-", "@") or cell[:1] in ("\t", "\r", "\n")
-    return f"'{cell}" if formula and not NUMBER.fullmatch(cell) else cell
+    if NUMBER.fullmatch(cell):
+        return cell
+    written, begins = "", True
+    for letter in cell:
+        plain_letter = unicodedata.normalize("NFKC", letter)  # a full-width sign is one, too
+        if begins and plain_letter[0] in "=+-@":
+            written += "'"
+        written += letter
+        splits = plain_letter[0] in ";,|" or not letter.isprintable()
+        begins = splits or (begins and plain_letter.isspace())
+    return written
 
 
-def table(rows: Sequence[Sequence[str]], quoting: int = csv.QUOTE_MINIMAL) -> str:
-    """Write rows as CSV, without formulas."""
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows as CSV, every cell quoted, without formulas."""
     text = io.StringIO()
-    csv.writer(text, quoting=quoting, lineterminator="\n").writerows([safe(cell) for cell in row] for row in rows)  # type: ignore[arg-type]
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([safe(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
@@ -120,13 +133,13 @@ def moodle(name: str, most: float, points: dict[str, float], rows: list[Row]) ->
 
 
 def blackboard(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
-    """Write the table that Blackboard's grade centre uploads: every cell quoted, a student by user name.
+    """Write the table that Blackboard's grade centre uploads, a student by user name.
 
     A column without Blackboard's own number becomes a new one, of text: fill its own table (`fill`).
     """
     head = ["Last Name", "First Name", "Username", f"{name} [Total Pts: {most:g} Score]"]
     body = [[row.student.last_name, row.student.first_name, row.student.id, f"{row.score:g}"] for row in rows]
-    return table([head, *body], csv.QUOTE_ALL)
+    return table([head, *body])
 
 
 def whole(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import unicodedata
 from pathlib import Path
 
 import pytest
 from gradebook_class import enter_assignment, record
+from hypothesis import given
+from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
@@ -79,14 +83,45 @@ def test_what_a_person_should_know_is_said(graded: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+1", "-x", "@SUM(A1)", " =1", "\t=1", "\r=1"])
-def test_no_cell_is_a_formula(cell: str) -> None:
-    assert safe(cell) == f"'{cell}"
+FORMULAS = {
+    "=1+1": "'=1+1", "+1": "'+1", "-x": "'-x", "@SUM(A1)": "'@SUM(A1)", " =1": " '=1", "\t=1": "\t'=1", "\r=1": "\r'=1",
+    # finding F14: each of these passed as it stood
+    'Ada;=HYPERLINK("http://x")': "Ada;'=HYPERLINK(\"http://x\")", "Ada\t=1+1": "Ada\t'=1+1", "\x0b=1": "\x0b'=1",
+    "\xa0=1": "\xa0'=1", "＝1+1": "'＝1+1", "Ada｜ ＠x": "Ada｜ '＠x", "Ada；=1": "Ada；'=1", "\u200b=1": "\u200b'=1",
+    "a,=1|+2;\n-cmd": "a,'=1|'+2;\n'-cmd", "⩵1": "'⩵1",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("cell", ["-3.5", "12", "Ada", "", "O'Neil"])
-def test_numbers_and_names_stay_as_they_are(cell: str) -> None:
+@pytest.mark.parametrize(("cell", "written"), FORMULAS.items(), ids=ascii)
+def test_no_cell_is_a_formula(cell: str, written: str) -> None:
+    assert safe(cell) == written
+
+
+SIGNS = st.sampled_from("=+-@;,|\t\n\x0b\xa0\u3000＝＠；A1( '")
+
+
+@given(st.lists(SIGNS, max_size=8).map("".join) | st.text())
+def test_wherever_a_spreadsheet_splits_a_table_no_piece_of_it_is_a_formula(name: str) -> None:
+    written = unicodedata.normalize("NFKC", safe(name))
+    number = re.fullmatch(r"-|-?\d+(\.\d+)?", name)
+    for piece in re.split(r"[;,|\t\n\r\v\f]", written):
+        assert number or not piece.strip().startswith(("=", "+", "-", "@")), piece
+    assert safe(name).replace("'", "") == name.replace("'", ""), "nothing but apostrophes is new"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["-3.5", "12", "-", "Ada", "", "O'Neil", "Anne-Marie", "Smith - Jones", "Lovelace, Ada", "ada+x@example.org",
+     "Homework 1 - Tests (4711)", "mini [Total Pts: 12 Score] |88", "Иванова-Петрова", "    Points Possible"],
+)  # fmt: skip
+def test_numbers_names_and_titles_stay_as_they_are(cell: str) -> None:
     assert safe(cell) == cell
+
+
+@pytest.mark.parametrize("form", ["canvas", "moodle", "blackboard", "csv"])
+def test_every_cell_of_a_table_is_quoted(graded: Path, form: str) -> None:
+    for line in export("mini", form, graded).place.read_text().splitlines():
+        assert re.fullmatch(r'"([^"]|"")*"(,"([^"]|"")*")*', line)
 
 
 def test_a_table_of_canvas_is_filled_and_nothing_else_in_it_changes(graded: Path, tmp_path: Path) -> None:
