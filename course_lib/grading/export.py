@@ -274,6 +274,7 @@ def read_table(into: Path) -> list[list[str]]:
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         first = text.partition("\n")[0]
         delimiter = "\t" if "\t" in first else ";" if first.count(";") > first.count(",") else ","
+        csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a student's own text may stand in a cell
         cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CannotExport(f"{into} cannot be read as a table: {error}.") from error

@@ -157,6 +157,13 @@ def test_tables_of_moodle_and_of_blackboard_are_filled_as_they_write_them(graded
     ]
 
 
+def test_a_students_text_of_any_length_does_not_stop_a_table_from_being_read(graded: Path, tmp_path: Path) -> None:
+    """Moodle's worksheet holds what students typed online; Python's csv reads 131,072 characters a cell by itself."""
+    table = tmp_path / "worksheet.csv"
+    table.write_text(f"Full name,Grade,Online text\nAda Lovelace,,{'x' * 200_000}\n", encoding="utf-8-sig")
+    assert rows(export("mini", "moodle", graded, table).place)[1][:2] == ["Ada Lovelace", "10.8"]
+
+
 def test_a_table_without_the_column_or_with_two_is_refused(graded: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("Student,ID,mini (1),mini (2)\n")
