@@ -216,10 +216,7 @@ def export(
 
 
 @grading_app.command()
-def replay(
-    name: Name,
-    seal: Annotated[str, typer.Option(help="A seal that you noted earlier; the log must still contain it.")] = "",
-) -> None:
+def replay(name: Name) -> None:
     """Build the marks again from grading-log.jsonl alone, and say whether gradebook.db holds the same.
 
     Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing to compare.
@@ -229,16 +226,14 @@ def replay(
     from course_lib.grading.replay import replay as replay_log
 
     try:
-        found = replay_log(name, Path(), seal)
+        found = replay_log(name)
     except CannotRecord as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for words in [*found.faults, *found.differences]:
         typer.echo(words, err=True)
     held = "as in the gradebook" if not found.differences else f"{len(found.differences)} differ from the gradebook"
-    typer.echo(
-        f"{found.count} lines, {len(found.marks)} students, marks {held}. The log's seal: {found.seal or 'none'}"
-    )
+    typer.echo(f"{found.count} lines, {len(found.marks)} students, marks {held}.")
     if not found.ok:
         raise typer.Exit(code=1)
 

@@ -8,8 +8,10 @@ in the log comes after it: a submission without its line is graded again, with t
 from __future__ import annotations
 
 import getpass
+import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +21,6 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import OperationalError
 
-from course_lib.grading.chain import append, lines
 from course_lib.grading.judge import Mark
 from course_lib.whole_file import write_whole
 
@@ -64,6 +65,29 @@ class Entry:
     cells: dict[str, str] = field(default_factory=dict)
     question: str = ""
     who: str = field(default_factory=lambda: account())
+
+
+def append(log: Path, entry: dict[str, Any]) -> None:
+    """Add a line to a log, and wait until it is on the disk; one that a crash cut off is closed first."""
+    line = json.dumps(entry).encode() + b"\n"  # in ASCII: a student's words can neither act on a terminal nor fail here
+    with log.open("a+b") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read() == b"\n" else b"\n" + line
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def lines(log: Path) -> Iterator[dict[str, Any]]:
+    """Read the whole lines of a log, first to last; one that a crash cut off is left out."""
+    for line in log.read_bytes().split(b"\n") if log.exists() else []:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry
 
 
 def account() -> str:
