@@ -105,10 +105,22 @@ def grade(
     for each into grading-log.jsonl. Exit status: 0, or 1 if something needs a person, or 2 if nothing could be graded.
     """
     stop_outside_a_course()
+    from course_lib.grading.one_run import AnotherRun, only_run
+
+    try:
+        with only_run(Path(), f"course grade {name}"):
+            _grade(name, submitted, workers, question, dask, "unsafe" if unsafe else isolation)
+    except AnotherRun as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+
+
+def _grade(
+    name: str, submitted: Path | None, workers: int, question: str | None, dask: str | None, isolation: str
+) -> None:
     from course_lib.grading.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
-    isolation = "unsafe" if unsafe else isolation
     warm = _on_cluster(dask, isolation) if dask else Warm(isolation)  # imports torch while this one imports nbgrader
     from course_lib.grading.grade import CannotGrade, words
     from course_lib.grading.grade import grade as grade_class
