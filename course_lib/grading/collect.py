@@ -30,6 +30,8 @@ from course_lib.grading.unpack import CannotUnpack, File, contents, inner_zip
 from course_lib.whole_file import write_whole
 
 TIMESTAMP = "timestamp.txt"
+MOST_ARCHIVES = 10  # of one student: each that is looked into is held in memory
+MOST_REFUSED = 10  # files of an archive that are named
 
 
 @dataclass
@@ -118,11 +120,11 @@ def collect(
     notes: dict[str, list[str]] = {}
     for told, file in zip(read_names, files, strict=True):
         if told is None:
-            strangers.append(f"{shown(file.place)} is left out: its name says nothing about a student.")
+            strangers.append(f"{file.place} is left out: its name says nothing about a student.")
             continue
         student, words = roster.find(told)
         if NAME.fullmatch(student) is None:
-            strangers.append(f"{shown(file.place)} is left out: {shown(words or student)}")
+            strangers.append(f"{file.place} is left out: {words or student}")
             continue
         by_student.setdefault(student, []).append((told, file))
         if words and words not in notes.setdefault(student, []):
@@ -130,15 +132,18 @@ def collect(
     taken = []
     for student in sorted(by_student):
         if len(people := {told.identity: told.name or told.ids[-1] for told, _ in by_student[student]}) > 1:
-            strangers.append(
-                f"{student} is meant by several people of the download: {shown(', '.join(people.values()))}."
-            )
+            strangers.append(f"{student} is meant by several people of the download: {', '.join(people.values())}.")
             continue
-        one = Taken(student, notes=[f"{shown(words)}." for words in notes.get(student, [])])
+        one = Taken(student, notes=[f"{words}." for words in notes.get(student, [])])
         folder = Path(courses.format_path(courses.submitted_directory, student, name))
         _take(one, by_student[student], name, folder, zone, known_times.get(student), timestamps)
         taken.append(one)
-    return Collection(taken, list(dict.fromkeys(strangers)), about)
+    # here, and nowhere before, a stranger's words are made fit to be read
+    taken = [
+        replace(one, source=shown(one.source), notes=[*map(shown, one.notes)], problem=shown(one.problem))
+        for one in taken
+    ]
+    return Collection(taken, [shown(words) for words in dict.fromkeys(strangers)], [*map(shown, about)])
 
 
 def _zone(timezone: str) -> ZoneInfo:
@@ -179,10 +184,14 @@ def _take(
     timestamps: bool,
 ) -> None:
     """Choose the notebook of one student, write it, and say in words whatever was not plain."""
-    opened = [inner for each in handed_in for inner in _opened(one, *each)]
+    archives = [each for each in handed_in if each[0].file.suffix.lower() == ".zip"]
+    opened = [each for each in handed_in if each[0].file.suffix.lower() != ".zip"]
+    opened += [inner for each in archives[-MOST_ARCHIVES:] for inner in _opened(one, *each)]
+    if len(archives) > MOST_ARCHIVES:
+        one.notes.append(f"{len(archives) - MOST_ARCHIVES} more archives stay closed; the last {MOST_ARCHIVES} count.")
     found = [(told, file) for told, file in opened if _is_notebook(told.file)]
     if not found:
-        names = ", ".join(sorted(shown(told.file) for told, _ in opened)) or "nothing that can be read"
+        names = ", ".join(sorted(str(told.file) for told, _ in opened)) or "nothing that can be read"
         one.problem = f"There is no notebook. Handed in: {names}."
         return
     latest = max(told.when for told, _ in found)
@@ -191,21 +200,21 @@ def _take(
         one.notes.append(f"{len(found) - len(now)} earlier notebooks are left out; the latest attempt counts.")
     chosen = _chosen(now, assignment)
     if chosen is None:
-        names = ", ".join(sorted(shown(told.file) for told, _ in now))
+        names = ", ".join(sorted(str(told.file) for told, _ in now))
         one.problem = f"There are several notebooks and none is called {assignment}.ipynb: {names}."
         return
     told, file = chosen
     if len(now) > 1:
-        others = sorted(shown(other.file) for other, at in now if at is not file)
-        one.notes.append(f"{shown(told.file)} was taken; left out: {', '.join(others)}.")
+        others = sorted(str(other.file) for other, at in now if at is not file)
+        one.notes.append(f"{told.file} was taken; left out: {', '.join(others)}.")
     elif told.file.name != f"{assignment}.ipynb":
-        one.notes.append(f"{shown(told.file.name)} should be called {assignment}.ipynb; the only notebook was taken.")
+        one.notes.append(f"{told.file.name} should be called {assignment}.ipynb; the only notebook was taken.")
     try:
         data = file.read()
     except CannotUnpack as error:
-        one.problem = f"{shown(file.place)}: {error}."
+        one.problem = f"{file.place}: {error}."
         return
-    one.source = shown(file.place)
+    one.source = str(file.place)
     when = when or _time(told, handed_in, zone, one, timestamps)
     _write(one, data, when, folder, assignment)
     with Reader({"readable": readable}) as reader:
@@ -214,15 +223,15 @@ def _take(
 
 def _opened(one: Taken, told: Label, file: File) -> list[tuple[Label, File]]:
     """Look into a zip that a student handed in; a zip in it stays closed."""
-    if told.file.suffix.lower() != ".zip":
-        return [(told, file)]
     try:
         inside, refused = inner_zip(file.read())
     except CannotUnpack as error:
-        one.notes.append(f"{shown(told.file)} stays closed: {error}.")
+        one.notes.append(f"{told.file} stays closed: {error}.")
         return []
-    one.notes += [f"In {shown(told.file)}, {words}" for words in refused]
-    one.notes.append(f"{shown(told.file)} is an archive of the student's own; it was looked into.")
+    one.notes += [f"In {told.file}, {words}" for words in refused[:MOST_REFUSED]]
+    if len(refused) > MOST_REFUSED:
+        one.notes.append(f"In {told.file}, {len(refused) - MOST_REFUSED} more are refused.")
+    one.notes.append(f"{told.file} is an archive of the student's own; it was looked into.")
     return [
         (
             replace(told, file=each.place),

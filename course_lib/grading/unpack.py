@@ -23,9 +23,8 @@ from pathlib import Path, PurePosixPath
 
 from course_lib.grading.check import CannotCheck
 from course_lib.grading.intake import LARGEST, plain_bytes
-from course_lib.grading.shown import shown
 
-MOST_FILES = 50_000
+MOST_FILES = 50_000  # in an archive of a student's own: a whole download is as large as its class
 #: What systems leave behind; nobody handed it in.
 LEFT_BY_SYSTEMS = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini", ".ipynb_checkpoints")
 
@@ -75,10 +74,7 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
     """List the files of a zip that is open; as `contents`."""
     files: list[File] = []
     refused: list[str] = []
-    entries = archive.infolist()
-    if len(entries) > MOST_FILES:
-        raise CannotUnpack(f"It holds {len(entries)} files; more than {MOST_FILES} are not read.")
-    for entry in entries:
+    for entry in archive.infolist():
         name = _name_of(entry)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         place = PurePosixPath(name)
@@ -91,11 +87,11 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
             or re.match(r"[A-Za-z]:", name)
             or "\0" in name
         ):
-            refused.append(f"{shown(name)} is refused: its name leads out of the archive.")
+            refused.append(f"{name} is refused: its name leads out of the archive.")
         elif kind not in (0, stat.S_IFREG):
-            refused.append(f"{shown(name)} is refused: it is a link or a device, not a file.")
+            refused.append(f"{name} is refused: it is a link or a device, not a file.")
         elif entry.flag_bits & 1:
-            refused.append(f"{shown(name)} is refused: it is locked with a password.")
+            refused.append(f"{name} is refused: it is locked with a password.")
         else:
             files.append(File(place, partial(_from_zip, archive, entry)))
     return sorted(files, key=lambda file: file.place), refused
@@ -108,9 +104,12 @@ def inner_zip(data: bytes) -> tuple[list[File], list[str]]:
         CannotUnpack: it is no zip that can be read.
     """
     try:
-        return of_zip(zipfile.ZipFile(io.BytesIO(data)))
+        archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
         raise CannotUnpack(f"it cannot be read: {error}") from error
+    if (count := len(archive.infolist())) > MOST_FILES:
+        raise CannotUnpack(f"it holds {count} files; more than {MOST_FILES} are not read")
+    return of_zip(archive)
 
 
 def _name_of(entry: zipfile.ZipInfo) -> str:
@@ -136,21 +135,26 @@ def _from_zip(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
     files: list[File] = []
     refused: list[str] = []
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted([*names, *folders]):
-            path = Path(parent, name)
+    waiting = [folder]
+    while waiting:  # os.walk calls itself for each level, and a student's folder can have more levels than Python takes
+        here = waiting.pop()
+        try:
+            entries = list(os.scandir(here))
+        except OSError as error:
+            refused.append(f"{here.relative_to(folder)} is refused: it cannot be opened ({error.strerror}).")
+            continue
+        for entry in entries:
+            path = here / entry.name
             place = PurePosixPath(path.relative_to(folder).as_posix())
-            mode = path.lstat().st_mode
-            if _left_by_system(place) or stat.S_ISDIR(mode):
+            if _left_by_system(place):
                 continue
-            if not stat.S_ISREG(mode):
-                refused.append(f"{shown(place)} is refused: it is a link or a device, not a file.")
-            else:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            elif entry.is_file(follow_symlinks=False):
                 files.append(File(place, partial(_from_folder, path)))
-        if len(files) > MOST_FILES:
-            raise CannotUnpack(f"{folder} holds more than {MOST_FILES} files.")
-    return sorted(files, key=lambda file: file.place), refused
+            else:
+                refused.append(f"{place} is refused: it is a link or a device, not a file.")
+    return sorted(files, key=lambda file: file.place), sorted(refused)
 
 
 def _from_folder(path: Path) -> bytes:

@@ -5,7 +5,11 @@ Mallory is a student. She may call files, and folders within her own place, what
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
+import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +17,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_collect import collected, numbered, submitted
+from typer.testing import CliRunner
 
-from course_lib.grading.collect import Collection
+from course_lib.cli import app
+from course_lib.grading.collect import MOST_ARCHIVES, MOST_REFUSED, Collection, collect
 
 HERS = numbered(666)
 CLASS = """id,first_name,last_name,lms_user_id
@@ -160,6 +166,76 @@ def test_names_of_two_platforms_are_asked_about(course: Path, tmp_path: Path) ->
     assert submitted(course)["4711/mini/mini.ipynb"] == numbered(1)
     with pytest.raises(ValueError, match=r"no platform Ilias\. Choose one of Moodle, Canvas, Blackboard, Folders"):
         collected(course, files, platform="ilias")
+
+
+def test_a_student_with_countless_archives_costs_no_more_than_a_few(course: Path) -> None:
+    """Each that is looked into is held in memory."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("mini.ipynb", HERS)
+    files = {f"mallory/{number:03}.zip": buffer.getvalue() for number in range(MOST_ARCHIVES + 5)}
+    found = collected(course, {"ada/mini.ipynb": numbered(1), **files}).taken[1]
+    assert sum("looked into" in words for words in found.notes) == MOST_ARCHIVES
+    assert "5 more archives stay closed; the last 10 count." in found.notes
+
+
+def test_an_archive_with_countless_refused_files_is_told_in_a_few_lines(course: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(100):
+            archive.writestr(f"../{number}", b"")
+    notes = collected(course, {"ada/x.ipynb": numbered(1), "mallory/work.zip": buffer.getvalue()}).taken[1].notes
+    assert len(notes) == MOST_REFUSED + 2
+    assert "In work.zip, 90 more are refused." in notes
+
+
+@pytest.mark.parametrize("name", ["d", "d" * 250], ids=["1,200 levels", "a path that is too long"])
+def test_folders_in_folders_without_end_keep_nobody_elses_work_out(course: Path, tmp_path: Path, name: str) -> None:
+    """Python's os.walk calls itself for each level, and stopped the class with a RecursionError."""
+    download = tmp_path / "in"
+    for student in ("ada", "mallory"):
+        (download / student).mkdir(parents=True)
+        (download / student / "mini.ipynb").write_bytes(numbered(1))
+    here = os.open(download / "mallory", os.O_RDONLY)
+    for _ in range(1200 if name == "d" else 20):
+        os.mkdir(name, dir_fd=here)
+        inner = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    try:
+        assert [one.problem for one in collect("mini", download, course).taken] == ["", ""]
+    finally:
+        subprocess.run(["rm", "-rf", download], check=True)  # shutil.rmtree calls itself for each level, too
+
+
+NASTY = "a\n3 of 4: zoe: 9 of 9\x1b[31m\u202e\x9b"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"mallory/{NASTY}.ipynb": HERS},
+        {f"mallory/{NASTY}.ipynb": HERS, f"mallory/{NASTY}2.ipynb": HERS},
+        {f"mallory/{NASTY}.txt": b""},
+        {f"mallory/{NASTY}.zip": b"PK"},
+        {f"{NASTY}/mini.ipynb": HERS},
+        {f"mallory/../{NASTY}": HERS},
+        {f"mallory/{'x' * 60_000}.txt": b""},
+    ],
+)
+def test_no_name_of_a_file_forges_a_line_or_acts_on_the_terminal(
+    course: Path, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding F11: as the kernel allows, a name may hold ends of lines and a terminal's escape codes."""
+    found = collected(course, {"ada/x.ipynb": numbered(1), **files})
+    told = [*found.strangers, *(words for one in found.taken for words in (*one.notes, one.problem, one.source))]
+    monkeypatch.chdir(course)
+    printed = CliRunner().invoke(app, ["collect", "mini", "../download.zip"]).output.splitlines()
+    for words in [*told, *printed]:
+        assert words.isprintable()
+        assert len(words) < 600
+        assert not words.startswith("3 of 4")
 
 
 # The property: a class with honest files, and whatever names she chooses inside her own place.
