@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from course_lib.grading.cluster import Cluster
     from course_lib.grading.sandbox import Warm
 
+from course_lib.grading.shown import shown
+
 grading_app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
+
+
+def say(words: object, err: bool = False) -> None:
+    """Print a line in which a student's own words may stand."""
+    typer.echo(shown(words, 2000), err=err)
 
 
 def stop_outside_a_course() -> None:
@@ -65,14 +72,14 @@ def collect(
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for words in collection.notes:
-        typer.echo(words)
+        say(words)
     for one in collection.taken:
         for words in one.notes:
-            typer.echo(f"{one.student}: {words}")
+            say(f"{one.student}: {words}")
         if one.problem:
-            typer.echo(f"{one.student}: {one.problem}", err=True)
+            say(f"{one.student}: {one.problem}", err=True)
     for stranger in collection.strangers:
-        typer.echo(stranger, err=True)
+        say(stranger, err=True)
     taken = [one for one in collection.taken if one.source]
     typer.echo(f"{len(taken)} collected, {len(collection.taken) - len(taken)} without a notebook.")
     if not collection.ok:
@@ -136,18 +143,18 @@ def _grade(
         if question is not None:
             _regrade(name, question, submitted, workers, warm)
             return
-        with warm, progress() as (say, expect):
-            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=say, expect=expect)
+        with warm, progress() as (tell, expect):
+            report = grade_class(name, Path(), submitted, workers, isolation, warm=warm, say=tell, expect=expect)
     except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for stranger in report.strangers:
-        typer.echo(stranger, err=True)
+        say(stranger, err=True)
     for result in report.results:
         if result.problem or result.tampering:
-            typer.echo(words(result), err=True)
+            say(words(result), err=True)
     for late in report.late:
-        typer.echo(str(late))
+        say(late)
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:
@@ -169,10 +176,10 @@ def _regrade(name: str, question: str, submitted: Path | None, workers: int, war
     from course_lib.grading.progress import progress
     from course_lib.grading.regrade import regrade
 
-    with warm, progress() as (say, expect):
-        found = regrade(name, question, Path(), submitted, workers, warm=warm, say=say, expect=expect)
+    with warm, progress() as (tell, expect):
+        found = regrade(name, question, Path(), submitted, workers, warm=warm, say=tell, expect=expect)
     for words in found.left:
-        typer.echo(words, err=True)
+        say(words, err=True)
     if found.others:
         named = ", ".join(sorted(part or "cells that are no test" for part in found.others))
         typer.echo(f"Changed too, and not judged: {named}. Run: course grade {name}", err=True)
@@ -223,7 +230,7 @@ def export(
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for note in exported.notes:
-        typer.echo(note, err=True)
+        say(note, err=True)
     typer.echo(exported.place)
 
 
@@ -243,7 +250,7 @@ def replay(name: Name) -> None:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=2) from error
     for words in [*found.faults, *found.differences]:
-        typer.echo(words, err=True)
+        say(words, err=True)
     held = "as in the gradebook" if not found.differences else f"{len(found.differences)} differ from the gradebook"
     typer.echo(f"{found.count} lines, {len(found.marks)} students, marks {held}.")
     if not found.ok:

@@ -24,9 +24,11 @@ from course_lib.grading.late import LateWork
 from course_lib.grading.record import Records
 from course_lib.grading.release import course_settings
 from course_lib.grading.roster import Roster, Student, class_of, plain
+from course_lib.grading.shown import shown
 from course_lib.whole_file import write_whole
 
 NUMBER = re.compile(r"-|-?\d+(\.\d+)?", re.ASCII)  # a dash alone is how Moodle writes "nothing"
+MOST_LINES = 40  # of what failed, for Gradescope
 #: In which column of a platform's own table a student's id, email or number stands, the surest first.
 KEYS = (
     "id",
@@ -324,7 +326,7 @@ def _words(folder: Path, name: str) -> dict[str, str]:
     if not place.is_file():
         return {}
     return {
-        part: output.evalue
+        part: "\n".join(shown(line) for line in output.evalue.splitlines()[:MOST_LINES])
         for cell in nbformat.read(place, as_version=4).cells
         if (part := grade_id(cell)) and cell.cell_type == "code"
         for output in cell.outputs

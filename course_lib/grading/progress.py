@@ -10,6 +10,10 @@ from io import TextIOBase
 import typer
 from tqdm import tqdm
 
+from course_lib.grading.shown import shown
+
+MOST = 2000  # letters of a line on the terminal
+
 
 @contextmanager
 def progress(stream: TextIOBase | None = None) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
@@ -27,6 +31,7 @@ def progress(stream: TextIOBase | None = None) -> Iterator[tuple[Callable[[str],
             bar.reset(total=count)
 
         def say(words: str) -> None:
+            words = shown(words, MOST)
             if bar.disable:
                 typer.echo(words)
             else:

@@ -22,6 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import OperationalError
 
 from course_lib.grading.judge import Mark
+from course_lib.grading.shown import shown
 from course_lib.whole_file import write_whole
 
 LOG = "grading-log.jsonl"
@@ -90,6 +91,12 @@ def lines(log: Path) -> Iterator[dict[str, Any]]:
             yield entry
 
 
+def _fit(entry: Entry) -> dict[str, Any]:
+    """An entry for the log, with an end to what may be a student's words."""
+    said = {"notes": [*map(shown, entry.notes)], "tampering": [*map(shown, entry.tampering)]}
+    return asdict(entry) | said | {"problem": shown(entry.problem)}
+
+
 def account() -> str:
     """Name the account that runs this; a container may have none."""
     try:
@@ -141,7 +148,7 @@ class Records:
             write_whole(place, notebook + "\n")
         earned = {mark.cell: mark.earned for mark in marks}
         self.patiently(entry.student, lambda: self._marks(entry.student, earned, set(unanswered)))
-        append(self.log, asdict(entry))
+        append(self.log, _fit(entry))
 
     def write_question(self, entry: Entry, notebook: str, question: str, earned: float | None) -> None:
         """Record one question that was judged again; whatever else is recorded of the submission stays."""
@@ -149,7 +156,7 @@ class Records:
         if place.is_file():
             write_whole(place, notebook + "\n")
         self.patiently(entry.student, lambda: self._one_mark(entry.student, question, earned))
-        append(self.log, asdict(entry))
+        append(self.log, _fit(entry))
 
     def patiently(self, what: str, write: Callable[[], Any]) -> Any:
         """Write into the gradebook, and wait while another program holds it.

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from gradebook_class import enter_assignment
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.grading.record import append, lines
+from course_lib.grading.record import Entry, append, lines
 
 ENTRY = {"student": "Zoë", "marks": {"part": 1.0, "essay": None}}
 
@@ -48,3 +49,12 @@ def test_no_word_of_a_students_acts_on_a_terminal_breaks_a_line_or_cannot_be_wri
     append(log, {"notes": [words]})
     assert list(lines(log)) == [{"notes": [words]}]
     assert log.read_text("ascii").removesuffix("\n").isprintable()
+
+
+def test_words_without_end_are_cut_where_they_are_logged(course: Path) -> None:
+    """Finding F12: every later run reads the log, which held a name of 15 MB."""
+    records, endless = enter_assignment(course), "x" * 1_000_000
+    records.write(Entry("", "mini", "ada", "", "", "", {}, endless, [endless], [endless]), None, [])
+    line = records.done()["ada"]
+    for words in (line["problem"], *line["notes"], *line["tampering"]):
+        assert words == "x" * 497 + "..."
