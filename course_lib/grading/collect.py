@@ -138,6 +138,11 @@ def collect(
         folder = Path(courses.format_path(courses.submitted_directory, student, name))
         _take(one, by_student[student], name, folder, zone, known_times.get(student), timestamps)
         taken.append(one)
+    with Reader({"readable": readable}) as reader:
+        for one in taken:
+            if one.source:
+                folder = Path(courses.format_path(courses.submitted_directory, one.student, name))
+                one.problem = read(one.student, folder, name, partial(reader.ask, "readable")).problem
     # here, and nowhere before, a stranger's words are made fit to be read
     taken = [
         replace(one, source=shown(one.source), notes=[*map(shown, one.notes)], problem=shown(one.problem))
@@ -217,8 +222,6 @@ def _take(
     one.source = str(file.place)
     when = when or _time(told, handed_in, zone, one, timestamps)
     _write(one, data, when, folder, assignment)
-    with Reader({"readable": readable}) as reader:
-        one.problem = read(one.student, folder, assignment, partial(reader.ask, "readable")).problem
 
 
 def _opened(one: Taken, told: Label, file: File) -> list[tuple[Label, File]]:

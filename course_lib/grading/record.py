@@ -11,7 +11,7 @@ import getpass
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,7 +133,7 @@ class Records:
         """Where nbgrader looks for the notebook that was marked."""
         return self._place(self.courses.autograded_directory, student) / f"{self.assignment}.ipynb"
 
-    def write(self, entry: Entry, notebook: str | None, marks: list[Mark], unanswered: list[str]) -> None:
+    def write(self, entry: Entry, notebook: str | None, marks: list[Mark], unanswered: Sequence[str] = ()) -> None:
         """Record one submission: graded notebook, gradebook, log, in this order.
 
         Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nbformat
 from mini_assignment import released_notebook, solve
 from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
@@ -31,5 +32,5 @@ def record(records: Records, student: str, margin: float, squares: float, why: f
     """Record the marks of one student as the grader does."""
     marks = dict(zip(POINTS, (margin, squares, why), strict=True))
     entry = Entry("2026-11-22T12:00:00+00:00", "mini", student, "0" * 64, "1" * 64, "Python", marks, "", [], [])
-    notebook = solve(released_notebook())
+    notebook = nbformat.writes(solve(released_notebook()))
     records.write(entry, notebook, [Mark(name, POINTS[name], earned) for name, earned in marks.items()])

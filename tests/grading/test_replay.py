@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+import nbformat
 import pytest
 from gradebook_class import enter_assignment, record
 from mini_assignment import released_notebook, solve
@@ -13,7 +14,6 @@ from nbgrader.coursedir import CourseDirectory
 from typer.testing import CliRunner
 
 from course_lib.cli import app
-from course_lib.grading.judge import Mark
 from course_lib.grading.record import Entry, Records, append, lines
 from course_lib.grading.release import course_settings
 from course_lib.grading.replay import replay
@@ -69,7 +69,7 @@ def test_one_question_is_written_and_the_rest_stays(graded: Path) -> None:
     records = Records(CourseDirectory(config=course_settings(graded)), "mini")
     last = records.done()["bo"]
     entry = Entry(**last | {"question": "squares-tests", "marks": last["marks"] | {"squares-tests": 2.0}})
-    records.write_question(entry, solve(released_notebook()), Mark("squares-tests", 4.0, 2.0))
+    records.write_question(entry, nbformat.writes(solve(released_notebook())), "squares-tests", 2.0)
     found = replay("mini", graded)
     assert found.ok
     assert found.marks["bo"] == {"margin-tests": 0.0, "squares-tests": 2.0, "squares-why": None}
