@@ -209,7 +209,7 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
     from course_lib.grading.worker import start, watch
 
     ours, theirs = socket.socketpair()
-    order = {"role": "step", "number": 1, "limits": asdict(LIMITS), "hide": [], "count_disk": False, "device": ""}
+    order = {"role": "step", "number": 1, "limits": asdict(LIMITS), "hide": [], "device": ""}
     way, until = ForKernels(), time.monotonic() + seconds
     tree = start(order, [theirs.fileno()], way)
     theirs.close()
@@ -232,7 +232,7 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
         while not over and (left := sum(map(_lives, tree_of(tree.first))) - 2) and time.monotonic() < patience:
             select.select([], [], [], SECONDS)  # what was killed is on its way out
     finally:
-        way.end(tree.first, tree.order, tree.folder)
+        way.end(tree.first, tree.folder)
         ours.close()
     return ({} if over else json.loads(text)), max(left, 0), over
 

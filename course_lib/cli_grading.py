@@ -102,7 +102,7 @@ def grade(
         str | None, typer.Option(help="Run submissions on a Dask cluster: its scheduler's address, tcp://HOST:8786.")
     ] = None,
     isolation: Annotated[
-        str, typer.Option(help="How submissions are shut in: bubblewrap, or one that is weaker: landlock or container.")
+        str, typer.Option(help="How submissions are shut in: bubblewrap, or container, by Podman or Docker.")
     ] = "bubblewrap",
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you.")] = False,
 ) -> None:
@@ -135,8 +135,6 @@ def _grade(
     from course_lib.grading.record import CannotRecord
     from course_lib.grading.source import AssignmentError
 
-    if isolation not in ("bubblewrap", "unsafe"):
-        typer.echo(f"Shut in by {isolation}, which is weaker than bubblewrap: see the instructor's guide.", err=True)
     if isolation == "unsafe":
         typer.echo("NO SANDBOX: students' code runs as you, and can read and change all that you can.", err=True)
     try:

@@ -30,7 +30,7 @@ class Cluster:
 
     Args:
         address: of its scheduler, as tcp://host:8786.
-        isolation: the name of the rung that every machine of it must give.
+        isolation: the name of the wall that every machine of it must give.
         memory: bytes that one submission may take; the machines get ready for it at once.
 
     Raises:

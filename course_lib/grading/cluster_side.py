@@ -49,7 +49,7 @@ def hire(isolation: str, memory: int) -> Future[Crew]:
     """Let this process of the cluster get a crew, and do not wait for it.
 
     Args:
-        isolation: the name of a rung.
+        isolation: the name of a wall.
         memory: bytes that one submission may take.
 
     Returns:
@@ -76,7 +76,7 @@ def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: st
     Args:
         packed: its steps as compressed JSON.
         files: what the assignment ships, packed by :func:`pack_files`.
-        isolation: the name of a rung.
+        isolation: the name of a wall.
         settings: limits, and tests that depend on chance, as JSON.
         wanted: what :func:`course_lib.grading.environment.environment` says where the grader runs.
 

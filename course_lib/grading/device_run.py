@@ -26,7 +26,7 @@ class OneWorkerADevice:
     """A warm process behind a wall of its own for each device: what runs submissions in the place of one for all.
 
     Args:
-        isolation: the name of a rung.
+        isolation: the name of a wall.
         found: the devices.
         memory: bytes that one submission may take.
     """

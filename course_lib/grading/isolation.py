@@ -1,14 +1,14 @@
-"""Ways to shut in a warm worker and what it starts, from the strongest down; a weaker one is taken only by name.
+"""The walls around a warm worker and what it starts: bubblewrap, or a container where you ask for one by name.
 
-Each is a rung with a name, a reason why this machine does not give it, and a command line that runs a program behind
-its wall. What a rung does to each submission on its own is the way that it names (:mod:`course_lib.grading.ways`).
+Each has a name, a reason why this machine does not give it, and a command line that runs a program behind it. Behind
+both, each submission is shut in on its own by the kernel's namespaces (:mod:`course_lib.grading.ways`). Podman was run
+as root, with runc, on a kernel with control groups of version 1; Podman without root, and Docker, were not.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -19,12 +19,11 @@ from typing import Protocol, runtime_checkable
 from course_lib.findings import Finding
 from course_lib.grading import confine
 from course_lib.grading.devices import Device
-from course_lib.grading.landlock import NEEDED, landlock_version
-from course_lib.grading.system_calls import MACHINES
 
 OWN = confine.OWN
 LIBRARY = Path(__file__).resolve().parents[1]
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
+INSTALL_CONTAINER = "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
 UBUNTU = (
     "Ubuntu 24.04 lets programs have no namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or "
     "an AppArmor profile for bwrap (the instructor's guide shows it)."
@@ -44,10 +43,14 @@ SYSTEM = (
 #: Where the socket to the grader lies in a container.
 DOOR = "/run/course/orders"
 IMAGE = "course-grade-empty"
-#: Open files, and processes, of one user in a container.
-FILES = 4096
-#: What root needs there to give each process a user and a folder, to end it, and to count what it wrote.
-CONTAINER_RIGHTS = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_READ_SEARCH")
+#: Filters and profiles of a container's program, which refuse all namespaces.
+NO_SECOND_OPINION = ("seccomp=unconfined", "apparmor=unconfined", "label=disable")
+#: Open files, and processes, of one user in a container; and processes in it.
+FILES, PROCESSES = 4096, 1024
+#: What a container may take of this machine's memory at most.
+SHARE_OF_MEMORY = 0.75
+#: What root keeps: to make each process nobody's, to end it, and to ask it how much memory it shares.
+RIGHTS = ("SETUID", "SETGID", "KILL", "SYS_PTRACE")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
 TRIAL = "from course_lib.grading import confine as c; c.become_nobody(); c.leave_the_world()"
 
@@ -58,19 +61,19 @@ class NoIsolation(Exception):
 
 @runtime_checkable
 class Isolation(Protocol):
-    """One rung.
+    """One wall.
 
     Attributes:
         name: by which the instructor asks for it.
         way: how the worker shuts in each process: a key of `WAYS` in :mod:`course_lib.grading.ways`.
         by_socket: the worker cannot inherit a socket and connects to one that lies at :data:`DOOR`.
-        count_disk: nothing else limits how much a submission writes.
+        hides: folders that a worker sees and a submission does not.
     """
 
     name: str
     way: str
     by_socket: bool
-    count_disk: bool
+    hides: tuple[str, ...]
 
     def available(self) -> str:
         """Say why this machine does not give it, and what to do; "" if it does."""
@@ -81,8 +84,8 @@ class Isolation(Protocol):
 
         Args:
             program: with its arguments.
-            memory: bytes that one process of a submission may take.
-            door: the folder of the socket, for a rung ``by_socket``.
+            memory: bytes that one submission may take.
+            door: the folder of the socket, for a wall ``by_socket``.
             device: the GPU that is seen there, if any.
         """
         ...
@@ -142,8 +145,8 @@ def command(bwrap: str, device: Device | None = None) -> list[str]:
     """
     root = os.getuid() == 0
     apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
-    kept = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE")
-    rights = ["--cap-drop", "ALL", *(item for right in kept for item in ("--cap-add", right))] if root else []
+    kept = [item for right in RIGHTS for item in ("--cap-add", f"CAP_{right}")]
+    rights = ["--cap-drop", "ALL", *kept] if root else []
     own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
     closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
     settings = worker_settings(OWN)
@@ -166,53 +169,30 @@ def command(bwrap: str, device: Device | None = None) -> list[str]:
 
 
 @functools.cache
-def _refused(bwrap: str) -> str:
-    """Nest namespaces as a submission has them, once; say what the kernel says if it refuses."""
-    whole = [*command(bwrap), sys.executable, "-s", "-c", TRIAL]
-    tried = subprocess.run(whole, capture_output=True, text=True, check=False)
-    return "" if tried.returncode == 0 else (tried.stderr.strip() or "it says nothing").splitlines()[-1]
+def _refused(wall: tuple[str, ...]) -> str:
+    """Nest namespaces behind a wall as a submission has them, once; say what the kernel says if it refuses."""
+    tried = subprocess.run([*wall, sys.executable, "-s", "-c", TRIAL], capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        return ""
+    said = (tried.stderr.strip() or "it says nothing").splitlines()[-1]
+    return f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}"
 
 
 class Bubblewrap:
     """Namespaces by bubblewrap around the worker, and by the worker around each submission."""
 
-    name, way, by_socket, count_disk = "bubblewrap", "namespaces", False, False
+    name, way, by_socket = "bubblewrap", "namespaces", False
+    hides: tuple[str, ...] = ()
 
     def available(self) -> str:
         bwrap = shutil.which("bwrap")
-        if bwrap is None:
-            return f"there is no program bwrap. {INSTALL}"
-        said = _refused(bwrap)
-        return f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}" if said else ""
+        return _refused(tuple(command(bwrap))) if bwrap else f"there is no program bwrap. {INSTALL}"
 
     def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         return [*command(str(shutil.which("bwrap")), device), *program]
 
     def environment(self) -> dict[str, str] | None:
         return None
-
-
-class Landlock:
-    """Landlock, limits and refused system calls around each submission: no namespaces, no privilege."""
-
-    name, way, by_socket, count_disk = "landlock", "landlock", False, True
-
-    def available(self) -> str:
-        version = landlock_version() if sys.platform == "linux" else 0
-        if version < NEEDED:
-            has = f"has version {version}" if version else "has none"
-            return f"the kernel {has} of Landlock, and {NEEDED} (Linux 6.12) is the first that guards other processes."
-        if platform.machine() not in MACHINES:
-            return f"no list of system calls for a processor {platform.machine()!r}."
-        if os.getuid() == 0:
-            return "root keeps rights that Landlock does not take away. Grade as an ordinary user."
-        return ""
-
-    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
-        return program
-
-    def environment(self) -> dict[str, str] | None:
-        return worker_settings(os.environ.get("TMPDIR", "/tmp"))
 
 
 def _few_files_and_processes() -> list[str]:
@@ -224,9 +204,14 @@ def _few_files_and_processes() -> list[str]:
 
 
 class Container:
-    """A container of Docker or Podman around the worker, and in it a user of its own for each process."""
+    """A container of Podman or Docker around the worker, which itself puts namespaces around each submission.
 
-    name, way, by_socket, count_disk = "container", "users", True, True
+    Their own filter of system calls and their profiles for AppArmor and SELinux are off: they let nobody have
+    namespaces in there. What a submission may ask of the kernel is decided by our own filter.
+    """
+
+    name, way, by_socket = "container", "namespaces", True
+    hides: tuple[str, ...] = ("/run", "/sys")
 
     def program(self) -> str | None:
         """The program that runs containers; the one that needs no root first."""
@@ -235,35 +220,31 @@ class Container:
     def available(self) -> str:
         program = self.program()
         if program is None:
-            return "there is neither a program podman nor docker."
-        asked = subprocess.run([program, "info"], capture_output=True, text=True, check=False)
-        if asked.returncode != 0:
-            return f"{Path(program).name} does not answer: {(asked.stderr.strip() or 'no word').splitlines()[-1]}"
-        return ""
-
-    def make_image(self) -> None:
-        """Make an image with nothing in it: what runs there is this machine's own, bound read-only.
-
-        Raises:
-            NoIsolation: the program refuses.
-        """
+            return f"there is neither a program podman nor docker. {INSTALL_CONTAINER}"
+        # An image with nothing in it: what runs there is this machine's own, bound read-only.
         nothing = bytes(1024)  # a tar file ends by two empty blocks
-        line = [str(self.program()), "import", "-", IMAGE]
-        made = subprocess.run(line, input=nothing, capture_output=True, check=False)
+        there = subprocess.run([program, "image", "inspect", IMAGE], capture_output=True, check=False)
+        line = [program, "import", "-", IMAGE]
+        made = there if there.returncode == 0 else subprocess.run(line, input=nothing, capture_output=True, check=False)
         if made.returncode != 0:
-            raise NoIsolation(f"No image for containers: {made.stderr.decode(errors='replace').strip()[-300:]}")
+            said = (made.stderr.decode(errors="replace").strip() or "no word").splitlines()[-1]
+            return f"{Path(program).name} makes no image: {said}"
+        return _refused(tuple(self.command([], 2**30, "")))
 
     def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]
         binds = dict.fromkeys([*places, *bound()])
+        here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        most = min(int(SHARE_OF_MEMORY * here), 2**30 + (os.cpu_count() or 1) * memory)
         return [
-            str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=none", "--read-only",
-            f"--tmpfs={OWN}:rw,nosuid,nodev,size=512m,mode=0755", "--user=0:0", "--workdir=/",
-            f"--memory={2 * memory + 2**30}", f"--memory-swap={2 * memory + 2**30}", "--pids-limit=256",
-            "--cap-drop=ALL", *(f"--cap-add={right}" for right in CONTAINER_RIGHTS),
-            "--security-opt=no-new-privileges", *_few_files_and_processes(),
+            str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=private", "--read-only",
+            *(f"--tmpfs={place}:rw,nosuid,nodev,size=1m,mode=0755" for place in (OWN, "/home", "/tmp")),
+            "--user=0:0", "--workdir=/",
+            f"--memory={most}", f"--memory-swap={most}", f"--pids-limit={PROCESSES}",
+            "--cap-drop=ALL", *(f"--cap-add={right}" for right in RIGHTS), *_few_files_and_processes(),
+            *(f"--security-opt={word}" for word in ("no-new-privileges", *NO_SECOND_OPINION)),
             *(f"--volume={place}:{place}:ro" for place in binds),
-            f"--volume={door}:{Path(DOOR).parent}",
+            *([f"--volume={door}:{Path(DOOR).parent}"] if door else []),
             *(f"--device={node}" for node in (device.nodes if device else ())),
             *(f"--env={name}={value}" for name, value in worker_settings(OWN).items()),
             IMAGE,
@@ -277,7 +258,8 @@ class Container:
 class Nothing:
     """No wall: students' code runs as you."""
 
-    name, way, by_socket, count_disk = "unsafe", "unsafe", False, False
+    name, way, by_socket = "unsafe", "unsafe", False
+    hides: tuple[str, ...] = ()
 
     def available(self) -> str:
         return ""
@@ -289,24 +271,23 @@ class Nothing:
         return {**os.environ, "PYTHONPATH": str(LIBRARY.parent)}
 
 
-#: From the strongest down.
-RUNGS: tuple[Isolation, ...] = (Bubblewrap(), Landlock(), Container())
-NAMES = tuple(rung.name for rung in RUNGS)
+WALLS: tuple[Isolation, ...] = (Bubblewrap(), Container())
+NAMES = tuple(wall.name for wall in WALLS)
 
 
-def rung(name: str) -> Isolation:
-    """Find a rung by its name.
+def wall(name: str) -> Isolation:
+    """Find a wall by its name.
 
     Raises:
-        NoIsolation: there is no such rung, or this machine does not give it; the text names those that it gives.
+        NoIsolation: there is no such wall, or this machine does not give it; the text names one that it gives.
     """
     if name == Nothing.name:
         return Nothing()
-    found = next((rung for rung in RUNGS if rung.name == name), None)
+    found = next((wall for wall in WALLS if wall.name == name), None)
     if found is None:
-        raise NoIsolation(f"There is no isolation {name!r}; choose {', '.join(NAMES)}.")
+        raise NoIsolation(f"There is no isolation {name!r}; choose {' or '.join(NAMES)}.")
     if why := found.available():
-        others = [other.name for other in RUNGS if other is not found and not other.available()]
+        others = [other.name for other in WALLS if other is not found and not other.available()]
         instead = f" This machine gives, if you ask for it by name: --isolation {others[0]}." if others else ""
         raise NoIsolation(f"Submissions cannot be shut in by {name}: {why}{instead}")
     return found
@@ -314,11 +295,11 @@ def rung(name: str) -> Isolation:
 
 def check_sandbox() -> Finding:
     """Say, for `course doctor`, how submissions are shut in here; who grades nobody needs nothing."""
-    refused = {rung.name: rung.available() for rung in RUNGS}
+    refused = {wall.name: wall.available() for wall in WALLS}
     given = [name for name, why in refused.items() if not why]
     if not given:
         reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
         return Finding("sandbox", True, f"none, which those who run `course grade` need. {reasons}.")
-    best = f"{given[0]}, the strongest" if given[0] == NAMES[0] else f"only by name: --isolation {given[0]}"
-    stronger = [f"For {name}: {refused[name]}" for name in NAMES[: NAMES.index(given[0])]]
-    return Finding("sandbox", True, " ".join([best, *stronger]))
+    if given[0] == NAMES[0]:
+        return Finding("sandbox", True, given[0])
+    return Finding("sandbox", True, f"only by name: --isolation {given[0]} For {NAMES[0]}: {refused[NAMES[0]]}")

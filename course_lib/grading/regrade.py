@@ -82,7 +82,7 @@ def regrade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
+        isolation: the name of a wall of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.

@@ -21,7 +21,7 @@ from typing import Any
 
 from course_lib.grading import confine
 from course_lib.grading.devices import Device
-from course_lib.grading.isolation import DOOR, LIBRARY, SYSTEM, Container, NoIsolation, bound, rung
+from course_lib.grading.isolation import DOOR, LIBRARY, NoIsolation, bound, wall
 
 SECONDS_TO_START = 120
 
@@ -55,7 +55,7 @@ class Warm:
     It is started and not waited for: while it imports, the grader imports and reads what was handed in.
 
     Args:
-        isolation: the name of a rung of :mod:`course_lib.grading.isolation`; never another one in its place.
+        isolation: the name of a wall of :mod:`course_lib.grading.isolation`; never another one in its place.
         memory: bytes that one submission may take.
         device: the GPU that submissions see; none if left out.
     """
@@ -69,35 +69,33 @@ class Warm:
         self._refused = ""
         self._door = tempfile.TemporaryDirectory()
         try:
-            self.isolation = rung(isolation)
+            self.isolation = wall(isolation)
             self._begin(memory)
         except NoIsolation as error:  # said by those who would run something; marks that are there need no wall
             self._refused = str(error)
 
     def _begin(self, memory: int) -> None:
-        rung = self.isolation
+        around = self.isolation
         program = [sys.executable, "-s", "-m", "course_lib.grading.worker"]
         settings: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.DEVNULL,
             "stderr": subprocess.PIPE,
         }
-        if rung.by_socket:
-            if isinstance(rung, Container):
-                rung.make_image()
+        if around.by_socket:
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
             self._listener.listen(1)
             self._process = subprocess.Popen(
-                rung.command([*program, DOOR, rung.way], memory, self._door.name, self.device),
-                env=rung.environment(), **settings,
+                around.command([*program, DOOR, around.way], memory, self._door.name, self.device),
+                env=around.environment(), **settings,
             )  # fmt: skip
             return
         self._orders, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                rung.command([*program, str(theirs.fileno()), rung.way], memory, self._door.name, self.device),
-                env=rung.environment(), pass_fds=[theirs.fileno()], **settings,
+                around.command([*program, str(theirs.fileno()), around.way], memory, self._door.name, self.device),
+                env=around.environment(), pass_fds=[theirs.fileno()], **settings,
             )  # fmt: skip
 
     def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
@@ -140,7 +138,9 @@ class Warm:
         self._listener.settimeout(0.2)
         while True:
             try:
-                return self._listener.accept()[0]
+                orders = self._listener.accept()[0]
+                self._listener.close()  # nobody else is let in by that door
+                return orders
             except TimeoutError:
                 if self._process.poll() is not None or time.monotonic() > until:
                     raise
@@ -154,7 +154,7 @@ class Warm:
             self._orders.close()
         if self.isolation.by_socket:
             self._listener.close()
-        if self.isolation.way != "namespaces":  # where no kernel ends the trees, the workers do
+        if self.isolation.name != "bubblewrap":  # the others end by themselves when their orders do
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10)
         self._process.kill()
@@ -199,12 +199,11 @@ class Worker:
         """
         self._number += 1
         limits = asdict(self.limits)
-        hide = [place for place in ("/tmp", "/home") if not any(str(b).startswith(place + "/") for b in bound())]
+        common = ("/tmp", "/home", *self.isolation.hides)
+        hide = [place for place in common if not any(str(b).startswith(place + "/") for b in bound())]
         order = {
             "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],
-            "read": [place for place in [*SYSTEM, *map(str, bound())] if place != str(LIBRARY)],
-            "count_disk": self.isolation.count_disk,
-            "device": self.device.name if self.device else "", "nodes": self.device.nodes if self.device else (),
+            "device": self.device.name if self.device else "",
         }  # fmt: skip
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:
@@ -243,7 +242,7 @@ class Worker:
 
 
 def isolation(name: str = "bubblewrap") -> str:
-    """Shut in a process by this rung, and say which it is.
+    """Shut in a process behind this wall, and say which it is.
 
     Raises:
         NoIsolation: it cannot be; the text says why and what to do.

@@ -1,8 +1,7 @@
 """Take from this process the system calls that no answer to an assignment needs: a filter of the kernel's (seccomp).
 
 Limits and namespaces leave gaps. Memory that is no process's own (``memfd_create``, System V segments, a file system in
-memory that is mounted in a namespace of one's own) is counted by no limit; so those calls fail here. Where there is no
-namespace around the network, the calls that open a connection fail, too, and those that change what others own.
+memory that is mounted in a namespace of one's own) is counted by no limit; so those calls fail here.
 
 The filter compares numbers, and numbers differ by processor: x86-64 and 64-bit ARM are known here.
 """
@@ -17,18 +16,14 @@ import struct
 
 from course_lib.grading.confine import NO_NEW_PRIVILEGES, CannotConfine
 
-#: By machine: what the kernel calls it, and the numbers of the calls that :data:`ALWAYS` and :data:`ALONE` name.
+#: By machine: what the kernel calls it, and the numbers of the calls that :data:`REFUSED` names.
 MACHINES = {
     "x86_64": (
         0xC000003E,
         {
             "mount": 165, "umount2": 166, "pivot_root": 155, "unshare": 272, "setns": 308, "memfd_create": 319,
             "shmget": 29, "msgget": 68, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298, "add_key": 248,
-            "request_key": 249, "keyctl": 250, "clone": 56, "socket": 41, "connect": 42, "prlimit64": 302,
-            "chmod": 90, "chown": 92, "lchown": 94, "fchownat": 260, "fchmodat": 268, "setxattr": 188,
-            "lsetxattr": 189, "removexattr": 197, "lremovexattr": 198, "utime": 132, "utimes": 235, "futimesat": 261,
-            "utimensat": 280, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144,
-            "sched_setaffinity": 203, "sched_setattr": 314, "ioprio_set": 251,
+            "request_key": 249, "keyctl": 250, "clone": 56,
         },
     ),
     "aarch64": (
@@ -36,30 +31,20 @@ MACHINES = {
         {
             "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "memfd_create": 279,
             "shmget": 194, "msgget": 186, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241, "add_key": 217,
-            "request_key": 218, "keyctl": 219, "clone": 220, "socket": 198, "connect": 203, "prlimit64": 261,
-            "fchownat": 54, "fchmodat": 53, "setxattr": 5, "lsetxattr": 6, "removexattr": 14, "lremovexattr": 15,
-            "utimensat": 88, "setpriority": 140, "sched_setparam": 118, "sched_setscheduler": 119,
-            "sched_setaffinity": 122, "sched_setattr": 274, "ioprio_set": 30,
+            "request_key": 218, "keyctl": 219, "clone": 220,
         },
     ),
 }  # fmt: skip
 #: Newer calls have one number everywhere.
 EVERYWHERE = {
     "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
-    "fspick": 433, "clone3": 435, "mount_setattr": 442, "memfd_secret": 447, "fchmodat2": 452, "setxattrat": 463,
-    "removexattrat": 466,
+    "fspick": 433, "clone3": 435, "mount_setattr": 442, "memfd_secret": 447,
 }  # fmt: skip
-#: Refused to every submission: namespaces and mounts of its own, memory of no process, doors to the kernel.
-ALWAYS = (
+#: Namespaces and mounts of its own, memory of no process, doors to the kernel.
+REFUSED = (
     "mount", "umount2", "pivot_root", "unshare", "setns", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
     "fspick", "mount_setattr", "memfd_create", "memfd_secret", "shmget", "msgget", "bpf", "userfaultfd",
     "perf_event_open", "add_key", "request_key", "keyctl", "io_uring_setup",
-)  # fmt: skip
-#: Refused as well where no namespace is around: connections, and changes to what other processes and files are.
-ALONE = (
-    "socket", "connect", "chmod", "chown", "lchown", "fchownat", "fchmodat", "fchmodat2", "setxattr", "lsetxattr",
-    "setxattrat", "removexattr", "lremovexattr", "removexattrat", "utime", "utimes", "futimesat", "utimensat",
-    "setpriority", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr", "ioprio_set",
 )  # fmt: skip
 #: Flags of clone() that ask for a namespace.
 NEW_NAMESPACES = 0x7E020000
@@ -73,13 +58,12 @@ SET_SECCOMP, FILTER = 22, 2
 Instruction = tuple[int, int, int, int]
 
 
-def program(names: tuple[str, ...], machine: str, alone: bool) -> list[Instruction]:
+def program(names: tuple[str, ...], machine: str) -> list[Instruction]:
     """Write the filter: code, jumps if true and if false, value, as the kernel's interpreter takes them.
 
     Args:
         names: calls that fail with EPERM.
         machine: as ``uname`` names the processor.
-        alone: whether this process may set limits of its own alone.
 
     Raises:
         CannotConfine: the numbers of this machine's calls are not known here.
@@ -98,22 +82,16 @@ def program(names: tuple[str, ...], machine: str, alone: bool) -> list[Instructi
     code += [(IF_EQUAL, 0, 1, numbers["clone3"]), (RETURN, 0, 0, FAIL | errno.ENOSYS)]
     code += [(IF_EQUAL, 0, 4, numbers["clone"]), (LOAD, 0, 0, FIRST_ARGUMENT), (IF_ANY_BIT, 0, 1, NEW_NAMESPACES)]
     code += [refused, (RETURN, 0, 0, ALLOW)]
-    if alone:
-        code += [(IF_EQUAL, 0, 4, numbers["prlimit64"]), (LOAD, 0, 0, FIRST_ARGUMENT), (IF_EQUAL, 1, 0, 0)]
-        code += [refused, (RETURN, 0, 0, ALLOW)]
     return [*code, (RETURN, 0, 0, ALLOW)]
 
 
-def refuse_system_calls(alone: bool) -> None:
+def refuse_system_calls() -> None:
     """Let the calls fail for this process and all that it starts; nothing takes the filter away.
-
-    Args:
-        alone: whether no namespaces are around this process.
 
     Raises:
         CannotConfine: the kernel has no filters, or the processor is not known here.
     """
-    code = program(ALWAYS + ALONE if alone else ALWAYS, platform.machine(), alone)
+    code = program(REFUSED, platform.machine())
     text = b"".join(struct.pack("<HBBI", *line) for line in code)
     place = ctypes.create_string_buffer(text, len(text))
     whole = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(place)))

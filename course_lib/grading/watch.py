@@ -13,7 +13,6 @@ from pathlib import Path
 #: Seconds between two looks; what is taken and given back between them is not seen.
 SECONDS = 0.1
 PAGE = os.sysconf("SC_PAGE_SIZE")
-MOST_FILES = 20_000
 
 
 def tree_of(first: int) -> Iterator[int]:
@@ -56,21 +55,3 @@ def memory_of(first: int, enough: int) -> int:
     processes = list(tree_of(first))
     most = sum(map(resident, processes))
     return most if most <= enough else sum(map(share, processes))
-
-
-def disk_of(folder: Path, enough: int) -> int:
-    """Bytes that a folder's files take, or more than ``enough`` where there are too many files to count."""
-    total, files, waiting = 0, 0, [folder]
-    while waiting and total <= enough:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    files += 1
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(Path(entry.path))
-                    if files > MOST_FILES:
-                        return enough + 1
-        except OSError:
-            continue
-    return total

@@ -1,6 +1,6 @@
 """Warm workers: they have torch imported, and fork a process for each student and each referee.
 
-They run inside bubblewrap (:mod:`course_lib.grading.sandbox`) and never run a line of a student's themselves. The first
+They run behind a wall (:mod:`course_lib.grading.isolation`) and never run a line of a student's themselves. The first
 of them imports torch, and forks one for each submission at a time. The grader sends each of these one order a message
 over a socket, with the ends of the pipes that the new process is to hold.
 """
@@ -23,8 +23,8 @@ from typing import Any
 
 from course_lib.grading import confine, referee, student_side
 from course_lib.grading.shell import shell
-from course_lib.grading.watch import SECONDS, disk_of, memory_of, resident
-from course_lib.grading.ways import WAYS, Way
+from course_lib.grading.watch import SECONDS, memory_of, resident
+from course_lib.grading.ways import WAYS, Way, adopt
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
@@ -61,7 +61,7 @@ def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
     Returns:
         The tree to end when it is over.
     """
-    folder = way.folder(order)
+    folder = way.folder()
     reading, writing = os.pipe()
     outer = os.fork()
     if outer != 0:
@@ -105,7 +105,7 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
     os.environ.clear()
     os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET})
     os.environ["CUDA_VISIBLE_DEVICES"] = order["device"]
-    way.before_the_role(order, folder)
+    way.before_the_role()
     work = home / "work"
     work.mkdir()
     os.chdir(work)
@@ -117,9 +117,10 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
         os._exit(0)
 
 
-def serve(orders: socket.socket, way: Way, lane: int) -> None:
+def serve(orders: socket.socket, way: Way) -> None:
     """Carry out the grader's orders until it closes the socket, and watch those who work meanwhile."""
     trees: dict[int, Tree] = {}
+    adopt()  # ended trees are waited for here: a container has nobody else who would
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends this process with itself
     while True:
         while not select.select([orders], [], [], SECONDS if trees else None)[0]:
@@ -128,9 +129,9 @@ def serve(orders: socket.socket, way: Way, lane: int) -> None:
         message, pipes, _, _ = socket.recv_fds(orders, LARGEST_ORDER, 8)
         if not message:
             for tree in trees.values():
-                way.end(tree.first, tree.order, tree.folder)
+                way.end(tree.first, tree.folder)
             return
-        order = {**json.loads(message), "lane": lane}
+        order = json.loads(message)
         answer: dict[str, Any] = {"ok": True}
         if order["do"] == "start":
             try:
@@ -143,10 +144,10 @@ def serve(orders: socket.socket, way: Way, lane: int) -> None:
         elif order["do"] == "end":
             ended = trees.pop(order["number"], None)
             if ended is not None:
-                way.end(ended.first, ended.order, ended.folder)
+                way.end(ended.first, ended.folder)
                 answer["over"] = ended.over
         with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:  # of ended trees, where nobody else is there to wait
+            while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         orders.sendall(json.dumps(answer).encode())
 
@@ -159,12 +160,7 @@ def watch(tree: Tree, way: Way) -> None:
     memory = limits["memory"] + resident(os.getpid())
     if memory_of(tree.first, memory) > memory:
         tree.over = f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission may take"
-    elif tree.order["count_disk"]:
-        disk = int(limits["disk"].removesuffix("m")) * 2**20
-        if disk_of(tree.folder, disk) > disk:
-            tree.over = f"more disk than the {disk / 2**20:g} MiB that a submission may take"
-    if tree.over:
-        way.end(tree.first, tree.order, tree.folder)
+        way.end(tree.first, tree.folder)
 
 
 def cheap_forks() -> None:
@@ -210,13 +206,13 @@ def main() -> None:
     wish, sockets, _, _ = socket.recv_fds(grader, 64, confine.MOST_WORKERS)
     if wish == b"many":
         cheap_forks()
-    for lane, number in enumerate(sockets):
+    for number in sockets:
         if os.fork() == 0:
             grader.close()
             for other in sockets:
                 if other != number:
                     os.close(other)
-            serve(socket.socket(fileno=number), WAYS[sys.argv[2]](), lane)
+            serve(socket.socket(fileno=number), WAYS[sys.argv[2]]())
             os._exit(0)
     for number in sockets:
         os.close(number)

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.grading import device_run, devices, isolation, landlock
+from course_lib.grading import device_run, devices, isolation
 from course_lib.grading.device_run import OneWorkerADevice, on_what_it_asks_for
 from course_lib.grading.devices import Device
 from course_lib.grading.grade import Assignment
@@ -116,14 +116,6 @@ def test_a_wall_has_its_own_device_and_no_other(monkeypatch) -> None:
     assert line.index("--dev-bind") > line.index("--dev")  # which covers what was there
     words = Container().command(["program"], 2**30, "/door", SECOND)
     assert [word for word in words if "/dev/" in word] == ["--device=/dev/nvidia0", "--device=/dev/nvidiactl"]
-
-
-def test_landlock_lets_a_device_be_asked_but_no_file_be_made(tmp_path: Path) -> None:
-    node = tmp_path / "nvidia0"
-    node.touch()
-    given = dict(landlock.rules([], [], [node]))
-    assert given[node] == landlock.OF_FILES
-    assert given[node] & landlock.USE_DEVICE
 
 
 def test_the_header_of_the_source_says_what_it_asks_for() -> None:
