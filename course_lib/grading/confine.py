@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,12 @@ def become_nobody() -> None:
         _check(_LIBC.prctl(NOT_DUMPABLE, 1, 0, 0, 0), "prctl")  # else /proc/self/uid_map stays root's
 
 
+def give_way() -> None:
+    """Let this process and all that it starts be the first that the kernel ends where the machine's memory ends."""
+    if sys.platform == "linux":
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def leave_the_world() -> None:
     """Enter new namespaces; the next fork is the first process of its own tree."""
     user, group = os.getuid(), os.getgid()
@@ -80,6 +87,8 @@ def own_folders(size: str, hide: list[str], keep: tuple[str, ...] = ()) -> None:
         beside.rmdir() if folder else beside.unlink()
     for covered in hide:
         _mount(covered, "size=4k,nr_inodes=4,mode=0555")
+    # Shared pages of /dev/zero are memory of no process, as those of no file are.
+    _check(_LIBC.mount(os.devnull.encode(), b"/dev/zero", None, BIND, None), "no pages of /dev/zero")
     for own in ("home", "tmp"):
         Path(OWN, own).mkdir()
 

@@ -49,8 +49,8 @@ NO_SECOND_OPINION = ("seccomp=unconfined", "apparmor=unconfined", "label=disable
 FILES, PROCESSES = 4096, 1024
 #: What a container may take of this machine's memory at most.
 SHARE_OF_MEMORY = 0.75
-#: What root keeps: to make each process nobody's, to end it, and to ask it how much memory it shares.
-RIGHTS = ("SETUID", "SETGID", "KILL", "SYS_PTRACE")
+#: What root keeps: to make each process nobody's, to end it, to ask it how much memory it shares, and what it has open.
+RIGHTS = ("SETUID", "SETGID", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
 TRIAL = "from course_lib.grading import confine as c; c.become_nobody(); c.leave_the_world()"
 
@@ -141,7 +141,7 @@ def command(bwrap: str, device: Device | None = None) -> list[str]:
     """The command line that runs a program behind the wall.
 
     As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it; and
-    the rights to end its children, who then belong to nobody, and to ask them how much memory they share.
+    the rights to end its children, who then belong to nobody, and to ask them what they take.
     """
     root = os.getuid() == 0
     apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]

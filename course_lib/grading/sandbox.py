@@ -33,7 +33,7 @@ class Limits:
     Attributes:
         memory: bytes that all its processes together may take beside what a worker has.
         cpu_seconds: processor time of each process.
-        processes: at a time.
+        processes: and threads, at a time; a data loader with four workers needs 14.
         file_bytes: of one file.
         disk: of home, of the temporary folder and of shared memory, each, as tmpfs writes sizes.
         cell_seconds: by the clock, for one cell or one call from a test.
@@ -42,7 +42,7 @@ class Limits:
 
     memory: int = 3 * 2**30
     cpu_seconds: int = 300
-    processes: int = 48
+    processes: int = 16
     file_bytes: int = 64 * 2**20
     disk: str = "64m"
     cell_seconds: float = 60.0

@@ -94,7 +94,7 @@ class ShutInExecute(LimitedOutput, Execute):
         manager.connection_file = str(self.folder / "wire" / "kernel.json")
         manager.ip = str(self.folder / "wire" / "kernel")
         manager.folder = self.folder
-        manager.limits = replace(Limits(), memory=self.memory_mib * 2**20)
+        manager.limits = replace(Limits(), memory=self.memory_mib * 2**20, processes=48)
         manager.kernel_spec.interrupt_mode = "message"  # no signal gets through the wall
         return manager
 

@@ -1,9 +1,9 @@
 """Take from this process the system calls that no answer to an assignment needs: a filter of the kernel's (seccomp).
 
 Limits and namespaces leave gaps, and the calls that lead through them fail here. Memory that is no process's own
-(``memfd_create``, System V segments) is counted by no limit. Files of this machine that all submissions may read are
-one memory for all of them, too: who can throw a page out of the kernel's cache, ask whether it is there, or lock a
-file, can leave a word for another submission.
+(``memfd_create``, System V segments, pages that are shared and belong to no file, the buffers of sockets) is counted by
+no limit. Files of this machine that all submissions may read are one memory for all of them, too: who can throw a page
+out of the kernel's cache, ask whether it is there, or lock a file, can leave a word for another submission.
 
 The filter compares numbers, and numbers differ by processor: x86-64 and 64-bit ARM are known here.
 """
@@ -24,24 +24,24 @@ MACHINES = {
         0xC000003E,
         {
             "mount": 165, "umount2": 166, "pivot_root": 155, "unshare": 272, "setns": 308, "memfd_create": 319,
-            "shmget": 29, "msgget": 68, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
-            "add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56,
-            "fadvise64": 221, "readahead": 187, "mincore": 27, "preadv2": 327, "pwritev2": 328,
+            "shmget": 29, "semget": 64, "msgget": 68, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
+            "add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56, "socket": 41, "setsockopt": 54,
+            "vmsplice": 278, "fadvise64": 221, "readahead": 187, "mincore": 27, "preadv2": 327, "pwritev2": 328,
             "flock": 73, "inotify_init": 253, "inotify_init1": 294, "fanotify_init": 300, "name_to_handle_at": 303,
             "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
-            "fcntl": 72, "madvise": 28, "prctl": 157,
+            "fcntl": 72, "madvise": 28, "mmap": 9, "prctl": 157,
         },
     ),
     "aarch64": (
         0xC00000B7,
         {
             "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "memfd_create": 279,
-            "shmget": 194, "msgget": 186, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241,
-            "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220,
-            "fadvise64": 223, "readahead": 213, "mincore": 232, "preadv2": 286, "pwritev2": 287,
+            "shmget": 194, "semget": 190, "msgget": 186, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241,
+            "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "socket": 198, "setsockopt": 208,
+            "vmsplice": 75, "fadvise64": 223, "readahead": 213, "mincore": 232, "preadv2": 286, "pwritev2": 287,
             "flock": 32, "inotify_init1": 26, "fanotify_init": 262, "name_to_handle_at": 264,
             "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
-            "fcntl": 25, "madvise": 233, "prctl": 167,
+            "fcntl": 25, "madvise": 233, "mmap": 222, "prctl": 167,
         },
     ),
 }  # fmt: skip
@@ -49,19 +49,19 @@ MACHINES = {
 EVERYWHERE = {
     "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "clone3": 435, "openat2": 437, "process_madvise": 440, "mount_setattr": 442,
-    "memfd_secret": 447, "cachestat": 451,
+    "landlock_create_ruleset": 444, "memfd_secret": 447, "cachestat": 451,
 }  # fmt: skip
 #: Namespaces and mounts of its own, memory of no process, doors to the kernel.
 DOORS = (
     "mount", "umount2", "pivot_root", "unshare", "setns", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
-    "fspick", "mount_setattr", "memfd_create", "memfd_secret", "shmget", "msgget", "bpf", "userfaultfd",
-    "perf_event_open", "add_key", "request_key", "keyctl", "io_uring_setup",
+    "fspick", "mount_setattr", "memfd_create", "memfd_secret", "shmget", "semget", "msgget", "bpf", "userfaultfd",
+    "perf_event_open", "add_key", "request_key", "keyctl", "io_uring_setup", "landlock_create_ruleset",
 )  # fmt: skip
-#: Words left for other submissions in the kernel's cache or on files of all, and other processes.
+#: Words left for other submissions in the kernel's cache or on files of all, pages in pipes, and other processes.
 SHARED = (
     "fadvise64", "readahead", "mincore", "cachestat", "preadv2", "pwritev2", "flock", "inotify_init", "inotify_init1",
     "fanotify_init", "name_to_handle_at", "open_by_handle_at", "process_madvise", "process_vm_readv",
-    "process_vm_writev", "kcmp",
+    "process_vm_writev", "kcmp", "vmsplice",
 )  # fmt: skip
 #: Calls that programs do without where a kernel is too old for them: flags of ``clone3`` cannot be seen here, and
 #: ``openat2`` can ask whether a name is in the cache.
@@ -73,10 +73,13 @@ ALL_BITS = 0xFFFFFFFF
 NEW_NAMESPACES: Rule = ("clone", 0, 0x7E020000, ())
 #: A call, which of its arguments, the bits of it that count, and the values for which it fails; none: any bit at all.
 BY_ARGUMENT: tuple[Rule, ...] = (
-    # F_GETLK, F_SETLK, F_SETLKW, the same for open files; F_SETLEASE, F_GETLEASE, F_NOTIFY
-    ("fcntl", 1, ALL_BITS, (5, 6, 7, 36, 37, 38, 1024, 1025, 1026)),
+    # F_GETLK, F_SETLK, F_SETLKW, the same for open files; F_SETLEASE, F_GETLEASE, F_NOTIFY, F_SETPIPE_SZ
+    ("fcntl", 1, ALL_BITS, (5, 6, 7, 36, 37, 38, 1024, 1025, 1026, 1031)),
     # MADV_WILLNEED, MADV_MERGEABLE, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_READ, MADV_POPULATE_WRITE
     ("madvise", 2, ALL_BITS, (3, 12, 20, 21, 22, 23)),
+    ("mmap", 3, 0x21, (0x21,)),  # MAP_SHARED | MAP_ANONYMOUS, in MAP_SHARED_VALIDATE too
+    ("socket", 0, ALL_BITS ^ 1, ()),  # all families but AF_UNIX, which data loaders and event loops need
+    ("setsockopt", 2, ALL_BITS, (7, 32)),  # SO_SNDBUF, SO_SNDBUFFORCE
     ("prctl", 0, ALL_BITS, (67,)),  # PR_SET_MEMORY_MERGE
 )
 

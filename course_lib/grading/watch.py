@@ -1,18 +1,22 @@
 """Look at what all processes of a submission take together, some times a second.
 
 The kernel's own limits are for each process. The worker, which knows the first process of each tree, adds up the rest:
-memory that several processes share counts once (proportional set size), as long as they let themselves be asked.
+memory that several processes share counts once (proportional set size), as long as they let themselves be asked, and a
+socket or pipe as what the kernel may hold in it, since that is in no process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 #: Seconds between two looks; what is taken and given back between them is not seen.
 SECONDS = 0.1
 PAGE = os.sysconf("SC_PAGE_SIZE")
+#: Bytes that the kernel holds at most, where nobody asked it for more: net.core.wmem_default, and 16 pages.
+BUFFERS = {"socket": 212_992, "pipe": 16 * PAGE}
 
 
 def tree_of(first: int) -> Iterator[int]:
@@ -50,8 +54,20 @@ def share(process: int) -> int:
     return resident(process)
 
 
+def buffers(processes: Iterable[int]) -> int:
+    """Bytes that sockets and pipes hold if they are full; one that several processes have open counts once."""
+    found: set[str] = set()
+    for process in processes:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    found.add(os.readlink(file.path))
+    return sum(BUFFERS.get(name.partition(":")[0], 0) for name in found)
+
+
 def memory_of(first: int, enough: int) -> int:
     """Bytes that a tree of processes takes; exact only above ``enough``, as counting what is shared takes time."""
     processes = list(tree_of(first))
-    most = sum(map(resident, processes))
-    return most if most <= enough else sum(map(share, processes))
+    held = buffers(processes)
+    most = held + sum(map(resident, processes))
+    return most if most <= enough else held + sum(map(share, processes))

@@ -30,7 +30,7 @@ ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
 #: The size of a huge page, and the kernel's MADV_COLLAPSE (Linux 6.1).
 HUGE, COLLAPSE = 2 * 2**20, 25
-QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
 @dataclass
@@ -76,6 +76,8 @@ def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
     os.close(reading)
     try:
         confine.default_signals()
+        if order["role"] == "student":
+            confine.give_way()
         way.before_the_tree(order)
         mapped = confine.virtual_bytes()
         inner = os.fork()

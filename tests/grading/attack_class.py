@@ -56,7 +56,7 @@ POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
 #: Stands in hidden tests alone: as what they ask for, and in what they say.
 SECRETS = ("7319", "never-to-be-seen")
 HONEST = ("ada", "zoe")
-LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30, processes=24)
+LIMITS = Limits(cell_seconds=3.0, total_seconds=60.0, disk="16m", memory=2**30)
 
 SCALE = "def scale(x):\n    return 2 * x"
 COUNT = "def count(words):\n    return len(words)"
