@@ -199,7 +199,7 @@ class ForKernels(Namespaces):
         (proc / "cpuinfo").write_text(about + "\n\n")
         proc.chmod(0o555)
 
-    def before_the_role(self) -> None:
+    def before_the_role(self, order: dict[str, Any]) -> None:
         """Refuse what leads out, and no locks: the gradebook is a file of SQLite's."""
         refuse_system_calls(DOORS, ())
 

@@ -51,7 +51,8 @@ def become_nobody() -> None:
 
 
 def give_way() -> None:
-    """Let this process and all that it starts be the first that the kernel ends where the machine's memory ends."""
+    """Let others have the processor first, and be the first that the kernel ends where the machine's memory ends."""
+    os.nice(10)
     if sys.platform == "linux":
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -32,7 +32,7 @@ class Limits:
 
     Attributes:
         memory: bytes that all its processes together may take beside what a worker has.
-        cpu_seconds: processor time of each process.
+        cpu_seconds: processor time that all its processes together may take.
         processes: and threads, at a time; a data loader with four workers needs 14.
         file_bytes: of one file.
         disk: of home, of the temporary folder and of shared memory, each, as tmpfs writes sizes.

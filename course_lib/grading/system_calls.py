@@ -26,10 +26,10 @@ MACHINES = {
             "mount": 165, "umount2": 166, "pivot_root": 155, "unshare": 272, "setns": 308, "memfd_create": 319,
             "shmget": 29, "semget": 64, "msgget": 68, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,
             "add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56, "socket": 41, "setsockopt": 54,
-            "vmsplice": 278, "fadvise64": 221, "readahead": 187, "mincore": 27, "preadv2": 327, "pwritev2": 328,
-            "flock": 73, "inotify_init": 253, "inotify_init1": 294, "fanotify_init": 300, "name_to_handle_at": 303,
-            "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
-            "fcntl": 72, "madvise": 28, "mmap": 9, "prctl": 157,
+            "vmsplice": 278, "setsid": 112, "fadvise64": 221, "readahead": 187, "mincore": 27, "preadv2": 327,
+            "pwritev2": 328, "flock": 73, "inotify_init": 253, "inotify_init1": 294, "fanotify_init": 300,
+            "name_to_handle_at": 303, "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311,
+            "kcmp": 312, "fcntl": 72, "madvise": 28, "mmap": 9, "prctl": 157,
         },
     ),
     "aarch64": (
@@ -38,8 +38,8 @@ MACHINES = {
             "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "memfd_create": 279,
             "shmget": 194, "semget": 190, "msgget": 186, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241,
             "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "socket": 198, "setsockopt": 208,
-            "vmsplice": 75, "fadvise64": 223, "readahead": 213, "mincore": 232, "preadv2": 286, "pwritev2": 287,
-            "flock": 32, "inotify_init1": 26, "fanotify_init": 262, "name_to_handle_at": 264,
+            "vmsplice": 75, "setsid": 157, "fadvise64": 223, "readahead": 213, "mincore": 232, "preadv2": 286,
+            "pwritev2": 287, "flock": 32, "inotify_init1": 26, "fanotify_init": 262, "name_to_handle_at": 264,
             "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
             "fcntl": 25, "madvise": 233, "mmap": 222, "prctl": 167,
         },
@@ -57,11 +57,12 @@ DOORS = (
     "fspick", "mount_setattr", "memfd_create", "memfd_secret", "shmget", "semget", "msgget", "bpf", "userfaultfd",
     "perf_event_open", "add_key", "request_key", "keyctl", "io_uring_setup", "landlock_create_ruleset",
 )  # fmt: skip
-#: Words left for other submissions in the kernel's cache or on files of all, pages in pipes, and other processes.
+#: Words left for other submissions in the kernel's cache or on files of all, pages in pipes, and other processes;
+#: and ``setsid``: where the kernel shares processors by session, a process would have a share beside that of its tree.
 SHARED = (
     "fadvise64", "readahead", "mincore", "cachestat", "preadv2", "pwritev2", "flock", "inotify_init", "inotify_init1",
     "fanotify_init", "name_to_handle_at", "open_by_handle_at", "process_madvise", "process_vm_readv",
-    "process_vm_writev", "kcmp", "vmsplice",
+    "process_vm_writev", "kcmp", "vmsplice", "setsid",
 )  # fmt: skip
 #: Calls that programs do without where a kernel is too old for them: flags of ``clone3`` cannot be seen here, and
 #: ``openat2`` can ask whether a name is in the cache.

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 #: Seconds between two looks; what is taken and given back between them is not seen.
 SECONDS = 0.1
-PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 #: Bytes that the kernel holds at most, where nobody asked it for more: net.core.wmem_default, and 16 pages.
 BUFFERS = {"socket": 212_992, "pipe": 16 * PAGE}
 
@@ -71,3 +72,26 @@ def memory_of(first: int, enough: int) -> int:
     held = buffers(processes)
     most = held + sum(map(resident, processes))
     return most if most <= enough else held + sum(map(share, processes))
+
+
+@dataclass
+class ProcessorTime:
+    """Adds up, look by look, the processor time of a tree of processes.
+
+    A process that somebody waited for counts in the one that did; one that nobody waits for, as it was last seen.
+    """
+
+    ended: int = 0
+    seen: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def seconds(self, first: int) -> float:
+        """Look, and say what the tree has taken so far."""
+        now, waited_for = dict[tuple[int, str], int](), 0
+        for process in tree_of(first):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+                now[process, words[19]] = int(words[11]) + int(words[12])  # the same number may be given twice
+                waited_for += int(words[13]) + int(words[14])
+        self.ended += sum(time for process, time in self.seen.items() if process not in now)
+        self.seen = now
+        return (sum(now.values()) + max(self.ended, waited_for)) / TICKS

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from course_lib.grading import confine
-from course_lib.grading.system_calls import refuse_system_calls
+from course_lib.grading.system_calls import BY_ARGUMENT, refuse_system_calls
 from course_lib.grading.watch import tree_of
 
 ADOPT = 36  # prctl: be the parent of those who lose theirs
@@ -44,7 +44,7 @@ class Way(Protocol):
         """Shut in the process from which all others of the tree descend."""
         ...
 
-    def before_the_role(self) -> None:
+    def before_the_role(self, order: Order) -> None:
         """Take the last rights away, in the process that goes on to run a student's code."""
         ...
 
@@ -71,8 +71,10 @@ class Namespaces:
         confine.own_folders(order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ())
         confine.drop_privileges()
 
-    def before_the_role(self) -> None:
-        refuse_system_calls()
+    def before_the_role(self, order: Order) -> None:
+        # CUDA shares pages of no file between its processes and the device.
+        needed = {"mmap"} if order["device"] else set()
+        refuse_system_calls(rules=tuple(rule for rule in BY_ARGUMENT if rule[0] not in needed))
 
     def end_the_others(self) -> None:
         pass  # the kernel does
@@ -96,7 +98,7 @@ class Unsafe:
     def first_of_tree(self, order: Order) -> None:
         adopt()
 
-    def before_the_role(self) -> None:
+    def before_the_role(self, order: Order) -> None:
         pass
 
     def end_the_others(self) -> None:

@@ -17,13 +17,13 @@ import select
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from course_lib.grading import confine, referee, student_side
 from course_lib.grading.shell import shell
-from course_lib.grading.watch import SECONDS, memory_of, resident
+from course_lib.grading.watch import SECONDS, ProcessorTime, memory_of, resident
 from course_lib.grading.ways import WAYS, Way, adopt
 
 ROLES = {"student": student_side.play, "referee": referee.play}
@@ -42,12 +42,14 @@ class Tree:
         order: what asked for it.
         folder: its home and its temporary folder.
         over: of what it took more than it may, in words; then it is ended.
+        time: of the processor, which it has taken.
     """
 
     first: int
     order: dict[str, Any]
     folder: Path
     over: str = ""
+    time: ProcessorTime = field(default_factory=ProcessorTime)
 
 
 def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
@@ -107,7 +109,7 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
     os.environ.clear()
     os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET})
     os.environ["CUDA_VISIBLE_DEVICES"] = order["device"]
-    way.before_the_role()
+    way.before_the_role(order)
     work = home / "work"
     work.mkdir()
     os.chdir(work)
@@ -162,6 +164,9 @@ def watch(tree: Tree, way: Way) -> None:
     memory = limits["memory"] + resident(os.getpid())
     if memory_of(tree.first, memory) > memory:
         tree.over = f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission may take"
+    elif tree.time.seconds(tree.first) > limits["cpu_seconds"]:
+        tree.over = f"more processor time than the {limits['cpu_seconds']} s that a submission may take"
+    if tree.over:
         way.end(tree.first, tree.folder)
 
 

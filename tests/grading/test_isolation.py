@@ -22,7 +22,7 @@ import psutil
 import pytest
 from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives, load, open_class, processes_left
 
-from course_lib.grading import confine, isolation, sandbox, system_calls
+from course_lib.grading import confine, isolation, sandbox, system_calls, ways
 from course_lib.grading.devices import Device
 from course_lib.grading.execute import Transcript, execute
 from course_lib.grading.grade import grade
@@ -406,17 +406,50 @@ def test_there_is_no_memory_that_belongs_to_no_process() -> None:
     assert printed_in_a_sandbox(UNCOUNTED) == "done\n"
 
 
+#: Children each of which takes less than a process may; ``{child}`` says what becomes of one that has ended.
+BUSY_CHILDREN = """import os, signal, time
+signal.signal(signal.SIGCHLD, signal.{handler})
+def busy():
+    if os.fork() == 0:
+        while time.process_time() < 1: pass
+        os._exit(0)
+while True:
+    try: busy(); busy(); os.wait()
+    except (ChildProcessError, BlockingIOError): pass
+"""
+
+
 @pytest.mark.slow
-def test_of_all_processes_the_kernel_ends_students_first() -> None:
-    """Where a machine's memory ends all the same, the grader and other submissions' referees are not its choice."""
+@pytest.mark.parametrize("handler", ["SIG_DFL", "SIG_IGN"], ids=["waited for", "waited for by nobody"])
+def test_processor_time_is_that_of_the_whole_tree(handler: str) -> None:
+    """Forty busy children of one submission kept an honest one from being done in time, each below its own limit."""
+    transcript = ran_in_a_sandbox(BUSY_CHILDREN.format(handler=handler), cpu_seconds=4)
+    assert transcript.over == "more processor time than the 4 s that a submission may take"
+
+
+@pytest.mark.slow
+def test_students_processes_give_way() -> None:
+    """To the grader and to referees: they have the processor first, and are not the first to go where memory ends."""
     with sandbox.Worker(sandbox.Limits()) as worker:
-        here, there = socket.socketpair()
-        with here, there:
-            worker.start("student", [there])
-            inside = psutil.Process(worker._own._process.pid).children(recursive=True)
-            scores = [int(Path(f"/proc/{process.pid}/oom_score_adj").read_text()) for process in inside]
-    assert scores.count(1000) == 2  # the student's, and the one that it descends from
-    assert set(scores) == {0, 1000}
+        pairs = [socket.socketpair() for _ in range(2)]
+        for role, (_, there) in zip(("student", "referee"), pairs, strict=True):
+            worker.start(role, [there])
+        inside = psutil.Process(worker._own._process.pid).children(recursive=True)
+        given = [(int(Path(f"/proc/{one.pid}/oom_score_adj").read_text()), one.nice()) for one in inside]
+        for pair in pairs:
+            for end in pair:
+                end.close()
+    assert given.count((1000, 10)) == 2  # the student's, and the one that it descends from
+    assert set(given) == {(0, 0), (1000, 10)}
+
+
+@pytest.mark.parametrize(("device", "shares"), [("", False), ("GPU-1111", True)])
+def test_with_a_device_alone_pages_of_no_file_are_shared(device: str, shares: bool, monkeypatch) -> None:
+    given = []
+    monkeypatch.setattr(ways, "refuse_system_calls", lambda rules: given.extend(rules))
+    ways.Namespaces().before_the_role({"device": device})
+    assert ({"mmap"} <= {name for name, *_ in given}) == (not shares)
+    assert {"fcntl", "madvise", "socket"} <= {name for name, *_ in given}
 
 
 @pytest.mark.slow

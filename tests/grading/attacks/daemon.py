@@ -1,9 +1,9 @@
 """Leaves a process behind that waits for the grader to go. Expected: full marks, and the process is gone."""
 
 EXPECTED: dict = {}
-SCALE = """import os, signal, time
+SCALE = """import contextlib, os, signal, time
 if os.fork() == 0:
-    os.setsid()
+    with contextlib.suppress(OSError): os.setsid()
     if os.fork() == 0:
         for number in range(1, 32):
             try: signal.signal(number, signal.SIG_IGN)
