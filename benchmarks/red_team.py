@@ -31,7 +31,7 @@ NAME, OURS = "benchmark-red_team", "course grade"
 #: What commands, and the class itself, write into a course folder.
 KNOWN = (
     *("submitted", "autograded", "feedback", "solutions", "exercises", "another.ipynb"),
-    *("gradebook.db", "grading-log.jsonl", "nbgrader_config.py"),
+    *("gradebook.db", "grading-log.jsonl", "grading-rounds", "nbgrader_config.py"),
 )
 #: What is no choice of how to mark: where folders lie, and what is found in none of them.
 PLACES = re.compile(r"^c\.CourseDirectory\.\w+_(directory|id) = .*$", re.MULTILINE)

@@ -2,9 +2,9 @@
 
 A machine of the cluster needs this package, the same versions of what marks depend on, and a wall of its own
 (:mod:`course_lib.grading.isolation`); no course folder, no gradebook, no file of the grader's. What travels is a
-submission's steps with the hidden tests, and the referee's report as JSON: nothing that a student's code made is ever
-an object of Dask's, which moves objects by pickle. A machine that is lost costs the work it had in hand, which another
-one does again, with the same marks.
+submission's steps, in a hidden round with the hidden tests, and the referee's report as JSON: nothing that a student's
+code made is ever an object of Dask's, which moves objects by pickle. A machine that is lost costs the work it had in
+hand, which another one does again, with the same marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import asdict
 
 from course_lib.grading.cluster_side import NoCluster, get_ready, pack_files, there
 from course_lib.grading.environment import environment
-from course_lib.grading.execute import Run, Steps, Transcript, unpacked_transcript
+from course_lib.grading.execute import Round, Run, Transcript, unpacked_transcript
 from course_lib.grading.sandbox import Limits
 
 #: Submissions that each thread of the cluster has in hand or waits for: the grader's memory stays flat.
@@ -55,7 +55,7 @@ class Cluster:
             hiring.add_done_callback(lambda done: done.release())
 
     def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
-        """Give functions that each run one submission somewhere in the cluster, two for each thread of it.
+        """Give functions that each run one round of a submission somewhere in the cluster, two for each thread of it.
 
         Args:
             files: what the assignment ships.
@@ -71,9 +71,9 @@ class Cluster:
         shipped = self.client.scatter(pack_files(files), broadcast=True, hash=False)
         more = (shipped, self.isolation, json.dumps([asdict(limits), dict(chancy)]), environment())
 
-        def run(steps: Steps) -> Transcript:
+        def run(one: Round) -> Transcript:
             with _in_words():
-                future = self.client.submit(there, zlib.compress(json.dumps(steps).encode()), *more, pure=False)
+                future = self.client.submit(there, zlib.compress(json.dumps(vars(one)).encode()), *more, pure=False)
                 return unpacked_transcript(future.result())
 
         return [run] * (AHEAD * threads)

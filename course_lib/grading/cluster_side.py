@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from course_lib.grading.environment import environment
-from course_lib.grading.execute import packed_transcript
+from course_lib.grading.execute import Round, packed_transcript
 from course_lib.grading.flaky import run_settled
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm, Worker
 
@@ -71,10 +71,10 @@ def dask_setup(worker: Any) -> None:
 
 
 def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: str) -> bytes:
-    """Run one submission on a machine of the cluster.
+    """Run one round of a submission on a machine of the cluster.
 
     Args:
-        packed: its steps as compressed JSON.
+        packed: the round as compressed JSON.
         files: what the assignment ships, packed by :func:`pack_files`.
         isolation: the name of a wall.
         settings: limits, and tests that depend on chance, as JSON.
@@ -94,8 +94,8 @@ def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: st
     worker = crew.free.get()
     worker.limits = limits
     try:
-        steps = json.loads(zlib.decompress(packed))
-        return packed_transcript(run_settled(worker, unpack_files(files), chancy, steps))
+        one = Round(**json.loads(zlib.decompress(packed)))
+        return packed_transcript(run_settled(worker, unpack_files(files), chancy, one))
     finally:
         crew.free.put(worker)
 

@@ -36,7 +36,7 @@ class OneWorkerADevice:
         self._workers = ExitStack()
 
     def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
-        """Give a function for each device that runs one submission there.
+        """Give a function for each device that runs one round of a submission there.
 
         Raises:
             NoIsolation: a submission cannot be shut in here.

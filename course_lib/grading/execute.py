@@ -1,4 +1,7 @@
-"""Run one submission behind the wall, and bring back what the referee says.
+"""Run one round of a submission behind the wall, and bring back what the referee says.
+
+The visible round runs the tests that students see, and its words are kept for the student; it knows no hidden test. The
+hidden round runs whole tests, and gives points alone (:mod:`course_lib.grading.rounds` says why, and when each runs).
 
 The grader starts two processes of a warm worker, hands the referee its job, gives it a new student's process when it
 asks for one, and ends both when the referee is done or the time is up. What arrives is read as JSON: the grader needs
@@ -14,7 +17,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from course_lib.grading.sandbox import Worker
@@ -36,6 +39,8 @@ class Transcript:
         over: of what the submission's processes together took more than they may, in words.
         seconds: by the clock.
         repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
+        deadly: cells that ended their process or could not be interrupted: the hidden round does not run them again.
+        points_alone: whether nothing but points may be told (:mod:`course_lib.grading.rounds`).
     """
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -46,11 +51,42 @@ class Transcript:
     over: str = ""
     seconds: float = 0.0
     repeated: dict[str, int] = field(default_factory=dict)
+    deadly: list[int] = field(default_factory=list)
+    points_alone: bool = False
 
 
 Steps = list[dict[str, Any]]
-#: Runs the steps of one submission, here or elsewhere.
-Run = Callable[[Steps], Transcript]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the referee is told of one round of a submission.
+
+    Attributes:
+        hidden: whether tests are whole, and only points are told.
+        steps: as :func:`course_lib.grading.plan.steps` gives them, but of each test the source of this round alone.
+        deadly: cells that are not run.
+        spent: seconds of the submission's time that another round has used up.
+    """
+
+    hidden: bool
+    steps: Steps
+    deadly: list[int] = field(default_factory=list)
+    spent: float = 0.0
+
+
+#: Runs one round, here or elsewhere.
+Run = Callable[[Round], Transcript]
+
+
+def visible_round(steps: Steps) -> Round:
+    """The round of the tests that students see: no hidden test is anywhere in it."""
+    return Round(False, [step | {"source": step["visible"]} if step["kind"] == "test" else step for step in steps])
+
+
+def hidden_round(steps: Steps, visible: Transcript) -> Round:
+    """The round of the whole tests, after what the visible round has found out."""
+    return Round(True, steps, visible.deadly, visible.seconds)
 
 
 class _TimeUp(Exception):
@@ -100,12 +136,12 @@ class _Control:
         return event, content
 
 
-def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]) -> Transcript:
-    """Run the steps of one submission.
+def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transcript:
+    """Run one round of a submission.
 
     Args:
         worker: a warm worker.
-        steps: of :func:`course_lib.grading.plan.steps`.
+        one_round: what is to be run.
         files: what the assignment ships beside the notebook; each process gets its own copy.
 
     Returns:
@@ -120,13 +156,22 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
     try:
         with theirs:
             started.append(worker.start("referee", [theirs]))
-        control = _Control(ours, worker.limits.total_seconds)
+        control = _Control(ours, worker.limits.total_seconds - one_round.spent)
         limits = {"cell_seconds": worker.limits.cell_seconds, "total_seconds": worker.limits.total_seconds}
         packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
-        control.send({"steps": steps, "files": packed, **limits})
+        control.send(
+            {
+                "hidden": one_round.hidden,
+                "steps": one_round.steps,
+                "deadly": one_round.deadly,
+                "files": packed,
+                **limits,
+            }
+        )
         while True:
             event, content = control.hear()
             if event == "done":
+                transcript.deadly = content["deadly"]
                 break
             if event == "student":
                 if student:
@@ -160,7 +205,7 @@ def execute(worker: Worker, steps: list[dict[str, Any]], files: dict[str, bytes]
 
 def packed_transcript(transcript: Transcript) -> bytes:
     """Write a report as compressed JSON."""
-    return zlib.compress(json.dumps(asdict(transcript)).encode())
+    return zlib.compress(json.dumps(vars(transcript)).encode())
 
 
 def unpacked_transcript(data: bytes) -> Transcript:

@@ -6,17 +6,19 @@ show it. No other test is ever run again, and a student's own tags count for not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
-from course_lib.grading.execute import Steps, Transcript, execute
+from course_lib.grading.execute import Round, Transcript, execute
 from course_lib.grading.sandbox import Worker
 
 RUNS = 3
 
 
 def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transcript:
-    """Run a submission, and again while a declared test fails, `RUNS` times at most.
+    """Run a round of a submission, and again while a declared test fails, `RUNS` times at most.
 
     Args:
         run: runs it once, whole and anew.
@@ -33,27 +35,27 @@ def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transc
         again = run()
         for name in failing:
             transcript.repeated[name] = count
-            if _earned(again, name) > _earned(transcript, name) and name in again.tests:
-                transcript.marks[name], transcript.tests[name] = again.marks[name], again.tests[name]
+            if _earned(again, name) > _earned(transcript, name):
+                _results(transcript)[name] = _results(again)[name]
     return transcript
 
 
-def run_settled(worker: Worker, files: dict[str, bytes], flaky: Mapping[str, float], steps: Steps) -> Transcript:
-    """Run one submission on a worker, and again while a declared test fails."""
-    return settled(partial(execute, worker, steps, files), flaky)
+def run_settled(worker: Worker, files: dict[str, bytes], flaky: Mapping[str, float], one: Round) -> Transcript:
+    """Run one round of a submission on a worker, and again while a declared test fails."""
+    return settled(partial(execute, worker, one, files), flaky)
 
 
-def words(transcript: Transcript) -> list[str]:
-    """Tell the student which tests were run more than once."""
-    return [
-        f"{name} is declared to depend on chance. It was run {count} times, and the best counts."
-        for name, count in transcript.repeated.items()
-    ]
+def _results(transcript: Transcript) -> dict[str, dict[str, Any]]:
+    """What the tests gave, in whichever round this is: a hidden one has marks, a visible one none."""
+    return transcript.marks or transcript.tests
 
 
 def _earned(transcript: Transcript, name: str) -> float:
-    """What a test earned; less than nothing if it was not reached or looks tampered with: no second chance for that."""
-    mark = transcript.marks.get(name)
-    if mark is None or mark["tampering"] or type(mark["earned"]) not in (int, float):
+    """What a test earned; less than nothing if it was not reached or looks tampered with: no second chance for that.
+
+    A visible test that raises nothing has passed, whatever it ends in: the rest of its points may be for hidden parts.
+    """
+    told = _results(transcript).get(name)
+    if told is None or told["tampering"] or type(told["earned"]) not in (int, float):
         return -1.0
-    return float(mark["earned"])
+    return math.inf if told.get("error") == "" else float(told["earned"])  # of a hidden round no error is told

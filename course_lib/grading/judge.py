@@ -65,6 +65,8 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
     points = float(cell.metadata.nbgrader.points)
     name = cell.metadata.nbgrader.grade_id
     told, mark = transcript.tests.get(name), transcript.marks.get(name)
+    if transcript.points_alone:
+        told = {"earned": 0.0, "words": "It fails." if mark and not mark["earned"] else "", "printed": "", "error": ""}
     if told is None or mark is None:
         words = transcript.trouble or "This test was not reached."
         cell.outputs = [new_output("error", ename="NotReached", evalue=words, traceback=[words])]

@@ -4,9 +4,9 @@ Here run the cells that the notebook gives and the test cells with their hidden 
 names that the student was to define stand for functions in the other process (:mod:`course_lib.grading.bridge`). So no
 line of a student's runs here, nor do hidden tests exist there; only arguments and results cross, as data.
 
-Everything is done twice. In the first round the tests are those that students see, and what is printed and said is
-kept for the student. In the second round, with a fresh student's process, hidden tests run too, and nothing but the
-points is kept: a process that has seen hidden tests can tell nobody.
+A referee runs one round. In a visible round the tests are those that students see, and what is printed and said is
+kept for the student. In a hidden round, with a referee and a student's process of its own, hidden tests run too, and
+nothing but the points is kept: a process that has seen hidden tests can tell nobody.
 
 A submission's process may die or hang. It is then started anew, all its cells run again but the one that killed it, and
 the next question is asked.
@@ -71,16 +71,16 @@ def opaque(handle: Handle) -> Any:
 
 
 class Referee:
-    """One submission's tests, and the student's process that answers."""
+    """One round of a submission's tests, and the student's process that answers."""
 
-    def __init__(self, control: socket.socket, job: dict[str, Any], hidden: bool, deadly: set[int]) -> None:
-        self.control, self.job, self.hidden = control, job, hidden
+    def __init__(self, control: socket.socket, job: dict[str, Any]) -> None:
+        self.control, self.job, self.hidden = control, job, job["hidden"]
         self.shell, self.namespace = fresh_shell()
         self.namespace["In"] = self.In = [""]
         self.peer: Peer | None = None
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
-        self.deadly = deadly  # cells that end their process, or cannot be interrupted: they run once
+        self.deadly = set(job["deadly"])  # cells that end their process, or cannot be interrupted: they run once
         self.given: list[str] = []
 
     # ---- the student's process ----------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ class Referee:
             tell(self.control, "given", {"name": step["name"], **outcome})
 
     def test_cell(self, step: dict[str, Any]) -> None:
-        """Run a test cell; of the second round the grader hears the points alone."""
-        outcome = self.run_test(step["source"] if self.hidden else step["visible"], step["points"])
+        """Run a test cell; of a hidden round the grader hears the points alone."""
+        outcome = self.run_test(step["source"], step["points"])
         if self.hidden:
             said = {"name": step["name"], "earned": outcome["earned"], "tampering": outcome["tampering"]}
             tell(self.control, "mark", said)
@@ -345,7 +345,6 @@ def play(control: int) -> None:
     job["files"] = {name: base64.b64decode(data) for name, data in job["files"].items()}
     for name, data in job["files"].items():
         Path(name).write_bytes(data)
-    deadly: set[int] = set()
-    for hidden in (False, True):
-        Referee(connection, job, hidden, deadly).play()
-    tell(connection, "done", None)
+    referee = Referee(connection, job)
+    referee.play()
+    tell(connection, "done", {"deadly": sorted(referee.deadly)})

@@ -1,4 +1,4 @@
-"""`course grade` on a Dask cluster of three processes, of which one is killed: the marks are those of one machine."""
+"""`course grade` on a Dask cluster of three processes, of which two are killed: the marks are those of one machine."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -
 
 
 @pytest.mark.slow
-def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: Path, monkeypatch) -> None:
+def test_a_cluster_that_loses_a_worker_in_each_phase_gives_the_marks_of_one_machine(
+    tmp_path: Path, monkeypatch
+) -> None:
     distributed = pytest.importorskip("distributed")
     try:
         isolation()
@@ -99,7 +101,6 @@ def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: 
     killed: list[int] = []
     travelled: list[bytes] = []
     read = cluster.unpacked_transcript
-    monkeypatch.setattr(cluster, "unpacked_transcript", lambda told: travelled.append(told) or read(told))
     settings = {"distributed.worker.daemon": False}
     with (
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, config=settings) as local,
@@ -108,20 +109,29 @@ def test_a_cluster_that_loses_a_worker_gives_the_marks_of_one_machine(tmp_path: 
         workers = machines.client.run(os.getpid)
         assert len(workers) == 3
 
-        def kill_one(words: str) -> None:
-            if len(travelled) >= 3 and not killed:
-                killed.append(next(iter(workers.values())))
-                os.kill(killed[0], signal.SIGKILL)
+        def kill_one(told: bytes) -> Transcript:
+            travelled.append(told)
+            if len(travelled) in (3, STUDENTS + 3):  # among the visible rounds, and among the hidden ones
+                killed.append(list(workers.values())[len(killed)])
+                os.kill(killed[-1], signal.SIGKILL)
+            return read(told)
 
-        report = grade("mini", classroom.root, limits=Limits(cell_seconds=60.0), warm=machines, say=kill_one)
+        monkeypatch.setattr(cluster, "unpacked_transcript", kill_one)
+        report = grade("mini", classroom.root, limits=Limits(cell_seconds=60.0), warm=machines)
         # a machine that lacks what marks depend on is refused
         monkeypatch.setattr(cluster, "environment", lambda: f"{environment()} and more")
         classroom.submit("mini", "late", answered(classroom, f"# late\n{SCALE}"))
         with pytest.raises(NoCluster, match=r"and more\. Install the same"):
             grade("mini", classroom.root, warm=machines)
-    assert killed
+    assert len(killed) == 2
     assert not any(result.again or result.problem for result in report.results)
     assert classroom.scores_of_all("mini") == wanted
     log = [json.loads(line)["student"] for line in (classroom.root / "grading-log.jsonl").read_text().splitlines()]
     assert sorted(log) == sorted(wanted), "each is recorded once"
-    assert all(type(told) is bytes and read(told).marks for told in travelled)
+    assert all(type(told) is bytes for told in travelled)
+    rounds = [read(told) for told in travelled]
+    assert [(bool(one.tests), bool(one.marks)) for one in rounds] == [(True, False)] * STUDENTS + [
+        (False, True)
+    ] * STUDENTS
+    pages = [path.read_text() for path in (classroom.root / "feedback").rglob("mini.html")]
+    assert sum("twice [1, -2] is [2, -4]" in page for page in pages) == STUDENTS // 2

@@ -16,6 +16,7 @@ import pytest
 from course_lib.grading import device_run, devices, isolation
 from course_lib.grading.device_run import OneWorkerADevice, on_what_it_asks_for
 from course_lib.grading.devices import Device
+from course_lib.grading.execute import visible_round
 from course_lib.grading.grade import Assignment
 from course_lib.grading.isolation import Bubblewrap, Container
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm
@@ -167,7 +168,7 @@ def test_two_workers_share_no_device() -> None:
     found = [Device("GPU-a", (nodes[0],)), Device("GPU-b", (nodes[1],))]
     on_devices = OneWorkerADevice("bubblewrap", found, Limits.memory)
     try:
-        told = [run([step]).cells[3]["printed"] for run in on_devices.hands({}, Limits(), {})]
+        told = [run(visible_round([step])).cells[3]["printed"] for run in on_devices.hands({}, Limits(), {})]
     finally:
         on_devices.close()
     assert told == [f"GPU-a ['{nodes[0]}']\n", f"GPU-b ['{nodes[1]}']\n"]

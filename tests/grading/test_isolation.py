@@ -24,7 +24,7 @@ from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives
 
 from course_lib.grading import confine, isolation, sandbox, system_calls, ways
 from course_lib.grading.devices import Device
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.execute import Transcript, execute, visible_round
 from course_lib.grading.grade import grade
 from course_lib.grading.isolation import Bubblewrap, Container, NoIsolation, check_sandbox, wall
 from course_lib.grading.watch import memory_of, resident, share, tree_of
@@ -143,7 +143,7 @@ def ran_in_a_sandbox(source: str, **limits: Any) -> Transcript:
     except NoIsolation as error:
         pytest.skip(f"no sandbox on this machine: {error}")
     with worker:
-        return execute(worker, [step], {})
+        return execute(worker, visible_round([step]), {})
 
 
 def printed_in_a_sandbox(source: str) -> str:
@@ -507,9 +507,9 @@ os._exit(0)
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
         sandboxed = psutil.Process(worker._own._process.pid)
-        execute(worker, [{**step, "source": "pass"}], {})  # by now the worker itself is there
+        execute(worker, visible_round([{**step, "source": "pass"}]), {})  # by now the worker itself is there
         before = sandboxed.children(recursive=True)
-        transcript = execute(worker, [step], {})
+        transcript = execute(worker, visible_round([step]), {})
         started = set(sandboxed.children(recursive=True)) - set(before)
         _, living = psutil.wait_procs(started, timeout=60)  # killed, and not yet gone
         left = [str(process) for process in living if lives(process)]

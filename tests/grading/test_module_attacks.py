@@ -14,8 +14,9 @@ from mini_assignment import graded_cell, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
+from two_rounds import two_rounds
 
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.execute import Transcript
 from course_lib.grading.plan import steps
 from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 
@@ -103,7 +104,7 @@ def grade(worker: Worker, **answers: str) -> Transcript:
     resources: dict = {}
     for step in (LockCells, ClearSolutions, ClearOutput, ClearHiddenTests, ComputeChecksums):
         released, resources = step().preprocess(released, resources)
-    return execute(worker, steps(instructor, released, notebook(**answers)), {})
+    return two_rounds(worker, steps(instructor, released, notebook(**answers)), {})
 
 
 def marks(transcript: Transcript) -> tuple[float, float]:

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from two_rounds import two_rounds
 
 from course_lib.grading.check_run import as_graded
-from course_lib.grading.execute import Transcript, execute
+from course_lib.grading.execute import Transcript, execute, visible_round
 from course_lib.grading.given_objects import defined_names
 from course_lib.grading.grade import Assignment, load
 from course_lib.grading.mutants import change, load_cases, run_cases
@@ -62,11 +63,11 @@ def assignment(name: str) -> Assignment:
 
 
 def graded(worker: Worker, name: str) -> Transcript:
-    return execute(worker, reference(name), assignment(name).files)
+    return two_rounds(worker, reference(name), assignment(name).files)
 
 
 def compared(worker: Worker, name: str, changes: dict) -> Transcript:
-    """Run every test that could see a change, whole, in the round that keeps words."""
+    """Run every test that could see a change, whole, in a visible round: it keeps words."""
     here = assignment(name)
     plan = steps(here.instructor, here.released, as_graded(change(here.instructor, changes), here.released))
     first = [one["source"] == other["source"] for one, other in zip(plan, reference(name), strict=True)].index(False)
@@ -77,8 +78,8 @@ def compared(worker: Worker, name: str, changes: dict) -> Transcript:
         if step["kind"] != "test" or used & set(defined_names(step["source"])):  # its helpers serve later tests
             kept.append(step)
             used |= used_names(step["source"])
-    whole = [step | {"visible": step["source"], "source": "pass"} if step["kind"] == "test" else step for step in after]
-    return execute(worker, [*reversed(kept), *whole], here.files)
+    whole = [step | {"visible": step["source"]} if step["kind"] == "test" else step for step in after]
+    return execute(worker, visible_round([*reversed(kept), *whole]), here.files)
 
 
 def used_names(source: str) -> set[str]:
