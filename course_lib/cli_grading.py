@@ -133,6 +133,7 @@ def _grade(
     from course_lib.grading.grade import grade as grade_class
     from course_lib.grading.progress import progress
     from course_lib.grading.record import CannotRecord
+    from course_lib.grading.rounds import POINTS_ALONE
     from course_lib.grading.source import AssignmentError
 
     if isolation == "unsafe":
@@ -153,6 +154,8 @@ def _grade(
             say(words(result), err=True)
     for late in report.late:
         say(late)
+    if silent := [result.student for result in report.results if POINTS_ALONE in result.notes]:
+        say(f"Points alone, without words, as the guide says of work that comes late: {', '.join(silent)}.")
     before = sum(result.again for result in report.results)
     typer.echo(f"{len(report.results) - before} graded, {before} had their marks already.")
     if not report.ok:

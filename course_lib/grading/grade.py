@@ -31,6 +31,7 @@ from course_lib.grading.reader import Reader, Unreadable
 from course_lib.grading.reading import reader_of
 from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.release import course_settings
+from course_lib.grading.rounds import Rounds
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm
 from course_lib.grading.shown import shown
 from course_lib.whole_file import write_whole
@@ -108,6 +109,7 @@ def grade(
         for student, line in before.items()
         if line["submission"] and line["tests"] == assignment.digest and student in present
     }
+    kept = Rounds(Path(courses.root), name, assignment.released)
     with ExitStack() as stack:
         reader = stack.enter_context(reader_of(assignment))
         collected = collect(folder, name, partial(reader.ask, "prepared"), graded)
@@ -125,7 +127,7 @@ def grade(
         expect(len(waiting))
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits(), kept):
             submission.notes += late.words(submission.student)
             result = _record(records, assignment, submission, transcript, reader, root / courses.feedback_directory)
             report.results.append(result)
@@ -150,13 +152,18 @@ def words(result: Result) -> str:
 
 
 def executed(
-    assignment: Assignment, submissions: list[Submission], workers: int, warm: Warm | Elsewhere, limits: Limits
+    assignment: Assignment,
+    submissions: list[Submission],
+    workers: int,
+    warm: Warm | Elsewhere,
+    limits: Limits,
+    kept: Rounds,
 ) -> Iterator[tuple[Submission, Transcript | None]]:
     """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
     plan, chancy = _plan, flaky_tests(assignment.instructor)
     wish = assignment.device if any(not submission.problem for submission in submissions) else ""
     with on_what_it_asks_for(wish, warm, limits.memory) as runs:
-        yield from run_class(submissions, plan, assignment.files, workers, runs, limits, chancy)
+        yield from run_class(submissions, plan, assignment.files, workers, runs, limits, chancy, kept)
 
 
 def _plan(submission: Submission) -> Steps:

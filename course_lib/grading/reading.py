@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
-from course_lib.grading import flaky
+from course_lib.grading import rounds
 from course_lib.grading.assignment import Assignment
 from course_lib.grading.check_run import as_graded
 from course_lib.grading.check_structure import grade_id, structure_problems
@@ -98,7 +98,7 @@ def judged(
         released, ``page``: the student's feedback.
     """
     restored, transcript = nbformat.reads(text, as_version=4), _transcript(told)
-    notes = [*notes, *flaky.words(transcript)]
+    notes = [*notes, *rounds.words(transcript)]
     if transcript.trouble:
         notes.append(transcript.trouble)
     if transcript.over:
@@ -142,7 +142,7 @@ def judged_again(
     restored, transcript = nbformat.reads(text, as_version=4), _transcript(told)
     notebook, marks = judge(restored, transcript)
     mark = next(mark for mark in marks if mark.cell == question)
-    notes = [*notes, *flaky.words(transcript)]
+    notes = [*notes, *(words for words in rounds.words(transcript) if words not in notes)]
     if (old := kept.get(question)) != mark.earned:
         change = " -> ".join("by hand" if earned is None else f"{earned:g}" for earned in (old, mark.earned))
         notes.append(f"{question} was judged again with a mended test: {change}.")

@@ -24,6 +24,7 @@ from course_lib.grading.late import Late, LateWork
 from course_lib.grading.reader import Reader, Unreadable
 from course_lib.grading.reading import reader_of
 from course_lib.grading.record import Entry, Records, now
+from course_lib.grading.rounds import Rounds
 from course_lib.grading.sandbox import Limits, Warm
 
 
@@ -107,6 +108,7 @@ def regrade(
     records = Records(courses, name)
     lines = records.done()
     found, waiting = Regraded(), []
+    kept = Rounds(Path(courses.root), name, assignment.released)
     with ExitStack() as stack:
         reader = stack.enter_context(reader_of(assignment))
         for submission in collect(folder, name, partial(reader.ask, "prepared")).submissions:
@@ -125,7 +127,7 @@ def regrade(
         expect(len(waiting))
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits()):
+        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits(), kept):
             assert transcript is not None, submission.problem
             line, feedback = lines[submission.student], root / courses.feedback_directory
             try:

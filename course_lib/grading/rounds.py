@@ -20,9 +20,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib.grading.chain import append, lines
 from course_lib.grading.execute import Transcript
-from course_lib.grading.record import now
+from course_lib.grading.record import append, lines, now
 from course_lib.whole_file import write_whole
 
 FOLDER = "grading-rounds"
