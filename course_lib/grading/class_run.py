@@ -2,6 +2,9 @@
 
 :mod:`course_lib.grading.rounds` says why. Only few submissions are open at any time: the next is read when a worker is
 about to be free. Of those that would run the same cells only one is run.
+
+What the clock stops while other submissions run may have been stopped because of them. Such a round is run once more at
+the end of its phase, when nothing else runs, and that counts.
 """
 
 from __future__ import annotations
@@ -162,21 +165,32 @@ class _Crew:
 
     def __init__(self, runs: list[Run], stack: ExitStack) -> None:
         self.todo, self.finished, self.size = Todo(), Finished(), len(runs)
+        self._lock = threading.Lock()
+        self._beside: dict[str, int] = {}  # of each that runs now: how many others did at the same time, at most
         for run in runs:
             threading.Thread(target=self._work, args=(run,), daemon=True).start()
             stack.callback(self.todo.put, None)
 
     def run(self, keys: Iterable[str], works: Mapping[str, Work], hidden: bool) -> Iterator[tuple[str, Transcript]]:
-        """Run a round of works."""
-        waiting, in_hand = iter(keys), 0
+        """Run a round of works; at the end, one at a time, of those again that others may have made late."""
+        waiting, in_hand, late = iter(keys), 0, dict[str, int]()
         while True:
             while in_hand < 2 * self.size and (key := next(waiting, None)) is not None:
                 self.todo.put((key, works[key].round(hidden)))
                 in_hand += 1
             if not in_hand:
-                return
-            yield self._next()
+                break
+            key, transcript = self._next()
             in_hand -= 1
+            if transcript.late_beside:
+                late[key] = transcript.late_beside
+            else:
+                yield key, transcript
+        for key, others in late.items():
+            self.todo.put((key, works[key].round(hidden)))
+            key, transcript = self._next()
+            transcript.late_beside = others
+            yield key, transcript
 
     def _next(self) -> tuple[str, Transcript]:
         key, transcript = self.finished.get()
@@ -188,8 +202,16 @@ class _Crew:
         """Run what there is to do, one after the other, in a thread of its own."""
         while (item := self.todo.get()) is not None:
             key, one = item
+            with self._lock:
+                self._beside[key] = 0
+                for other, beside in self._beside.items():
+                    self._beside[other] = max(beside, len(self._beside) - 1)
             try:
-                self.finished.put((key, run(one)))
+                transcript = run(one)
             except BaseException as error:
                 self.finished.put((key, error))
                 return
+            with self._lock:
+                beside = self._beside.pop(key)
+            transcript.late_beside = beside if set(transcript.late) - set(one.slow) else 0
+            self.finished.put((key, transcript))

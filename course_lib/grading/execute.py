@@ -40,6 +40,8 @@ class Transcript:
         seconds: by the clock.
         repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
         deadly: cells that ended their process or could not be interrupted: the hidden round does not run them again.
+        late: cells and tests that were stopped by the clock, and "" if the whole round was.
+        late_beside: so many other submissions ran when it was late and was therefore run again alone; 0 if it was not.
         points_alone: whether nothing but points may be told (:mod:`course_lib.grading.rounds`).
     """
 
@@ -52,6 +54,8 @@ class Transcript:
     seconds: float = 0.0
     repeated: dict[str, int] = field(default_factory=dict)
     deadly: list[int] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    late_beside: int = 0
     points_alone: bool = False
 
 
@@ -67,12 +71,14 @@ class Round:
         steps: as :func:`course_lib.grading.plan.steps` gives them, but of each test the source of this round alone.
         deadly: cells that are not run.
         spent: seconds of the submission's time that another round has used up.
+        slow: what was late in another round though it ran alone.
     """
 
     hidden: bool
     steps: Steps
     deadly: list[int] = field(default_factory=list)
     spent: float = 0.0
+    slow: list[str] = field(default_factory=list)
 
 
 #: Runs one round, here or elsewhere.
@@ -86,7 +92,7 @@ def visible_round(steps: Steps) -> Round:
 
 def hidden_round(steps: Steps, visible: Transcript) -> Round:
     """The round of the whole tests, after what the visible round has found out."""
-    return Round(True, steps, visible.deadly, visible.seconds)
+    return Round(True, steps, visible.deadly, visible.seconds, visible.late)
 
 
 class _TimeUp(Exception):
@@ -171,7 +177,7 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
         while True:
             event, content = control.hear()
             if event == "done":
-                transcript.deadly = content["deadly"]
+                transcript.deadly, transcript.late = content["deadly"], content["late"]
                 break
             if event == "student":
                 if student:
@@ -191,6 +197,7 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
                 transcript.given.append(content)
     except (_TimeUp, TimeoutError):
         transcript.trouble = f"It was not done after {worker.limits.total_seconds:g} s and was stopped."
+        transcript.late = [""]
     except (EOFError, OSError):
         transcript.trouble = "The referee's process ended before it was done."
     except Unreadable as error:

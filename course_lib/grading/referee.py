@@ -81,6 +81,8 @@ class Referee:
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
         self.deadly = set(job["deadly"])  # cells that end their process, or cannot be interrupted: they run once
+        self.late: set[str] = set()  # what the clock stopped
+        self.step: dict[str, Any] = {}
         self.given: list[str] = []
 
     # ---- the student's process ----------------------------------------------------------------------------------
@@ -118,7 +120,13 @@ class Referee:
     def gone(self, error: PeerGone) -> str:
         """Part from a student's process that died or hangs, and say in words what it did."""
         self.part()
+        if str(error) == "late":
+            self.note_late()
         return GONE[str(error)].format(seconds=self.job["cell_seconds"])
+
+    def note_late(self) -> None:
+        """Note that the clock stopped the step that is being taken."""
+        self.late.add(self.step.get("name") or f"cell {self.step.get('index')}")
 
     def function(self, key: str, name: str, text: str) -> Any:
         """A function here that stands for one of the student's."""
@@ -171,6 +179,8 @@ class Referee:
             answer = self._run_there(peer, step)
             if type(answer) is dict:
                 told.update({key: answer.get(key) for key in told})
+            if type(told["error"]) is dict and told["error"].get("type") == "CellTooSlow":  # stopped itself
+                self.note_late()
         except PeerGone as error:
             self.deadly.add(step["index"])
             told["error"] = {"type": "Stopped", "message": self.gone(error), "trace": ""}
@@ -267,6 +277,7 @@ class Referee:
         elif isinstance(raised, PeerGone):
             error, message = "Stopped", self.gone(raised)
         elif isinstance(raised, TestTooSlow):
+            self.note_late()
             error, message = "Stopped", "The test was still busy with your answers after its time and was stopped."
         elif isinstance(raised, Refused):
             message = f"What your code gives back cannot be read: {raised}."
@@ -295,6 +306,7 @@ class Referee:
         random.seed(0)
         steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
         for step in self.job["steps"]:
+            self.step = step
             with contextlib.suppress(OutOfStarts):
                 steps[step["kind"]](step)
         self.part()
@@ -347,4 +359,4 @@ def play(control: int) -> None:
         Path(name).write_bytes(data)
     referee = Referee(connection, job)
     referee.play()
-    tell(connection, "done", {"deadly": sorted(referee.deadly)})
+    tell(connection, "done", {"deadly": sorted(referee.deadly), "late": sorted(referee.late)})

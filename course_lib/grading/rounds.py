@@ -86,8 +86,8 @@ def _write(place: Path, data: bytes) -> None:
 def without_words(visible: Transcript) -> Transcript:
     """Of a visible round that may tell nothing, what the hidden round and the instructor still need to know."""
     return Transcript(
-        trouble=visible.trouble, over=visible.over, seconds=visible.seconds, deadly=visible.deadly,
-        points_alone=True,
+        trouble=visible.trouble, over=visible.over, seconds=visible.seconds, deadly=visible.deadly, late=visible.late,
+        late_beside=visible.late_beside, points_alone=True,
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def joined(visible: Transcript, hidden: Transcript) -> Transcript:
     """Words of the visible round, marks of the hidden one."""
     return replace(
         visible, marks=hidden.marks, trouble=hidden.trouble, over=visible.over or hidden.over,
-        seconds=visible.seconds + hidden.seconds,
+        seconds=visible.seconds + hidden.seconds, late_beside=max(visible.late_beside, hidden.late_beside),
         repeated={name: max(visible.repeated.get(name, 0), hidden.repeated.get(name, 0))
                   for name in visible.repeated | hidden.repeated},
     )  # fmt: skip
@@ -107,4 +107,7 @@ def words(transcript: Transcript) -> list[str]:
         f"{name} is declared to depend on chance. It was run {count} times, and the best counts."
         for name, count in transcript.repeated.items()
     ]
+    if (count := transcript.late_beside) > 0:
+        others = "1 other submission" if count == 1 else f"{count} other submissions"
+        said.append(f"It was stopped as late while {others} ran; it was run again alone, and that counts.")
     return [*said, *([POINTS_ALONE] if transcript.points_alone else [])]

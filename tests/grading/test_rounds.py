@@ -1,15 +1,18 @@
-"""Visible rounds of a class come before hidden ones, and no kill takes anybody's words away.
+"""Visible rounds of a class come before hidden ones, and what the clock stopped in company counts only when alone.
 
-The machines here are stand-ins: a round gives what the test says, so that every order and every kill can be tried.
+The machines here are stand-ins: a round gives what the test says, so that every order and every kill can be tried. How
+a referee tells what was late is tried behind the wall, at the end.
 
 A hidden test's value was once read out of the page cache by another student's visible round, which ran later, and stood
-in the feedback.
+in the feedback. An honest answer was once stopped as late because another submission kept the processors busy.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,12 +21,12 @@ from mini_assignment import released_notebook, source_notebook
 from nbformat import NotebookNode
 
 from course_lib.grading.class_run import run_class
-from course_lib.grading.execute import Round, Run, Transcript
+from course_lib.grading.execute import Round, Run, Transcript, execute, visible_round
 from course_lib.grading.intake import Submission
 from course_lib.grading.judge import judge
 from course_lib.grading.plan import steps
 from course_lib.grading.rounds import POINTS_ALONE, Rounds, words
-from course_lib.grading.sandbox import Limits
+from course_lib.grading.sandbox import Limits, NoIsolation, Worker
 
 SECRET = "margin(2, 9)"  # in a hidden test alone
 
@@ -196,3 +199,101 @@ def test_what_is_kept_is_of_the_notebook_that_was_handed_in_and_no_other(rounds:
     assert silent(ran(Machines(), again, rounds)["a"])
     other = Rounds(tmp_path, "mini", another_release())
     assert not silent(ran(Machines(), again, other)["a"]), "whose hidden rounds have not begun"
+
+
+def late_in_company(slow: bool) -> tuple[Machines, list[int]]:
+    """Two rounds at a time: that of the student "late" is late beside another, and if it is slow, alone as well.
+
+    Returns:
+        The machines, and a list of how many rounds were under way when each began.
+    """
+    meet, lock, seen, under_way, counts = threading.Barrier(2, timeout=60), threading.Lock(), set(), [], list[int]()
+
+    def run(one: Round) -> Transcript:
+        who = student_of(one), one.hidden
+        with lock:
+            under_way.append(who)
+            counts.append(len(under_way))
+            alone = who in seen
+            seen.add(who)
+        if not alone:
+            meet.wait()
+        with lock:
+            under_way.remove(who)
+        is_late = who[0] == "late" and (slow or not alone)
+        return replace(outcome(one), late=["margin-tests"] if is_late else [])
+
+    return Machines(run, count=2), counts
+
+
+def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_phase(rounds: Rounds) -> None:
+    machines, counts = late_in_company(slow=False)
+    found = ran(machines, the_class("late", "other"), rounds)
+    for hidden, phase in ((False, machines.ran[:3]), (True, machines.ran[3:])):
+        assert sorted(phase[:2]) == [("late", hidden), ("other", hidden)]
+        assert phase[2:] == [("late", hidden)]
+    assert (counts[2], counts[5]) == (1, 1)
+    assert words(found["other"]) == []
+    assert words(found["late"]) == [
+        "It was stopped as late while 1 other submission ran; it was run again alone, and that counts."
+    ]
+
+
+def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(rounds: Rounds) -> None:
+    def dies(one: Round) -> Transcript:
+        if one.hidden:
+            raise Killed
+        return outcome(one)
+
+    students = the_class("late", "other", "twin")
+    students[2].digest = "late"  # runs the same cells
+    with pytest.raises(Killed):
+        ran(Machines(dies), students[2:], rounds)
+    rounds.record.unlink()
+    machines, _ = late_in_company(slow=False)
+    ran(machines, students, rounds)
+    assert [hidden for _, hidden in machines.ran] == [False] * 3 + [True] * 3
+
+
+def test_what_is_late_alone_as_well_is_not_tried_a_third_time(rounds: Rounds) -> None:
+    machines, _ = late_in_company(slow=True)
+    found = ran(machines, the_class("late", "other"), rounds)
+    assert [hidden for student, hidden in machines.ran if student == "late"] == [False, False, True]
+    assert found["late"].late == ["margin-tests"]
+
+
+def test_what_is_late_where_nothing_else_ran_stays_late(rounds: Rounds) -> None:
+    machines = Machines(lambda one: replace(outcome(one), late=["margin-tests"]))
+    found = ran(machines, the_class("a", "b"), rounds)
+    assert machines.ran == [("a", False), ("b", False), ("a", True), ("b", True)]
+    assert words(found["a"]) == []
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    try:
+        with Worker(Limits(cell_seconds=1.0)) as worker:
+            yield worker
+    except NoIsolation as error:
+        if "CI" in os.environ:
+            raise
+        pytest.skip(f"no sandbox on this machine: {error}")
+
+
+@pytest.mark.slow
+def test_the_referee_says_what_the_clock_stopped(worker: Worker) -> None:
+    endless = "while True: pass"
+    cells = [endless, "import os; os._exit(0)", f"def answer():\n    {endless}"]
+    asked = [{"kind": "student", "index": place, "source": cell, "names": []} for place, cell in enumerate(cells)]
+    asked[-1]["names"] = ["answer"]
+    test = {"kind": "test", "name": "answer-tests", "visible": "answer()", "source": "answer()", "points": 1.0}
+    transcript = execute(worker, visible_round([*asked, test]), {})
+    assert {"cell 0", "answer-tests"} <= set(transcript.late)
+    assert transcript.deadly == [1]
+
+
+@pytest.mark.slow
+def test_a_round_that_has_no_time_left_is_late_as_a_whole(worker: Worker) -> None:
+    transcript = execute(worker, Round(hidden=True, steps=[], spent=worker.limits.total_seconds), {})
+    assert transcript.trouble == "It was not done after 600 s and was stopped."
+    assert transcript.late == [""]
