@@ -53,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # nbgrader starts `alembic` by name wherever it makes a gradebook; `make` activates no environment.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if device := config.getoption("--device"):
         config.stash[ON_DEVICE] = OnDevice(device).__enter__()
 
@@ -80,10 +82,7 @@ def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from nbgrader.api import Gradebook
 
     path = tmp_path_factory.mktemp("empty") / "gradebook.db"
-    with pytest.MonkeyPatch.context() as environment:
-        # nbgrader starts `alembic` by name; `make test` activates no environment.
-        environment.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-        Gradebook(f"sqlite:///{path}").close()
+    Gradebook(f"sqlite:///{path}").close()
     return path
 
 
