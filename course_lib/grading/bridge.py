@@ -23,7 +23,7 @@ import torch
 from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
 from course_lib.grading.errors_across import describe, rebuild
 from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
-from course_lib.grading.held import HeldObject, RemoteFunction, methods_of, places_of_tensors
+from course_lib.grading.held import HeldObject, RemoteFunction, methods_of, places_of_tensors, put
 from course_lib.grading.modules_across import Modules
 from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
 from course_lib.grading.transplant import transplant
@@ -257,10 +257,13 @@ class Peer:
             mine = writer.tensors[index]
             if self.strict and self.modules.frozen and id(mine) in writer.leaves:
                 continue
-            if like(tensor) != (mine.shape, mine.dtype):
+            if like(tensor) == (mine.shape, mine.dtype):
+                with torch.no_grad():
+                    mine.copy_(tensor)
+            elif id(mine) in writer.leaves and isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                put(mine, tensor)  # a module's own tensor, in whose place another was put: `parameter.data = other`
+            else:
                 raise Refused("a change of an argument's shape or type, which cannot be carried over")
-            with torch.no_grad():
-                mine.copy_(tensor)
             if id(mine) in writer.leaves:
                 self.modules.note(mine)
         for mine_generator, state in zip(writer.generators, generators, strict=False):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from peers import Pair
 from test_modules_across import MIXER, Sides, hidden
 from torch import nn
 
@@ -168,3 +169,21 @@ def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients
         f(leaf * 3).backward()
         found.append(leaf.grad)
     assert torch.equal(*found)
+
+
+def test_another_type_of_number_crosses_in_a_modules_own_tensor_and_in_no_other_argument() -> None:
+    """`parameter.data = other` is what some who load weights write; the test must see what they have made of the model."""
+
+    def load(model: nn.Module, weight: torch.Tensor) -> None:
+        model.weight.data = weight
+
+    def widen(numbers: torch.Tensor) -> None:
+        numbers.data = numbers.double()
+
+    sides, layer = Pair({"load": load, "widen": widen}), nn.Linear(3, 2)
+    weight = layer.weight
+    sides.call("load", layer, torch.full((4, 3), 5.0, dtype=torch.float64))
+    assert layer.weight is weight
+    assert torch.equal(weight, torch.full((4, 3), 5.0, dtype=torch.float64))
+    with pytest.raises(Refused, match="shape or type"):
+        sides.call("widen", torch.ones(3))
