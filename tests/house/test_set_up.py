@@ -199,24 +199,28 @@ def test_who_is_not_root_is_told_the_one_command(bare_machine, system, manager, 
     assert remedy in result.stderr
 
 
-def run_ci(tmp_path, status):
-    """Run .ci/run with a make that writes down how it was called."""
+def run_ci(tmp_path, failing=""):
+    """Run .ci/run with a make that writes down how it was called, and fails for one target."""
     log, command = tmp_path / "log", ["bash", ROOT / ".ci" / "run"]
-    program(tmp_path / "make", f'read -r typed; echo "make $* $CI $PIP_NO_CACHE_DIR $typed" > {log}; exit {status}')
+    called = f'read -r typed; echo "make $* $CI $PIP_NO_CACHE_DIR $typed" >> {log}'
+    program(tmp_path / "make", f'{called}; test "$1" != "{failing}" || exit 3')
     ci = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, input="typed\n", text=True)
-    return ci.returncode, log.read_text().strip()
+    return ci.returncode, [line.strip() for line in log.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("status", [0, 3])
-def test_ci_is_make_test_without_input_and_hides_no_failure(tmp_path, status):
-    assert run_ci(tmp_path, status) == (status, "make test true 1")
+BOTH = ["make test true 1", "make test-grading true 1"]
+
+
+@pytest.mark.parametrize(("failing", "status", "ran"), [("", 0, 2), ("test", 3, 1), ("test-grading", 3, 2)])
+def test_ci_is_both_tests_without_input_and_hides_no_failure(tmp_path, failing, status, ran):
+    assert run_ci(tmp_path, failing) == (status, BOTH[:ran])
 
 
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "course.yml").read_text())
 STEPS = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
 
 
-def test_the_workflow_runs_the_same_two_commands():
+def test_the_workflow_runs_the_same_commands():
     commands = [step.get("run", "") for step in WORKFLOW["jobs"]["check"]["steps"]]
     assert ".ci/run" in commands
     assert "make book" in commands
