@@ -1,7 +1,7 @@
 """The classes of modules that a notebook declares, read as text: what of them is given, and so is the grader's own.
 
 A student writes what a module does; what it consists of is mostly given, as ``__init__``. From such a class the
-referee makes one of its own (:mod:`course_lib.grading.asking_modules`). The grader reads names alone: it imports
+referee makes one of its own (:mod:`course_lib.grading.bridge.asking_modules`). The grader reads names alone: it imports
 no torch, and the first submission starts the sooner.
 """
 

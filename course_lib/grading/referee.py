@@ -1,8 +1,9 @@
 """The grader's own process for one submission: it runs the tests, and asks the student's process for the answers.
 
 Here run the cells that the notebook gives and the test cells with their hidden tests, as the instructor wrote them. The
-names that the student was to define stand for functions in the other process (:mod:`course_lib.grading.bridge`). So no
-line of a student's runs here, nor do hidden tests exist there; only arguments and results cross, as data.
+names that the student was to define stand for functions in the other process
+(:mod:`course_lib.grading.bridge.peer`). So no line of a student's runs here, nor do hidden tests exist there; only
+arguments and results cross, as data.
 
 A referee runs one round. In a visible round the tests are those that students see, and what is printed and said is
 kept for the student. In a hidden round, with a referee and a student's process of its own, hidden tests run too, and
@@ -30,9 +31,9 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.asking_modules import declare
-from course_lib.grading.bridge import Peer, PeerGone
-from course_lib.grading.codec import Handle, Refused
+from course_lib.grading.bridge.asking_modules import declare
+from course_lib.grading.bridge.codec import Handle, Refused
+from course_lib.grading.bridge.peer import Peer, PeerGone
 from course_lib.grading.given_objects import given_classes
 from course_lib.grading.shell import fresh_shell
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.bridge import Peer, PeerGone
-from course_lib.grading.errors_across import describe
+from course_lib.grading.bridge.errors import describe
+from course_lib.grading.bridge.peer import Peer, PeerGone
 from course_lib.grading.given_objects import given_classes
 from course_lib.grading.shell import fresh_shell, shell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
-from course_lib.grading.bridge import Peer, PeerGone
+from course_lib.grading.bridge.peer import Peer, PeerGone
 
 
 class Pair:

@@ -15,9 +15,9 @@ import pytest
 import torch
 from peers import Pair
 
-from course_lib.grading.bridge import PeerGone
-from course_lib.grading.codec import Handle, Reader, Refused, Writer
-from course_lib.grading.randomness import reachable
+from course_lib.grading.bridge.codec import Handle, Reader, Refused, Writer
+from course_lib.grading.bridge.peer import PeerGone
+from course_lib.grading.bridge.randomness import reachable
 
 VALUES = [
     None,

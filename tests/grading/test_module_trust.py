@@ -13,10 +13,10 @@ from peers import Pair
 from test_modules_across import MIXER, Sides, hidden
 from torch import nn
 
-from course_lib.grading.codec import LENGTH, TENSORS, Reader, Refused
-from course_lib.grading.errors_across import StudentError
+from course_lib.grading.bridge.codec import LENGTH, TENSORS, Reader, Refused
+from course_lib.grading.bridge.errors import StudentError
+from course_lib.grading.bridge.watched import Noting, show
 from course_lib.grading.interfaces import interfaces
-from course_lib.grading.watched import Noting, show
 
 
 def test_a_backward_changes_no_weights_here() -> None:
@@ -172,7 +172,7 @@ def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients
 
 
 def test_another_type_of_number_crosses_in_a_modules_own_tensor_and_in_no_other_argument() -> None:
-    """`parameter.data = other` is what some who load weights write; the test must see what they have made of the model."""
+    """`parameter.data = other` is what some write who load weights; the test must see what they made of the model."""
 
     def load(model: nn.Module, weight: torch.Tensor) -> None:
         model.weight.data = weight

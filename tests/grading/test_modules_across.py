@@ -14,9 +14,9 @@ import torch
 from peers import Pair
 from torch import nn
 
-from course_lib.grading.asking_modules import declare
-from course_lib.grading.codec import Refused
-from course_lib.grading.gradients_across import share
+from course_lib.grading.bridge.asking_modules import declare
+from course_lib.grading.bridge.codec import Refused
+from course_lib.grading.bridge.gradients import share
 from course_lib.grading.interfaces import interfaces
 
 MIXER = """class Mixer(torch.nn.Module):

@@ -6,7 +6,7 @@ import builtins
 import traceback
 from typing import Any
 
-from course_lib.grading.codec import Refused
+from course_lib.grading.bridge.codec import Refused
 
 MESSAGE_CHARACTERS = 20_000
 

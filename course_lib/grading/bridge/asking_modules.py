@@ -2,7 +2,7 @@
 
 From a class that a notebook declares (:mod:`course_lib.grading.interfaces`) the referee makes one of its own: the same
 parts with the same names, made by the instructor's ``__init__`` from the referee's own torch, and methods that ask the
-student's process (:mod:`course_lib.grading.modules_across`).
+student's process (:mod:`course_lib.grading.bridge.modules`).
 """
 
 from __future__ import annotations

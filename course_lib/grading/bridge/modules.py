@@ -1,9 +1,10 @@
 """Modules and optimizers that two processes talk about: each stays where it was made, what it holds goes to and fro.
 
 With every call that concerns a module go its parameters, buffers and mode, as data. The side that gets it keeps one
-object for it: of the student's class for a module that the student wrote, of torch's for a layer of torch, and else one
-of :mod:`course_lib.grading.held`, whose ``forward`` and methods are calls back to the side where it is. A tensor that
-stands in two places crosses as one tensor, so shared parameters stay shared; gradients run as through any argument.
+object for it: of the student's class for a module that the student wrote, of torch's for a layer of torch, and else
+one of :mod:`course_lib.grading.bridge.held`, whose ``forward`` and methods are calls back to the side where it is. A
+tensor that stands in two places crosses as one tensor, so shared parameters stay shared; gradients run as through any
+argument.
 
 What the grader's process takes over: while the student's ``forward`` runs, nothing. While a function of the student's
 runs that was handed a module (``load_published(model, ...)``, ``training_step(model, optimizer, ...)``), the values and
@@ -19,9 +20,9 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.asking_modules import BARE, simple_fields
-from course_lib.grading.codec import Reader, Refused, Writer
-from course_lib.grading.held import Held, HeldOptimizer, methods_of, put
+from course_lib.grading.bridge.asking_modules import BARE, simple_fields
+from course_lib.grading.bridge.codec import Reader, Refused, Writer
+from course_lib.grading.bridge.held import Held, HeldOptimizer, methods_of, put
 
 #: Tensors whose numbers are remembered, and parts that one module may have.
 KEPT = 20_000

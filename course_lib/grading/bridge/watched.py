@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode
 
-from course_lib.grading.codec import DTYPES, Refused
+from course_lib.grading.bridge.codec import DTYPES, Refused
 
 #: Different sizes that one call may tell.
 SIZES = 10_000

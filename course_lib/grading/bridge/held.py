@@ -1,6 +1,6 @@
 """What stands, in one process, for an object of the other: a module, an optimizer, or anything that a test hands over.
 
-What of it is numbers is here; what it does is asked where it is (:mod:`course_lib.grading.modules_across`).
+What of it is numbers is here; what it does is asked where it is (:mod:`course_lib.grading.bridge.modules`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from course_lib.grading.codec import raw_bytes
+from course_lib.grading.bridge.codec import raw_bytes
 
 if TYPE_CHECKING:
-    from course_lib.grading.bridge import Peer
-    from course_lib.grading.modules_across import Modules
+    from course_lib.grading.bridge.modules import Modules
+    from course_lib.grading.bridge.peer import Peer
 
 
 class RemoteFunction:

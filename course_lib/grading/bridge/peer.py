@@ -1,9 +1,9 @@
 """One process calls the functions of another as if they were its own: with data, gradients and random numbers.
 
 The grader's referee and the student's process each hold a :class:`Peer`. A call sends its arguments as data
-(:mod:`course_lib.grading.codec`); what is no data crosses as a handle that can be called back over the same pipe, while
-the call lasts. What a function changes in its arguments is changed in the caller's, too. A result that depends on
-arguments with gradients stands in the caller's graph: its ``backward`` asks the other side.
+(:mod:`course_lib.grading.bridge.codec`); what is no data crosses as a handle that can be called back over the same
+pipe, while the call lasts. What a function changes in its arguments is changed in the caller's, too. A result that
+depends on arguments with gradients stands in the caller's graph: its ``backward`` asks the other side.
 
 The referee's peer is ``strict``: it lets the other side call what it was handed and nothing else, waits no longer than
 its deadline, and rebuilds errors as builtin exceptions.
@@ -20,14 +20,14 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
-from course_lib.grading.errors_across import describe, rebuild
-from course_lib.grading.gradients_across import hang_in, like, now_shared, place, same_bytes, share
-from course_lib.grading.held import HeldObject, RemoteFunction, methods_of, places_of_tensors, put
-from course_lib.grading.modules_across import Modules
-from course_lib.grading.randomness import Randomness, draw_on, state_of, with_state
-from course_lib.grading.transplant import transplant
-from course_lib.grading.watched import Noting, show, watching
+from course_lib.grading.bridge.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
+from course_lib.grading.bridge.errors import describe, rebuild
+from course_lib.grading.bridge.gradients import hang_in, like, now_shared, place, same_bytes, share
+from course_lib.grading.bridge.held import HeldObject, RemoteFunction, methods_of, places_of_tensors, put
+from course_lib.grading.bridge.modules import Modules
+from course_lib.grading.bridge.randomness import Randomness, draw_on, state_of, with_state
+from course_lib.grading.bridge.transplant import transplant
+from course_lib.grading.bridge.watched import Noting, show, watching
 
 ASK, ANSWER = b"?", b"!"
 HEAD = struct.Struct("<cQ")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy
 import torch
 
-from course_lib.grading.randomness import Generator, state_of
+from course_lib.grading.bridge.randomness import Generator, state_of
 
 #: Bytes of one message, levels of nesting, values and tensors in one message, bytes of one integer.
 MESSAGE_BYTES = 256 * 2**20
