@@ -119,12 +119,14 @@ def parse_notebook(text: str, path: str) -> NotebookNode:
     # JSON can spell half a character, which no file and no database takes
     text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     try:
-        notebook = nbformat.from_dict(nbformat.reads(text, as_version=4))  # format 3 has a class of its own
-        nbformat.validate(notebook)
+        invalid: dict[str, Exception] = {}
+        notebook = nbformat.reads(text, as_version=4, capture_validation_error=invalid)
+        for fault in invalid.values():
+            raise fault
     except Exception as error:  # nbformat raises whatever its converters meet in a broken file
         first_line = shown(str(error).strip().partition("\n")[0])
         raise CannotCheck(f"{path} is a broken notebook: {first_line}. Save it again from Jupyter.") from error
-    return notebook
+    return nbformat.from_dict(notebook)  # a notebook of format 3 has a class of its own
 
 
 def _beyond_bounds(content: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ object made of it leaves the child in which these run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
@@ -78,7 +79,7 @@ def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:
         notes.append(f"{more} more such findings are left out.")
     restored = as_graded(submitted, assignment.released)
     plan = steps(assignment.instructor, assignment.released, restored)
-    return {"notebook": nbformat.writes(restored), "steps": plan, "notes": notes}
+    return {"notebook": json.dumps(restored), "steps": plan, "notes": notes}
 
 
 def judged(
@@ -97,7 +98,7 @@ def judged(
         ``notebook``: as ``autograded/`` keeps it, ``marks``, ``notes``, ``unanswered``: cells that are as they were
         released, ``page``: the student's feedback.
     """
-    restored, transcript = nbformat.reads(text, as_version=4), _transcript(told)
+    restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
     notes = [*notes, *rounds.words(transcript)]
     if transcript.trouble:
         notes.append(transcript.trouble)
@@ -105,7 +106,7 @@ def judged(
         notes.append(f"The submission's processes took together {transcript.over}, and were ended.")
     notebook, marks = judge(restored, transcript)
     return {
-        "notebook": nbformat.writes(notebook),
+        "notebook": nbformat.v4.writes(notebook),
         "marks": [asdict(mark) for mark in marks],
         "notes": notes,
         "unanswered": [name for cell in restored.cells if (name := grade_id(cell)) and _as_released(cell)],
@@ -139,7 +140,7 @@ def judged_again(
         ``notebook``: the one in ``autograded/`` with this question's cell in its place; ``earned``, ``notes`` and
         ``page``.
     """
-    restored, transcript = nbformat.reads(text, as_version=4), _transcript(told)
+    restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
     notebook, marks = judge(restored, transcript)
     mark = next(mark for mark in marks if mark.cell == question)
     notes = [*notes, *(words for words in rounds.words(transcript) if words not in notes)]
@@ -152,7 +153,7 @@ def judged_again(
         notebook.cells = [cells[question] if grade_id(cell) == question else cell for cell in notebook.cells]
     shown_marks = [mark if mark.cell == question else _kept(mark, kept) for mark in marks]
     return {
-        "notebook": nbformat.writes(notebook),
+        "notebook": nbformat.v4.writes(notebook),
         "earned": mark.earned,
         "notes": notes,
         "page": page(assignment.name, student, shown_marks, notes),
