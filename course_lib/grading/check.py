@@ -23,7 +23,7 @@ from rich.text import Text
 from course_lib.grading.check_run import CellRun, KernelProblem, as_graded, run_notebook
 from course_lib.grading.check_structure import Problem, cell_name, describe, grade_id, structure_problems
 from course_lib.grading.notebook_files import CannotCheck, open_notebook, read_notebook, read_released, read_text
-from course_lib.grading.reader import Reader, Unreadable
+from course_lib.grading.reader import CannotRead, Reader
 from course_lib.shipped_files import EXERCISES
 
 #: Seconds that a cell may take; the grader's limit (`Execute.timeout` in nbgrader_config.py).
@@ -100,7 +100,7 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
             released_path = released_path or find_released(path, submitted)
             released = read_released(released_path)
             told, restored = reader.ask("compared", submitted, released)
-        except Unreadable as error:
+        except CannotRead as error:
             raise CannotCheck(str(error)) from error
     problems = []
     if path.stem != released_path.stem:
@@ -130,7 +130,7 @@ def _opened(text: str, name: str) -> NotebookNode:
     try:
         return open_notebook(text, name)
     except CannotCheck as error:
-        raise Unreadable(str(error)) from error
+        raise CannotRead(str(error)) from error
 
 
 def _compared(submitted: dict[str, Any], released: dict[str, Any]) -> tuple[list[dict[str, str]], NotebookNode]:

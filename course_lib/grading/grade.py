@@ -27,7 +27,7 @@ from course_lib.grading.intake import Submission, collect
 from course_lib.grading.judge import Mark
 from course_lib.grading.late import Late, LateWork
 from course_lib.grading.plan import flaky_tests
-from course_lib.grading.reader import Reader, Unreadable
+from course_lib.grading.reader import CannotRead, Reader
 from course_lib.grading.reading import reader_of
 from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.release import course_settings
@@ -187,7 +187,7 @@ def _record(
         notes = [*submission.notes, *submission.content["notes"]]
         try:
             judged = reader.ask("judged", student, submission.content["notebook"], asdict(told), notes)
-        except Unreadable as error:
+        except CannotRead as error:
             submission.problem = str(error)
     if judged is not None:
         notes, marks, text = judged["notes"], [Mark(**mark) for mark in judged["marks"]], judged["page"]

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from course_lib.grading.notebook_files import LARGEST, CannotCheck
-from course_lib.grading.reader import Unreadable
+from course_lib.grading.reader import CannotRead
 from course_lib.grading.shown import shown
 
 #: Reads the text of a notebook, which messages call by a name, and gives what JSON can say.
@@ -125,7 +125,7 @@ def read(student: str, folder: Path, assignment: str, read_text: Read, graded: s
         submission.packed = zlib.compress(json.dumps(content).encode())
     except UnicodeDecodeError as error:
         submission.problem = f"{assignment}.ipynb cannot be read as text ({error.reason})."
-    except (CannotCheck, Unreadable) as error:
+    except (CannotCheck, CannotRead) as error:
         submission.problem = shown(error)
     return submission
 

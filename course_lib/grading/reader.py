@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Unreadable(Exception):
+class CannotRead(Exception):
     """A submission that cannot be read, or not within bounds; the text says why, for its student."""
 
 
@@ -79,7 +79,7 @@ class Reader:
         """Call a function in a child of its own.
 
         Raises:
-            Unreadable: it raised something, took more than it may, or did not end.
+            CannotRead: it raised something, took more than it may, or did not end.
         """
         request = json.dumps([name, arguments]).encode()
         if self._server:
@@ -90,7 +90,7 @@ class Reader:
             answer = _answer(request, self._functions)
         done, value = json.loads(answer)
         if not done:
-            raise Unreadable(value)
+            raise CannotRead(value)
         return value
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> byte
     name, arguments = json.loads(request)
     try:
         return json.dumps([True, functions[name](*arguments)]).encode()
-    except Unreadable as error:
+    except CannotRead as error:
         return json.dumps([False, str(error)]).encode()
     except MemoryError:
         return _failed("it takes more memory than there is for reading one")

@@ -26,7 +26,7 @@ from course_lib.grading.fingerprints import fingerprints
 from course_lib.grading.judge import Mark, judge
 from course_lib.grading.notebook_files import CannotCheck, open_notebook
 from course_lib.grading.plan import role, steps
-from course_lib.grading.reader import BOUNDS, Bounds, Reader, Unreadable
+from course_lib.grading.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_lib.grading.shown import shown
 
 #: What the restored notebook makes good, and a person should know of.
@@ -46,9 +46,9 @@ def opened(text: str, name: str) -> NotebookNode:
     try:
         notebook = open_notebook(text, name)
     except CannotCheck as error:
-        raise Unreadable(str(error)) from error
+        raise CannotRead(str(error)) from error
     if not any(grade_id(cell) for cell in notebook.cells):
-        raise Unreadable(f"{name} has no cell marked for grading: it was not made from the released notebook.")
+        raise CannotRead(f"{name} has no cell marked for grading: it was not made from the released notebook.")
     return notebook
 
 
@@ -56,7 +56,7 @@ def readable(text: str, name: str) -> bool:
     """Whether the text of a file is a notebook that can be graded.
 
     Raises:
-        Unreadable: it is none, and why.
+        CannotRead: it is none, and why.
     """
     return bool(opened(text, name).cells)
 

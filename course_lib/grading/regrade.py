@@ -21,7 +21,7 @@ from course_lib.grading.execute import Transcript
 from course_lib.grading.grade import course_of, executed, write_page
 from course_lib.grading.intake import Submission, collect
 from course_lib.grading.late import Late, LateWork
-from course_lib.grading.reader import Reader, Unreadable
+from course_lib.grading.reader import CannotRead, Reader
 from course_lib.grading.reading import reader_of
 from course_lib.grading.record import Entry, Records, now
 from course_lib.grading.rounds import Rounds
@@ -132,7 +132,7 @@ def regrade(
             line, feedback = lines[submission.student], root / courses.feedback_directory
             try:
                 change = _record(records, assignment, question, submission, transcript, line, reader, feedback)
-            except Unreadable as error:
+            except CannotRead as error:
                 found.left.append(f"{submission.student} keeps the mark: {error}")
                 continue
             if change.before == change.after:

@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 from course_lib.grading.assignment import load
 from course_lib.grading.grade import grade
 from course_lib.grading.harmless import harmless
-from course_lib.grading.reader import Reader, Unreadable
+from course_lib.grading.reader import CannotRead, Reader
 from course_lib.grading.reading import judged, prepared
 from course_lib.grading.sandbox import NoIsolation, isolation
 
@@ -130,7 +130,7 @@ def looked_at(assignment: Any, texts: list[str]) -> list[str]:
             assert all(len(note) <= 500 and note.isprintable() for note in done["notes"])
             nbformat.validate(nbformat.reads(done["notebook"], as_version=4))
             found.append("")
-        except Unreadable as error:
+        except CannotRead as error:
             found.append(str(error))
     return found
 
@@ -148,11 +148,11 @@ def test_changed_notebooks_are_graded_or_refused_in_words(name: str, part: int) 
             ]
             try:
                 words += reader.ask("looked_at", texts)
-            except Unreadable:  # of one of them: each for itself, then
+            except CannotRead:  # of one of them: each for itself, then
                 for text in texts:
                     try:
                         words += reader.ask("looked_at", [text])
-                    except Unreadable as error:
+                    except CannotRead as error:
                         words.append(str(error))
     assert len(words) == share
     assert 0.2 * share < words.count("") < share  # some of each, or nothing was tested

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from course_lib.grading.reader import Bounds, Reader, Unreadable
+from course_lib.grading.reader import Bounds, CannotRead, Reader
 
 
 def busy() -> None:
@@ -59,13 +59,13 @@ def reader():
     ],
 )
 def test_a_look_that_fails_is_told_in_words_and_the_next_one_is_taken(reader, name, arguments, words) -> None:
-    with pytest.raises(Unreadable, match="^The grader cannot read this notebook: " + words):
+    with pytest.raises(CannotRead, match="^The grader cannot read this notebook: " + words):
         reader.ask(name, *arguments)
     assert reader.ask("square", 7) == 49
 
 
 def test_a_look_that_waits_is_ended() -> None:
-    with Reader(FUNCTIONS, Bounds(seconds=0.2)) as made, pytest.raises(Unreadable, match=r"not done after 0\.2 s"):
+    with Reader(FUNCTIONS, Bounds(seconds=0.2)) as made, pytest.raises(CannotRead, match=r"not done after 0\.2 s"):
         made.ask("waiting")
 
 
@@ -97,5 +97,5 @@ def test_where_no_process_can_be_forked_the_words_are_the_same(monkeypatch) -> N
     monkeypatch.delattr(os, "fork")
     with Reader(FUNCTIONS, BOUNDS) as made:
         assert made.ask("pid") == os.getpid()
-        with pytest.raises(Unreadable, match=r"ValueError in test_reader\.py, line"):
+        with pytest.raises(CannotRead, match=r"ValueError in test_reader\.py, line"):
             made.ask("number", "1" * 5000)
