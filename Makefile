@@ -46,11 +46,12 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 # One thread in each of the worker processes: more of them than cores only wait for one another. A file stays with one
 # worker, so that what its tests share (a graded class, a site in a browser) is made once, and files begin in the order of
 # tests/conftest.py.
-test: programs lint site ## Check everything that CI checks; ends with pytest's closing line
+test: programs lint site ## Check everything, the grader in part; ends with pytest's closing line
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-test-grading: setup ## Check the grader alone: nbgrader's cycle, the sandbox, every attack, every wrong answer across the bridge
-	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/grading $(PYTEST_ARGS)
+test-grading: setup ## Check the grader in full: every attack, every wrong answer across the bridge, a large class
+	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  tests/grading $(PYTEST_ARGS)
 
 # First of all, so that nobody waits for the site to be told that its tests cannot run.
 programs: ## Install what pip cannot and test needs: Chromium and bubblewrap

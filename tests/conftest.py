@@ -30,6 +30,9 @@ gc.set_threshold(50_000, 20, 50)
 #: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their order changes no result.
 LONG = (
     "assignments/test_through_nbgrader.py",
+    "grading/test_through_bridge.py",
+    "grading/test_large_class.py",
+    "grading/test_nbgraders_own_tests.py",
     "grading/test_attacks.py",
     "book/test_browser.py",
     "book/test_accessibility.py",

@@ -1,7 +1,8 @@
 """Grade the graders: run an assignment's tests on answers that are known to be wrong, and known to be right.
 
 ``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that people make, with the cell that
-must refuse it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference.
+must refuse it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference; and
+``ACROSS``, where there is need of it: what tests say otherwise with the answers in a process of their own.
 :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader does. How they are run stands
 in :mod:`course_lib.grading.mutants_run`; ``tests/assignments`` also sends some through nbgrader itself.
 """
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from filelock import FileLock
@@ -75,13 +77,27 @@ class Outcome:
 
 def load_cases(name: str, root: Path = Path()) -> tuple[list[Mutant], list[RightAnswer]]:
     """Read ``tests/assignments/mutants/<name>.py``."""
+    module = _catalogue(name, root)
+    return module.MUTANTS, module.RIGHT_ANSWERS
+
+
+def load_across(name: str, root: Path = Path()) -> Mapping[str, Mapping[str, str]]:
+    """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the cell says across the bridge.
+
+    It is there for answers of which the grader, whose tests are in another process than the answer, says something else
+    than one process says, and why is written beside it; such a cell gives no more points than there.
+    """
+    return getattr(_catalogue(name, root), "ACROSS", {})
+
+
+def _catalogue(name: str, root: Path) -> Any:
     path = root / "tests" / "assignments" / "mutants" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"mutants_{name}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise AssignmentError(f"{path} does not exist; it lists the wrong and right answers for {name}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.MUTANTS, module.RIGHT_ANSWERS
+    return module
 
 
 def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
@@ -167,7 +183,8 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
                 str(processes),
             ]
             # Marks are given on a CPU; and torch's autograd cannot go on in a forked process where it has seen a GPU.
-            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg"}
+            # Texts have the same hashes each time, so an answer that leans on the order of a set gives the same one.
+            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
             done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment, check=False)
             if done.returncode != 0:
                 raise AssignmentError(f"the mutants of {name} could not be run:\n{done.stderr}")

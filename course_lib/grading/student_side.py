@@ -71,12 +71,8 @@ def _short(result: Any) -> str | None:
         return f"(a result whose repr raises {type(error).__name__})"
 
 
-def play(pipe: int) -> None:
-    """Serve the referee until it closes the pipe.
-
-    Args:
-        pipe: the descriptor of the socket that leads to it.
-    """
+def student_peer(connection: socket.socket) -> Peer:
+    """Make the student's end of the bridge: what the referee may ask for, and an empty notebook to ask it of."""
     _, namespace = fresh_shell()
     objects: dict[str, Any] = {}
 
@@ -86,7 +82,7 @@ def play(pipe: int) -> None:
             return namespace[name]
         raise NameError(f"name {name!r} is not defined")
 
-    peer = Peer(socket.socket(fileno=pipe), strict=False, find=find)
+    peer = Peer(connection, strict=False, find=find)
 
     def describe_names(names: list[str]) -> dict[str, Any]:
         told: dict[str, Any] = {}
@@ -115,8 +111,22 @@ def play(pipe: int) -> None:
         "classes": learn_classes,
         "objects": lambda: len(objects),
     }
+    return peer
+
+
+def serve(peer: Peer) -> None:
+    """Answer the referee until it closes the pipe."""
     with contextlib.suppress(PeerGone):
         while True:
             _, data = peer.receive()
             with contextlib.redirect_stdout(LimitedText()), contextlib.redirect_stderr(LimitedText()):
                 peer.answer(data)
+
+
+def play(pipe: int) -> None:
+    """Serve the referee until it closes the pipe.
+
+    Args:
+        pipe: the descriptor of the socket that leads to it.
+    """
+    serve(student_peer(socket.socket(fileno=pipe)))

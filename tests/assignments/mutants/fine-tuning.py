@@ -1947,3 +1947,8 @@ def evaluate(model, batches):
         },
     ),
 ]
+
+#: It gives a model a class of its own. That class stays with the answers; the test's model goes on as a Classifier.
+ACROSS = {
+    "experiment_knows_the_words_by_heart": {"experiment-reviews": "It knows the adjectives of train, and no others"}
+}

@@ -1522,3 +1522,11 @@ RIGHT_ANSWERS = [
         {**BY_INDEX, **STACK, **INCREMENTAL, **TRIE, **ITERATOR, **WORD_LIST},
     ),
 ]
+
+NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.wordpiece"  # there is none where answers run
+IS_A_SET = "the vocabulary must be a list; yours is a set: {"  # and no order in which a set crosses is its own
+ACROSS = {
+    "ready_made_trainer": {"train-rules": NO_LIBRARY, "train-ties": NO_LIBRARY},
+    "ready_made_encoder": dict.fromkeys(("encode-word-unknown", *OFFSETS), NO_LIBRARY),
+    "vocabulary_as_a_set": {"train-example": IS_A_SET, "train-rules": IS_A_SET},
+}
