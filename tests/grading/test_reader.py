@@ -51,7 +51,7 @@ def reader():
     ("name", "arguments", "words"),
     [
         ("busy", [], "it takes more than 1 s of processor time"),
-        ("large", [2**29], "it takes more memory than there is for reading one"),
+        ("large", [2**32], "it takes more memory than there is for reading one"),
         ("nested", [50_000], "it"),  # RecursionError or MemoryError, as this Python's parser likes
         ("ended", [], "it ends the process that reads it"),
         ("long_answer", [20_000], "it gives more than 0 MiB"),

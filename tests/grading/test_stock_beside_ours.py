@@ -46,7 +46,7 @@ def test_a_cell_of_the_table_says_all_that_is_wrong(red_team: ModuleType) -> Non
 
 def test_an_unknown_attack_is_named(red_team: ModuleType, tmp_path: Path) -> None:
     settings = red_team.Settings(attacks=("skip_tag", "magic"))
-    with pytest.raises(ValueError, match=r"magic.*known are background_thread"):
+    with pytest.raises(ValueError, match=r"magic.*known are attribute_chain, background_thread"):
         list(red_team.runs(settings, tmp_path, ExitStack()))
 
 

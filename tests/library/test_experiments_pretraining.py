@@ -337,7 +337,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(monkeypatch, tmp_path,
 
 
 def test_a_variant_that_no_plan_has_is_refused_in_words():
-    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among as live"):
+    with pytest.raises(command.ExperimentError, match="pretraining has no variant 'rate 2'; choose among rate"):
         command.record_experiment("pretraining", "stories", None, ["rate 2"], [0])
     with pytest.raises(command.ExperimentError, match="pretraining has no plan 'tales'; it has: stories"):
         command.record_experiment("pretraining", "tales", None, [], [0])
