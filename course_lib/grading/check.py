@@ -94,7 +94,7 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
     ...
     course_lib.grading.notebook_files.CannotCheck: There is no file attention.docx here. ...
     """
-    with Reader({"opened": _opened, "compared": _compared}) as reader:
+    with Reader({"opened": open_notebook, "compared": _compared}) as reader:
         try:
             submitted = nbformat.from_dict(reader.ask("opened", read_text(path), str(path)))
             released_path = released_path or find_released(path, submitted)
@@ -124,13 +124,6 @@ def check(path: Path, released_path: Path | None = None, time_limit: int = TIME_
             words = f"{mark.cell} earns {mark.earned:g} of {mark.points:g} points in the visible tests."
             problems.append(Problem("failing", mark.cell, words))
     return Report(str(path), str(released_path), marks, problems, sum(run.seconds for run in runs))
-
-
-def _opened(text: str, name: str) -> NotebookNode:
-    try:
-        return open_notebook(text, name)
-    except CannotCheck as error:
-        raise CannotRead(str(error)) from error
 
 
 def _compared(submitted: dict[str, Any], released: dict[str, Any]) -> tuple[list[dict[str, str]], NotebookNode]:

@@ -125,7 +125,7 @@ def read(student: str, folder: Path, assignment: str, read_text: Read, graded: s
         submission.packed = zlib.compress(json.dumps(content).encode())
     except UnicodeDecodeError as error:
         submission.problem = f"{assignment}.ipynb cannot be read as text ({error.reason})."
-    except (CannotCheck, CannotRead) as error:
+    except CannotRead as error:
         submission.problem = shown(error)
     return submission
 

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
 from course_lib.grading.check_structure import grade_id
+from course_lib.grading.reader import CannotRead
 from course_lib.grading.shown import shown
 
 #: Bounds of a notebook: bytes of the file, cells, characters of a cell, of the metadata of one, and depth of nesting.
@@ -25,7 +26,7 @@ LONGEST_MARK = 200
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
-class CannotCheck(Exception):
+class CannotCheck(CannotRead):
     """There is nothing to check, or nothing to check it with; the message says why and what to do."""
 
 

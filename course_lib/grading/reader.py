@@ -23,6 +23,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from course_lib.grading.shown import shown
+
 
 class CannotRead(Exception):
     """A submission that cannot be read, or not within bounds; the text says why, for its student."""
@@ -34,7 +36,7 @@ class Bounds:
 
     Attributes:
         memory: bytes of address space beside what the server has.
-        cpu_seconds: of processor time. An ordinary notebook takes a tenth of a second.
+        cpu_seconds: of processor time; released notebooks take a few hundredths.
         seconds: by the clock, for a child that waits for something.
         answer: bytes of the answer.
     """
@@ -94,9 +96,10 @@ class Reader:
         return value
 
     def close(self) -> None:
-        """End the server."""
+        """End the server; a child that is still at work ends at its limits."""
         if self._server:
             self._requests.close()
+            os.kill(self._server, signal.SIGTERM)
             os.waitpid(self._server, 0)
             self._server = 0
 
@@ -182,9 +185,11 @@ def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> byte
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
-        return _failed(f"{what}: {str(error)[:200]}")
+        return _failed(f"{what}: {shown(error, 200)}")
 
 
 def _failed(why: str) -> bytes:
-    words = f"The grader cannot read this notebook: {why}. Start again from the released one and copy your answers."
+    words = (
+        f"The grader cannot read this notebook: {shown(why)}. Start again from the released one and copy your answers."
+    )
     return json.dumps([False, words]).encode()

@@ -24,7 +24,7 @@ from course_lib.grading.execute import Transcript
 from course_lib.grading.feedback import page
 from course_lib.grading.fingerprints import fingerprints
 from course_lib.grading.judge import Mark, judge
-from course_lib.grading.notebook_files import CannotCheck, open_notebook
+from course_lib.grading.notebook_files import open_notebook
 from course_lib.grading.plan import role, steps
 from course_lib.grading.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_lib.grading.shown import shown
@@ -42,11 +42,8 @@ def reader_of(assignment: Assignment, bounds: Bounds = BOUNDS) -> Reader:
 
 
 def opened(text: str, name: str) -> NotebookNode:
-    """Take the text of a file for a notebook; what is wrong with it is for its student to read."""
-    try:
-        notebook = open_notebook(text, name)
-    except CannotCheck as error:
-        raise CannotRead(str(error)) from error
+    """Take the text of a file for a notebook that was made from a released one."""
+    notebook = open_notebook(text, name)
     if not any(grade_id(cell) for cell in notebook.cells):
         raise CannotRead(f"{name} has no cell marked for grading: it was not made from the released notebook.")
     return notebook
@@ -127,11 +124,7 @@ def judged_again(
     """Mark one question of a submission that has run again; all other marks stay.
 
     Args:
-        assignment: which it answers.
-        student: whose it is.
-        text: the notebook of :func:`prepared`.
-        told: the fields of the referee's report.
-        notes: of the line in the log.
+        assignment, student, text, told, notes: as in :func:`judged`.
         question: which test.
         kept: the marks that are recorded.
         before: the text of the notebook in ``autograded/``; "" if there is none.

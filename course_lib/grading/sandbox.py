@@ -33,7 +33,7 @@ class Limits:
     Attributes:
         memory: bytes that all its processes together may take beside what a worker has.
         cpu_seconds: processor time that all its processes together may take.
-        processes: and threads, at a time; a data loader with four workers needs 14.
+        processes: and threads, at a time; a data loader with two workers fails with 8 and runs with 10.
         file_bytes: of one file.
         disk: of home, of the temporary folder and of shared memory, each, as tmpfs writes sizes.
         cell_seconds: by the clock, for one cell or one call from a test.

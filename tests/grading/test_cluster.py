@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from attack_class import POINTS, SCALE, answered, open_class
 from typer.testing import CliRunner
+from walled import need_a_sandbox
 
 from course_lib.cli import app
 from course_lib.grading import cluster, cluster_side
@@ -21,7 +22,7 @@ from course_lib.grading.cluster_side import NoCluster, pack_files, unpack_files
 from course_lib.grading.environment import environment
 from course_lib.grading.execute import Transcript, packed_transcript, unpacked_transcript
 from course_lib.grading.grade import grade
-from course_lib.grading.sandbox import Limits, NoIsolation, isolation
+from course_lib.grading.sandbox import Limits
 
 STUDENTS = 12
 FULL = POINTS | {"why": 0.0}
@@ -88,10 +89,7 @@ def test_a_cluster_that_loses_a_worker_in_each_phase_gives_the_marks_of_one_mach
     tmp_path: Path, monkeypatch
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    try:
-        isolation()
-    except NoIsolation as error:
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
     classroom = open_class(tmp_path / "course")
     for number in range(STUDENTS):
         scale = f"# {number}\n{SCALE}" if number % 2 else f"# {number}\ndef scale(x):\n    return x"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from walled import need_a_sandbox
 
 from course_lib.grading import device_run, devices, isolation
 from course_lib.grading.device_run import OneWorkerADevice, on_what_it_asks_for
@@ -20,7 +21,6 @@ from course_lib.grading.execute import visible_round
 from course_lib.grading.grade import Assignment
 from course_lib.grading.isolation import Bubblewrap, Container
 from course_lib.grading.sandbox import Limits, NoIsolation, Warm
-from course_lib.grading.sandbox import isolation as shut_in
 
 FIRST = Device("GPU-1111", ("/dev/nvidia1", "/dev/nvidiactl"))
 SECOND = Device("GPU-0000", ("/dev/nvidia0", "/dev/nvidiactl"))
@@ -159,10 +159,7 @@ def test_two_workers_share_no_device() -> None:
     nodes = [node for node in STAND_INS if Path(node).exists()][:2]
     if len(nodes) < 2:
         pytest.skip("no two device files on this machine that could stand for GPUs")
-    try:
-        shut_in()
-    except NoIsolation as error:
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
     source = f"import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'], [n for n in {nodes} if os.path.exists(n)])"
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     found = [Device("GPU-a", (nodes[0],)), Device("GPU-b", (nodes[1],))]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,13 +19,13 @@ from attack_class import LIMITS, POINTS, WHOLE, answered, open_class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat import NotebookNode
+from walled import need_a_sandbox
 
 from course_lib.grading.assignment import load
 from course_lib.grading.grade import grade
 from course_lib.grading.harmless import harmless
 from course_lib.grading.reader import CannotRead, Reader
 from course_lib.grading.reading import judged, prepared
-from course_lib.grading.sandbox import NoIsolation, isolation
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("attention", "wordpiece")
@@ -205,12 +204,7 @@ def _assignment(loaded: list = []) -> Any:  # noqa: B006 - loaded once for all e
 
 @pytest.mark.slow
 def test_a_class_of_changed_notebooks_is_graded_in_full(tmp_path: Path) -> None:
-    try:
-        isolation()
-    except NoIsolation as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
     classroom = open_class(tmp_path / "course")
     right = answered(classroom)
     classroom.submit("mini", "zoe", right)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from attack_class import COUNT, POINTS, SCALE, answered, open_class
 from classroom import REPOSITORY, Classroom
+from walled import need_a_sandbox
 
 from course_lib.grading import isolation
 from course_lib.grading.grade import CannotGrade, grade
@@ -30,8 +31,7 @@ HALF = FULL | {"scale-tests": 0.0}
 
 @pytest.fixture(autouse=True)
 def _walled() -> None:
-    if shutil.which("bwrap") is None and "CI" not in os.environ:
-        pytest.skip("no sandbox on this machine: bubblewrap is not installed")
+    need_a_sandbox()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ two which is wrong and tries to look right; beside them stands an honest student
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -15,10 +14,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 from two_rounds import two_rounds
+from walled import need_a_sandbox
 
 from course_lib.grading.execute import Transcript
 from course_lib.grading.plan import steps
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, Worker
 
 pytestmark = pytest.mark.slow
 
@@ -90,13 +90,9 @@ def notebook(forward: str = FORWARD, load: str = LOAD) -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    try:
-        with Worker(Limits(cell_seconds=10.0, total_seconds=60.0)) as worker:
-            yield worker
-    except NoIsolation as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
+    with Worker(Limits(cell_seconds=10.0, total_seconds=60.0)) as worker:
+        yield worker
 
 
 def grade(worker: Worker, **answers: str) -> Transcript:

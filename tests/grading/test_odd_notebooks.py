@@ -6,7 +6,6 @@ Tools, years, languages and habits differ; bounds and cleaning are for attackers
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +14,9 @@ import pytest
 from attack_class import LIMITS, POINTS, answered, open_class
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
+from walled import need_a_sandbox
 
 from course_lib.grading.grade import grade
-from course_lib.grading.sandbox import NoIsolation, isolation
 
 pytestmark = pytest.mark.slow
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -36,6 +35,11 @@ def odd_text(change: Callable[[dict], object]) -> None:
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def answer(notebook: NotebookNode, name: str) -> NotebookNode:
+    """The cell in which the student wrote this function."""
+    return next(cell for cell in code(notebook) if cell.source.startswith(f"def {name}"))
 
 
 @odd
@@ -152,14 +156,12 @@ def long_lines(notebook):
 
 @odd
 def code_that_is_commented_out(notebook):
-    cell = next(cell for cell in code(notebook) if cell.source.startswith("def scale"))
-    cell.source += "\n" + "# a try that did not work\n" * 3000
+    answer(notebook, "scale").source += "\n" + "# a try that did not work\n" * 3000
 
 
 @odd
 def tabs_and_windows_line_ends(notebook):
-    cell = next(cell for cell in code(notebook) if cell.source.startswith("def scale"))
-    cell.source = "def scale(x):\r\n\treturn 2 * x\r\n"
+    answer(notebook, "scale").source = "def scale(x):\r\n\treturn 2 * x\r\n"
 
 
 @odd
@@ -170,15 +172,17 @@ def nested_as_people_nest(notebook):
 
 @odd
 def answers_in_several_cells(notebook):
-    place = next(place for place, cell in enumerate(notebook.cells) if cell.source.startswith("def scale"))
-    notebook.cells[place].source = "def scale(x):\n    return factor() * x"
+    cell = answer(notebook, "scale")
+    place = notebook.cells.index(cell)
+    cell.source = "def scale(x):\n    return factor() * x"
     notebook.cells.insert(place, new_code_cell("def factor():\n    return 2"))
 
 
 @odd
 def a_right_answer_with_types_and_docstring(notebook):
-    cell = next(cell for cell in code(notebook) if cell.source.startswith("def count"))
-    cell.source = 'def count(words: list[str]) -> int:\n    """Count them."""\n    return sum(1 for _ in words)'
+    answer(
+        notebook, "count"
+    ).source = 'def count(words: list[str]) -> int:\n    """Count them."""\n    return sum(1 for _ in words)'
 
 
 @odd
@@ -232,12 +236,7 @@ def nothing_else_than_format_3(content):
 @pytest.fixture(scope="module")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float | None]]:
     """One class of all of them."""
-    try:
-        isolation()
-    except NoIsolation as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
     classroom = open_class(tmp_path_factory.mktemp("odd") / "course")
     for name, change in (ODD | TEXTS).items():
         notebook = answered(classroom)

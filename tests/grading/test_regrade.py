@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from dataclasses import dataclass
 
 import pytest
 from attack_class import POINTS, SCALE, answered, source_notebook
 from classroom import Classroom
 from nbgrader.api import Gradebook
+from walled import need_a_sandbox
 
 from course_lib.grading.grade import CannotGrade, grade
 from course_lib.grading.regrade import Regraded, regrade
@@ -51,8 +50,7 @@ def release(classroom: Classroom, *changes: tuple[str, str], flaky: str = "") ->
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    if shutil.which("bwrap") is None and "CI" not in os.environ:
-        pytest.skip("no sandbox on this machine: bubblewrap is not installed")
+    need_a_sandbox()
     classroom = Classroom.create(tmp_path_factory.mktemp("mended") / "course")
     visible = ("[2.0, -4.0])), f", "[3.0, -6.0])), f")  # three times was meant; the hidden test asks for twice
     release(classroom, visible)

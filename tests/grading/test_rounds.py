@@ -10,7 +10,6 @@ in the feedback. An honest answer was once stopped as late because another submi
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 from mini_assignment import released_notebook, source_notebook
 from nbformat import NotebookNode
+from walled import need_a_sandbox
 
 from course_lib.grading.class_run import run_class
 from course_lib.grading.execute import Round, Run, Transcript, execute, visible_round
@@ -26,7 +26,7 @@ from course_lib.grading.intake import Submission
 from course_lib.grading.judge import judge
 from course_lib.grading.plan import steps
 from course_lib.grading.rounds import POINTS_ALONE, Rounds, words
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, Worker
 
 SECRET = "margin(2, 9)"  # in a hidden test alone
 
@@ -271,13 +271,9 @@ def test_what_is_late_where_nothing_else_ran_stays_late(rounds: Rounds) -> None:
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    try:
-        with Worker(Limits(cell_seconds=1.0)) as worker:
-            yield worker
-    except NoIsolation as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
+    with Worker(Limits(cell_seconds=1.0)) as worker:
+        yield worker
 
 
 @pytest.mark.slow

@@ -20,11 +20,12 @@ from pathlib import Path
 import mutants_across
 import pytest
 from two_rounds import two_rounds
+from walled import need_a_sandbox
 
 from course_lib.grading.execute import Transcript
 from course_lib.grading.grade import Assignment, load
 from course_lib.grading.mutants import Changes, Mark, load_across, load_cases, run_cases
-from course_lib.grading.sandbox import Limits, NoIsolation, Worker
+from course_lib.grading.sandbox import Limits, Worker
 
 pytestmark = pytest.mark.slow
 
@@ -41,13 +42,9 @@ SEEN = 1300  # characters of its words; of longer ones the grader shows the begi
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    try:
-        with Worker(Limits()) as worker:
-            yield worker
-    except NoIsolation as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(f"no sandbox on this machine: {error}")
+    need_a_sandbox()
+    with Worker(Limits()) as worker:
+        yield worker
 
 
 @functools.cache
