@@ -1,14 +1,18 @@
-"""BERT's training step and inference: seconds of `transformers`, and of a BERT around `torch.nn`'s encoder, over ours.
+"""BERT's training step and inference: seconds of `transformers`, and of a BERT around
+`torch.nn`'s encoder, over ours.
 
-Equal weights, batches and dropout, and each is called as its users call it (`bert_sides`); before anything is timed,
-losses, gradients and final states are compared. A "training step" is forward, loss and backward; "with optimizer" adds
-AdamW (fused); "inference" is the encoder's final states.
+Equal weights, batches and dropout, and each is called as its users call it
+(`bert_sides`); before anything is timed, losses, gradients and final states are
+compared. A "training step" is forward, loss and backward; "with optimizer" adds AdamW
+(fused); "inference" is the encoder's final states.
 
-"ladder" goes from there to our fastest training step, one switch after the other, each held against `transformers` as
-it comes: in single precision, with dropout. "transformers, ..." are the switches that `transformers` has, too.
+"ladder" goes from there to our fastest training step, one switch after the other, each
+held against `transformers` as it comes: in single precision, with dropout.
+"transformers, ..." are the switches that `transformers` has, too.
 
-On a GPU the batches are of `--cuda-batch` and `--cuda-length`, each row tells our share of its matrix rate, and base
-climbs the ladder, too: its last rung is our fastest step there.
+On a GPU the batches are of `--cuda-batch` and `--cuda-length`, each row tells our share
+of its matrix rate, and base climbs the ladder, too: its last rung is our fastest step
+there.
 
     OMP_NUM_THREADS=2 python benchmarks/bert.py [--rounds 11] [--record]
 """
@@ -23,8 +27,27 @@ from itertools import product
 from typing import Any
 
 import torch
-from bert_sides import PEERS, Batch, Ours, Side, Transformers, check_same, make_batch, training_step
-from side_by_side import PRECISIONS, Step, devices, inference, precisions, race, read_settings, save, setting
+from bert_sides import (
+    PEERS,
+    Batch,
+    Ours,
+    Side,
+    Transformers,
+    check_same,
+    make_batch,
+    training_step,
+)
+from side_by_side import (
+    PRECISIONS,
+    Step,
+    devices,
+    inference,
+    precisions,
+    race,
+    read_settings,
+    save,
+    setting,
+)
 from side_by_side import show as show_table
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
@@ -38,8 +61,12 @@ from course_lib.linear import plain_products
 from course_lib.pretraining import pretraining_loss
 from course_lib.training import set_seed
 
-DROPOUT = 0.1  # of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
-LADDER_SIZES = {"cpu": ("tiny", "mini"), "cuda": ("tiny", "mini", "base")}  # base takes minutes on a CPU
+# of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
+DROPOUT = 0.1
+LADDER_SIZES = {
+    "cpu": ("tiny", "mini"),
+    "cuda": ("tiny", "mini", "base"),
+}  # base takes minutes on a CPU
 
 
 @dataclass(frozen=True)
@@ -48,7 +75,9 @@ class Settings:
 
     sizes: tuple[str, ...] = setting(("tiny", "mini", "base"), "sizes of the model")
     length: int = setting(128, "tokens of the longest sequence")
-    vocab: int = setting(8192, "tokens in the vocabulary of tiny and mini, which the course trains")
+    vocab: int = setting(
+        8192, "tokens in the vocabulary of tiny and mini, which the course trains"
+    )
     base_vocab: int = setting(30522, "tokens in that of base, as published")
     tiny_batch: int = setting(16, "sequences in a batch of tiny")
     mini_batch: int = setting(8, "of mini")
@@ -57,24 +86,36 @@ class Settings:
     cuda_batch: int = setting(64, "sequences in a batch on a GPU")
     rounds: int = setting(11, "times that each of both is timed")
     base_rounds: int = setting(5, "times that each of both is timed at base, on a CPU")
-    ladder_rounds: int = setting(11, "times that each of both is timed on the ladder; 0 leaves it out")
+    ladder_rounds: int = setting(
+        11, "times that each of both is timed on the ladder; 0 leaves it out"
+    )
     threads: int = setting(2, "threads of the CPU")
 
 
-def make_ours(settings: Settings, size: str, dropout: float, device: torch.device) -> BertForPreTraining:
+def make_ours(
+    settings: Settings, size: str, dropout: float, device: torch.device
+) -> BertForPreTraining:
     set_seed(0)
     vocab = settings.base_vocab if size == "base" else settings.vocab
     config: BertConfig = getattr(BertConfig, size)(
-        vocab_size=vocab, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+        vocab_size=vocab,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
     )
     return BertForPreTraining(config).to(device)
 
 
-def batch_of(settings: Settings, size: str, padded: bool, device: torch.device) -> Batch:
+def batch_of(
+    settings: Settings, size: str, padded: bool, device: torch.device
+) -> Batch:
     vocab = settings.base_vocab if size == "base" else settings.vocab
     if device.type == "cuda":
-        return make_batch(settings.cuda_batch, settings.cuda_length, vocab, padded, device)
-    return make_batch(getattr(settings, f"{size}_batch"), settings.length, vocab, padded, device)
+        return make_batch(
+            settings.cuda_batch, settings.cuda_length, vocab, padded, device
+        )
+    return make_batch(
+        getattr(settings, f"{size}_batch"), settings.length, vocab, padded, device
+    )
 
 
 #: What is raced against which peer: mode, and the share of dropout.
@@ -89,8 +130,11 @@ RACES = {
 }
 
 
-def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[dict[str, Any]]:
-    """Race ours against each peer, at each size, in each mode, with padding and without."""
+def race_peers(
+    settings: Settings, device: torch.device, name: str
+) -> Iterator[dict[str, Any]]:
+    """Race ours against each peer, at each size, in each mode, with padding and
+    without."""
     for size, peer_name, padded in product(settings.sizes, PEERS, (False, True)):
         batch = batch_of(settings, size, padded, device)
         checked = False
@@ -100,9 +144,16 @@ def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[
             if not checked:
                 check_same(ours, theirs, batch, name, device)
                 checked = True
-            steps = [steps_of(side, mode, batch, name, device) for side in (ours, theirs)]
+            steps = [
+                steps_of(side, mode, batch, name, device) for side in (ours, theirs)
+            ]
             few = size == "base" and device.type == "cpu"
-            raced = race(steps[0], steps[1], device, settings.base_rounds if few else settings.rounds)
+            raced = race(
+                steps[0],
+                steps[1],
+                device,
+                settings.base_rounds if few else settings.rounds,
+            )
             yield {
                 "device": device.type,
                 "precision": name,
@@ -116,7 +167,9 @@ def race_peers(settings: Settings, device: torch.device, name: str) -> Iterator[
             }
 
 
-def steps_of(side: Side, mode: str, batch: Batch, name: str, device: torch.device) -> Step:
+def steps_of(
+    side: Side, mode: str, batch: Batch, name: str, device: torch.device
+) -> Step:
     """What is timed of one side."""
     side.model.train(mode != "inference")
     if mode == "inference":
@@ -124,11 +177,16 @@ def steps_of(side: Side, mode: str, batch: Batch, name: str, device: torch.devic
     return training_step(side, batch, name, device, optimizer=mode == "with optimizer")
 
 
-def utilisation(step: Step, milliseconds: float, name: str, device: torch.device) -> dict[str, float]:
-    """The share of a GPU's matrix rate at which a step makes its operations; nothing for a CPU."""
+def utilisation(
+    step: Step, milliseconds: float, name: str, device: torch.device
+) -> dict[str, float]:
+    """The share of a GPU's matrix rate at which a step makes its operations; nothing
+    for a CPU."""
     if device.type != "cuda":
         return {}
-    return {"utilisation": operations(step) / (milliseconds / 1000) / rate_of(device, name)}
+    return {
+        "utilisation": operations(step) / (milliseconds / 1000) / rate_of(device, name)
+    }
 
 
 @cache
@@ -146,7 +204,8 @@ def operations(step: Step) -> int:
 
 @dataclass(frozen=True)
 class Switches:
-    """What a rung of the ladder has switched on; none of it: what `transformers` does as it comes."""
+    """What a rung of the ladder has switched on; none of it: what `transformers` does
+    as it comes."""
 
     masked_logits: bool = False  # logits at masked positions only
     last_layer: bool = False  # and the last layer's feed-forward
@@ -179,8 +238,13 @@ THEIR_LADDER: dict[str, dict[str, Any]] = {
     "transformers, dropout 0": {"dropout": 0.0},
     "transformers, bf16 autocast": {"bf16": True},
 }
-#: Two that change nothing on a GPU, and one that the library itself takes on CPUs alone.
-ON_CPU_ALONE = {"oneDNN in single precision", "dropout in 16 bits", "attention written out"}
+#: Two that change nothing on a GPU, and one that the library itself takes on CPUs
+#: alone.
+ON_CPU_ALONE = {
+    "oneDNN in single precision",
+    "dropout in 16 bits",
+    "attention written out",
+}
 
 
 class Rung(Ours):
@@ -196,8 +260,12 @@ class Rung(Ours):
     def _output(self, batch: Batch) -> tuple[Tensor, Tensor]:
         mask = batch.needed_mask if self.switches.no_mask else batch.attention_mask
         if self.switches.last_layer:
-            return self.model(batch.input_ids, mask, batch.token_type_ids, batch.positions)
-        hidden, pooled, *_ = self.model.bert(batch.input_ids, mask, batch.token_type_ids)
+            return self.model(
+                batch.input_ids, mask, batch.token_type_ids, batch.positions
+            )
+        hidden, pooled, *_ = self.model.bert(
+            batch.input_ids, mask, batch.token_type_ids
+        )
         if self.switches.masked_logits:
             hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
         return self.model.mlm_head(hidden), self.model.nsp_head(pooled)
@@ -210,14 +278,25 @@ class Rung(Ours):
             return pretraining_loss(*self.call(batch), labels, batch.pairs)
 
 
-def rungs_of(device: torch.device, ladder: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def rungs_of(
+    device: torch.device, ladder: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """A ladder on a device: without what it does not pay for there."""
-    kept = {rung: change for rung, change in ladder.items() if device.type == "cpu" or rung not in ON_CPU_ALONE}
-    return {rung: change for rung, change in kept.items() if "bf16" not in change or "bf16" in precisions(device)}
+    kept = {
+        rung: change
+        for rung, change in ladder.items()
+        if device.type == "cpu" or rung not in ON_CPU_ALONE
+    }
+    return {
+        rung: change
+        for rung, change in kept.items()
+        if "bf16" not in change or "bf16" in precisions(device)
+    }
 
 
 def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
-    """Race each rung against `transformers` as it comes: in single precision, with dropout, on a full batch."""
+    """Race each rung against `transformers` as it comes: in single precision, with
+    dropout, on a full batch."""
     for size in (size for size in LADDER_SIZES[device.type] if size in settings.sizes):
         batch = batch_of(settings, size, False, device)
         reference = Transformers(make_ours(settings, size, DROPOUT, device))
@@ -229,11 +308,19 @@ def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
                 model = make_ours(settings, size, switches.dropout, device)
                 side = make_side(model, switches)
                 check_same(side, reference, batch, switches.precision, device)
-                step = steps_of(side, "training step", batch, switches.precision, device)
+                step = steps_of(
+                    side, "training step", batch, switches.precision, device
+                )
                 raced = race(step, reference_step, device, settings.ladder_rounds)
-                if switches.compiled:  # its operations cannot be counted, and are those of the same step uncompiled
-                    plain = make_side(model, dataclasses.replace(switches, compiled=False))
-                    step = steps_of(plain, "training step", batch, switches.precision, device)
+                # its operations cannot be counted, and are those of the same step
+                # uncompiled
+                if switches.compiled:
+                    plain = make_side(
+                        model, dataclasses.replace(switches, compiled=False)
+                    )
+                    step = steps_of(
+                        plain, "training step", batch, switches.precision, device
+                    )
                 yield {
                     "device": device.type,
                     "precision": switches.precision,
@@ -243,31 +330,42 @@ def climb(settings: Settings, device: torch.device) -> Iterator[dict[str, Any]]:
                     "dropout": switches.dropout,
                     "batch": "full",
                     **raced,
-                    **utilisation(step, raced["milliseconds"], switches.precision, device),
+                    **utilisation(
+                        step, raced["milliseconds"], switches.precision, device
+                    ),
                 }
 
 
 def make_theirs(model: BertForPreTraining, switches: Switches) -> Transformers:
-    """Transformers has none of our switches: dropout is its model's, and the precision that of the step."""
+    """Transformers has none of our switches: dropout is its model's, and the precision
+    that of the step."""
     return Transformers(model)
 
 
 def show(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> None:
     names = ("device", "precision", "what", "size", "batch", "mode", "dropout")
-    columns: dict[str, Callable[[Any], str]] = {name: partial(lambda key, row: str(row[key]), name) for name in names}
+    columns: dict[str, Callable[[Any], str]] = {
+        name: partial(lambda key, row: str(row[key]), name) for name in names
+    }
     columns |= {
         "ours, ms": lambda row: f"{row['milliseconds']:.1f}",
         "peer, ms": lambda row: f"{row['peer_milliseconds']:.1f}",
-        "peer / ours": lambda row: f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+        "peer / ours": lambda row: (
+            f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+        ),
     }
     if any("utilisation" in row for row in rows):
-        columns["utilisation"] = lambda row: f"{row['utilisation']:.0%}" if "utilisation" in row else ""
+        columns["utilisation"] = lambda row: (
+            f"{row['utilisation']:.0%}" if "utilisation" in row else ""
+        )
     show_table(f"BERT, {settings.threads} thread(s)", list(rows), columns, width=160)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     settings, record = read_settings(Settings, words, __doc__)
-    warnings.filterwarnings("ignore", "The PyTorch API of nested tensors is in prototype stage")  # torch uses its own
+    warnings.filterwarnings(
+        "ignore", "The PyTorch API of nested tensors is in prototype stage"
+    )  # torch uses its own
     torch.set_num_threads(settings.threads)
     rows: list[dict[str, Any]] = []
     with tqdm(disable=None, leave=False) as bar:

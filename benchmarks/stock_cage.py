@@ -1,14 +1,18 @@
-"""Stock `nbgrader autograde`, as a whole, in a cage: each attack has a course folder to throw away and nothing else.
+"""Stock `nbgrader autograde`, as a whole, in a cage: each attack has a course folder to
+throw away and nothing else.
 
-Stock nbgrader runs what students wrote beside the gradebook, so here nbgrader and the gradebook are shut in with it, by
-the same pieces that shut in a submission of `course grade`. Around all of it stands bubblewrap: no network, no view of
-this machine but Python and what is needed to hand in, read-only. Inside it handing in, autograding, reading what came
-of it and tidying up run one after the other, each in namespaces of its own, whose processes the kernel ends with the
-first; memory, processes, disk, size of files and time are limited. A process that runs no line of a student's starts
-these steps, watches them, and says the result.
+Stock nbgrader runs what students wrote beside the gradebook, so here nbgrader and the
+gradebook are shut in with it, by the same pieces that shut in a submission of `course
+grade`. Around all of it stands bubblewrap: no network, no view of this machine but
+Python and what is needed to hand in, read-only. Inside it handing in, autograding,
+reading what came of it and tidying up run one after the other, each in namespaces of
+its own, whose processes the kernel ends with the first; memory, processes, disk, size
+of files and time are limited. A process that runs no line of a student's starts these
+steps, watches them, and says the result.
 
-It differs from a machine without a cage in this: the network is 127.0.0.1 alone, `/proc` has no processes, memory of no
-process (memfd and its like) is refused, and every limit is lower.
+It differs from a machine without a cage in this: the network is 127.0.0.1 alone,
+`/proc` has no processes, memory of no process (memfd and its like) is refused, and
+every limit is lower.
 """
 
 from __future__ import annotations
@@ -37,13 +41,15 @@ from course_lib.grading.ways import Namespaces
 ROOT = Path(__file__).parents[1]
 #: What the cage shows of this repository, beside course_lib.
 SHOWN = (ROOT / "benchmarks", ROOT / "tests" / "grading")
-#: A folder in memory, of a size that is capped; what one step leaves there the next one finds.
+#: A folder in memory, of a size that is capped; what one step leaves there the next one
+#: finds.
 STAGE = Path("/stage")
 COURSE, SAID = STAGE / "course", STAGE / "said"
 DISK = 512 * 2**20
 #: One submission may have less; here nbgrader, its kernel and their threads count, too.
 LIMITS = Limits(memory=2 * 2**30, processes=64, file_bytes=4 * 2**30, disk="64m")
-#: Seconds for handing in, and for writing feedback and reading marks: stock code, which the attack has left behind it.
+#: Seconds for handing in, and for writing feedback and reading marks: stock code, which
+#: the attack has left behind it.
 ASIDE = 120.0
 LARGEST_ANSWER = 2**16
 #: The kernel's SIOCSIFFLAGS and IFF_UP.
@@ -58,9 +64,11 @@ class Caged:
     """What came of one attack on stock nbgrader.
 
     Attributes:
-        state: "done"; "stops the class", where an honest student who comes later is not graded; "did not end"; or of
-            what it took more than the cage gives, or "killed its grader".
-        marks: by student and question, as the gradebook has them; a student whom it does not know is not there.
+        state: "done"; "stops the class", where an honest student who comes later is not
+            graded; "did not end"; or of what it took more than the cage gives, or
+            "killed its grader".
+        marks: by student and question, as the gradebook has them; a student whom it
+        does not know is not there.
         leaks: students whose feedback holds words of a hidden test.
         processes: left when the command had ended.
         files: left outside the submission's own folders, by name.
@@ -90,10 +98,15 @@ class Cage:
         NoIsolation: there is no bubblewrap.
     """
 
-    def __init__(self, course: Path, secrets: tuple[str, ...], later: str, seconds: float) -> None:
+    def __init__(
+        self, course: Path, secrets: tuple[str, ...], later: str, seconds: float
+    ) -> None:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
-            raise NoIsolation(f"Stock nbgrader is not run beside an attack: there is no program bwrap. {INSTALL}")
+            raise NoIsolation(
+                "Stock nbgrader is not run beside an attack: there is no program"
+                f" bwrap. {INSTALL}"
+            )
         for place in (course, *course.rglob("*")):
             place.chmod(place.stat().st_mode | (0o555 if place.is_dir() else 0o444))
         wall = command(bwrap)
@@ -101,24 +114,43 @@ class Cage:
         shown = [item for place in (*SHOWN, course) for item in _shown(place)]
         stage = ["--perms", "1777", "--size", str(DISK), "--tmpfs", str(STAGE)]
         paths = os.pathsep.join(map(str, (LIBRARY.parent, *SHOWN)))
-        self._job = {"course": str(course), "secrets": secrets, "later": later, "seconds": seconds}
-        line = [*wall[:closing], *shown, *stage, *wall[closing:], "--setenv", "PYTHONPATH", paths]
+        self._job = {
+            "course": str(course),
+            "secrets": secrets,
+            "later": later,
+            "seconds": seconds,
+        }
+        line = [
+            *wall[:closing],
+            *shown,
+            *stage,
+            *wall[closing:],
+            "--setenv",
+            "PYTHONPATH",
+            paths,
+        ]
         self._process = subprocess.Popen(
-            [*line, sys.executable, "-s", "-m", "stock_cage"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*line, sys.executable, "-s", "-m", "stock_cage"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def grade(self, attack: Path) -> Caged:
-        """Hand in an attack to a copy of the course, let stock nbgrader grade it, and say what came of it.
+        """Hand in an attack to a copy of the course, let stock nbgrader grade it, and
+        say what came of it.
 
         Args:
             attack: a file of ``tests/grading/attacks``; its name is the student's.
 
         Raises:
-            NoIsolation: the cage has ended, or was left with something in it; what it said of it is on stderr.
+            NoIsolation: the cage has ended, or was left with something in it; what it
+            said of it is on stderr.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({**self._job, "attack": str(attack)}).encode() + b"\n")
+        self._process.stdin.write(
+            json.dumps({**self._job, "attack": str(attack)}).encode() + b"\n"
+        )
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
@@ -134,11 +166,16 @@ class Cage:
 
 
 def _shown(place: Path) -> list[str]:
-    parents = [item for parent in reversed(place.parents[:-1]) for item in ("--perms", "0755", "--dir", str(parent))]
+    parents = [
+        item
+        for parent in reversed(place.parents[:-1])
+        for item in ("--perms", "0755", "--dir", str(parent))
+    ]
     return [*parents, "--ro-bind", str(place), str(place)]
 
 
-# ---- inside: the process that starts, watches and ends --------------------------------------------------------------
+# ---- inside: the process that starts, watches and ends
+# --------------------------------------------------------------
 
 
 def main() -> None:
@@ -168,11 +205,20 @@ def tried(job: dict[str, Any]) -> Caged:
         raise SystemExit(f"{student} left what cannot be removed: {left}")
     marks = seen.get("marks", {})
     state = over or graded.get("error") or (KILLED if graded["killed"] else "done")
-    if state == "done" and any(mark is None for mark in marks.get(job["later"], {"": None}).values()):
+    if state == "done" and any(
+        mark is None for mark in marks.get(job["later"], {"": None}).values()
+    ):
         state = "stops the class"
-    given = {who: {name: mark or 0.0 for name, mark in found.items()} for who, found in marks.items()}
+    given = {
+        who: {name: mark or 0.0 for name, mark in found.items()}
+        for who, found in marks.items()
+    }
     return Caged(
-        f"{state}; then the gradebook cannot be read" if lost or "error" in seen else state,
+        (
+            f"{state}; then the gradebook cannot be read"
+            if lost or "error" in seen
+            else state
+        ),
         given,
         seen.get("leaks", []),
         processes,
@@ -183,18 +229,25 @@ def tried(job: dict[str, Any]) -> Caged:
 
 
 class ForKernels(Namespaces):
-    """Namespaces with what stock nbgrader and its kernels need besides: 127.0.0.1, and a word about the processor.
+    """Namespaces with what stock nbgrader and its kernels need besides: 127.0.0.1, and
+    a word about the processor.
 
-    Without the word torch complains on stderr when it is imported, and stock nbgrader gives nobody a mark.
+    Without the word torch complains on stderr when it is imported, and stock nbgrader
+    gives nobody a mark.
     """
 
     def first_of_tree(self, order: dict[str, Any]) -> None:
-        """Switch the loopback device of the new network namespace on, and go on as for a submission."""
+        """Switch the loopback device of the new network namespace on, and go on as for
+        a submission."""
         about = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh", b"lo", UP).ljust(40, b"\0"))
+            fcntl.ioctl(
+                any_socket, SET_FLAGS, struct.pack("16sh", b"lo", UP).ljust(40, b"\0")
+            )
         super().first_of_tree(order)
-        proc = Path("/proc")  # now an empty folder of this user's, with room for one page
+        proc = Path(
+            "/proc"
+        )  # now an empty folder of this user's, with room for one page
         proc.chmod(0o755)
         (proc / "cpuinfo").write_text(about + "\n\n")
         proc.chmod(0o555)
@@ -208,13 +261,20 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
     """Run one step behind a wall of its own, and end all that it has started.
 
     Returns:
-        Its answer, the processes that were left beside it when it gave it, and why it was ended before, or "".
+        Its answer, the processes that were left beside it when it gave it, and why it
+        was ended before, or "".
     """
     from course_lib.grading.watch import SECONDS, tree_of
     from course_lib.grading.worker import start, watch
 
     ours, theirs = socket.socketpair()
-    order = {"role": "step", "number": 1, "limits": asdict(LIMITS), "hide": [], "device": ""}
+    order = {
+        "role": "step",
+        "number": 1,
+        "limits": asdict(LIMITS),
+        "hide": [],
+        "device": "",
+    }
     way, until = ForKernels(), time.monotonic() + seconds
     tree = start(order, [theirs.fileno()], way)
     theirs.close()
@@ -229,12 +289,18 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
                     over = "did not end"
                     break
             elif not (more := ours.recv(LARGEST_ANSWER)) or len(text) > LARGEST_ANSWER:
-                over = (tree.over and f"took {tree.over.partition(' that ')[0]}") or KILLED
+                over = (
+                    tree.over and f"took {tree.over.partition(' that ')[0]}"
+                ) or KILLED
                 break
             else:
                 text += more
         left, patience = 0, time.monotonic() + 2
-        while not over and (left := sum(map(_lives, tree_of(tree.first))) - 2) and time.monotonic() < patience:
+        while (
+            not over
+            and (left := sum(map(_lives, tree_of(tree.first))) - 2)
+            and time.monotonic() < patience
+        ):
             select.select([], [], [], SECONDS)  # what was killed is on its way out
     finally:
         way.end(tree.first, tree.folder)
@@ -244,12 +310,16 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
 
 def _lives(process: int) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False
 
 
-# ---- inside that: the steps -----------------------------------------------------------------------------------------
+# ---- inside that: the steps
+# --------------------------------------------------------------------------------------
 
 
 def play(pipe: int) -> None:
@@ -257,7 +327,12 @@ def play(pipe: int) -> None:
     with socket.socket(fileno=pipe) as asking:
         job = json.loads(asking.makefile("rb").read())
         try:
-            steps = {"hand in": hand_in, "autograde": autograde, "read": read, "tidy up": tidy_up}
+            steps = {
+                "hand in": hand_in,
+                "autograde": autograde,
+                "read": read,
+                "tidy up": tidy_up,
+            }
             answer = steps[job["do"]](job)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"[:1000]}
@@ -295,14 +370,26 @@ def read(job: dict[str, Any]) -> dict[str, Any]:
     with Gradebook(f"sqlite:///{COURSE / 'gradebook.db'}") as gradebook:
         marks = {
             submission.student.id: {
-                grade.name: None if grade.auto_score is None and grade.manual_score is None else _plain(grade.score)
+                grade.name: (
+                    None
+                    if grade.auto_score is None and grade.manual_score is None
+                    else _plain(grade.score)
+                )
                 for notebook in submission.notebooks
                 for grade in notebook.grades
             }
             for submission in gradebook.assignment_submissions("mini")
         }
-    pages = [page for page in (COURSE / "feedback").rglob("*.html") if page.is_file() and not page.is_symlink()]
-    leaks = {p.relative_to(COURSE).parts[1] for p in pages if any(word in p.read_text() for word in job["secrets"])}
+    pages = [
+        page
+        for page in (COURSE / "feedback").rglob("*.html")
+        if page.is_file() and not page.is_symlink()
+    ]
+    leaks = {
+        p.relative_to(COURSE).parts[1]
+        for p in pages
+        if any(word in p.read_text() for word in job["secrets"])
+    }
     new = sorted(set(_files(student, job["later"])) - set(job["before"]))
     return {"marks": marks, "leaks": sorted(leaks), "files": new[:20]}
 
@@ -312,7 +399,11 @@ def tidy_up(job: dict[str, Any]) -> dict[str, Any]:
     for folder, _, _ in os.walk(STAGE):
         os.chmod(folder, 0o700) if folder != str(STAGE) else None
     for place in STAGE.iterdir():
-        shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
+        (
+            shutil.rmtree(place)
+            if place.is_dir() and not place.is_symlink()
+            else place.unlink()
+        )
     return {}
 
 
@@ -321,7 +412,8 @@ def _plain(mark: float) -> float:
 
 
 def _nbgrader(*words: str) -> bool:
-    """Run a command of nbgrader in a process that need not import it anew, and say whether something killed it."""
+    """Run a command of nbgrader in a process that need not import it anew, and say
+    whether something killed it."""
     from nbgrader.apps.nbgraderapp import main
 
     child = os.fork()
@@ -331,9 +423,15 @@ def _nbgrader(*words: str) -> bool:
             os.dup2(said, 1)
             os.dup2(said, 2)
             os.chdir(COURSE)
-            os.environ.update(HOME=str(STAGE / "home"), TMPDIR=str(STAGE / "tmp"), PYTHONPATH=str(LIBRARY.parent))
+            os.environ.update(
+                HOME=str(STAGE / "home"),
+                TMPDIR=str(STAGE / "tmp"),
+                PYTHONPATH=str(LIBRARY.parent),
+            )
             # nbgrader starts its helper program alembic by name.
-            os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+            os.environ["PATH"] = os.pathsep.join(
+                [str(Path(sys.executable).parent), os.environ["PATH"]]
+            )
             sys.argv = ["nbgrader", *words]
             main()
         finally:
@@ -343,7 +441,10 @@ def _nbgrader(*words: str) -> bool:
 
 def _files(*students: str) -> Iterator[str]:
     """Names on the stage, but for what nbgrader itself writes for these students."""
-    own = {COURSE / "feedback", *(COURSE / "autograded" / student for student in students)}
+    own = {
+        COURSE / "feedback",
+        *(COURSE / "autograded" / student for student in students),
+    }
     own |= {STAGE / "home" / name for name in OWN_HABITS}
     for folder, names, files in os.walk(STAGE):
         names[:] = [name for name in names if Path(folder, name) not in own]

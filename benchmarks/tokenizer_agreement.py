@@ -1,8 +1,10 @@
-"""Whether the teaching code and the library `tokenizers` give the same tokens, ids, offsets and masks, for every text.
+"""Whether the teaching code and the library `tokenizers` give the same tokens, ids,
+offsets and masks, for every text.
 
-Compared are generated texts of the hostile kind (with the published vocabulary, and with one that writes nearly all of
-their characters) and real lines: WikiText-2, SST-2, every other short text of the public data sets, in English, French
-and German, and the paragraphs of `pydocs`. One disagreement makes the program fail and is shown.
+Compared are generated texts of the hostile kind (with the published vocabulary, and
+with one that writes nearly all of their characters) and real lines: WikiText-2, SST-2,
+every other short text of the public data sets, in English, French and German, and the
+paragraphs of `pydocs`. One disagreement makes the program fail and is shown.
 
     python benchmarks/tokenizer_agreement.py [--generated 10000] [--limit 0] [--record]
 
@@ -28,7 +30,8 @@ from course_lib.experiments.hostile_text import hostile_texts, hostile_vocab
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.wordpiece import WordPiece
 
-# Texts of one line or so; long ones (contexts of questions) would only repeat what shorter ones show.
+# Texts of one line or so; long ones (contexts of questions) would only repeat what
+# shorter ones show.
 COLUMNS = {
     "sst2": ("sentence",),
     "multi30k": ("en", "fr", "de"),
@@ -51,7 +54,9 @@ BATCH = 2000  # lines compared at a time
 class Settings:
     """What to compare."""
 
-    generated: int = setting(10_000, "generated texts, half of them with each vocabulary")
+    generated: int = setting(
+        10_000, "generated texts, half of them with each vocabulary"
+    )
     limit: int = setting(0, "lines of each source at most; 0 for all")
     seed: int = setting(0, "of the generated texts")
     threads: int = setting(1, "threads")
@@ -78,7 +83,11 @@ def cells_of(paths: Sequence[Path], columns: Sequence[str]) -> Iterator[str]:
 
 def pydocs() -> Iterator[str]:
     """The paragraphs of the embedded corpus."""
-    documents = (document for split in load("pydocs", source="embedded").values() for document in split["paragraphs"])
+    documents = (
+        document
+        for split in load("pydocs", source="embedded").values()
+        for document in split["paragraphs"]
+    )
     return (paragraph for document in documents for paragraph in document)
 
 
@@ -89,17 +98,21 @@ def texts_of(path: Path, columns: Sequence[str]) -> Iterator[str]:
         if column in columns:
             for text in table[column].to_pylist():
                 if text is not None:
-                    yield " ".join(text) if pa.types.is_list(table[column].type) else text
+                    yield (
+                        " ".join(text) if pa.types.is_list(table[column].type) else text
+                    )
 
 
-def compare(name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPiece) -> dict[str, Any]:
+def compare(
+    name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPiece
+) -> dict[str, Any]:
     """Encode texts with both.
 
     Returns
     -------
     dict
-        Name of the source, number of texts, of tokens, of [UNK] among them and of texts on which the two differ, and
-        the first three of these.
+        Name of the source, number of texts, of tokens, of [UNK] among them and of texts
+        on which the two differ, and the first three of these.
 
     Raises
     ------
@@ -110,7 +123,9 @@ def compare(name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPi
     different = []
     waiting = iter(texts)
     while batch := list(islice(waiting, BATCH)):
-        for text, expected in zip(batch, theirs.encode_batch(batch, padding=None), strict=True):
+        for text, expected in zip(
+            batch, theirs.encode_batch(batch, padding=None), strict=True
+        ):
             found = ours.encode(text)
             lines += 1
             tokens += len(found)
@@ -118,7 +133,10 @@ def compare(name: str, texts: Iterable[str], ours: WordPiece, theirs: FastWordPi
             if found != expected:
                 different.append(text)
     if lines == 0:
-        raise ValueError(f"{name} has no text: that nothing differs would mean nothing; look at its files and columns")
+        raise ValueError(
+            f"{name} has no text: that nothing differs would mean nothing; look at its"
+            " files and columns"
+        )
     return {
         "source": name,
         "texts": lines,
@@ -136,24 +154,43 @@ def main(words: Sequence[str] | None = None) -> int:
     folder = Path(os.environ.get("COURSE_DATA", ""))
     vocab = folder / "bert_base_uncased" / "vocab.txt"
     if not vocab.is_file():
-        print(f"no {vocab}: set COURSE_DATA to the folder of public data sets", file=sys.stderr)
+        print(
+            f"no {vocab}: set COURSE_DATA to the folder of public data sets",
+            file=sys.stderr,
+        )
         return 2
     published = WordPiece.load(vocab), FastWordPiece.load(vocab)
     wide = WordPiece(hostile_vocab()), FastWordPiece(hostile_vocab())
     half = settings.generated // 2
     sources = [*public_lines(folder), ("pydocs", pydocs())]
     rows = [
-        compare("generated, published vocabulary", hostile_texts(settings.generated - half, settings.seed), *published),
-        compare("generated, their own vocabulary", hostile_texts(half, settings.seed + 1), *wide),
+        compare(
+            "generated, published vocabulary",
+            hostile_texts(settings.generated - half, settings.seed),
+            *published,
+        ),
+        compare(
+            "generated, their own vocabulary",
+            hostile_texts(half, settings.seed + 1),
+            *wide,
+        ),
     ]
     for name, texts in tqdm(sources, disable=None, leave=False):
         rows.append(compare(name, islice(texts, settings.limit or None), *published))
     numbers = ("texts", "tokens", "unknown", "disagreements")
-    total = {"source": "all", "examples": [], **{key: sum(row[key] for row in rows) for key in numbers}}
+    total = {
+        "source": "all",
+        "examples": [],
+        **{key: sum(row[key] for row in rows) for key in numbers},
+    }
     show(
-        "ids, tokens, offsets, segments and masks of the teaching code and of tokenizers",
+        "ids, tokens, offsets, segments and masks of the teaching code and of"
+        " tokenizers",
         [*rows, total],
-        {"source": lambda row: row["source"], **{key: (lambda row, key=key: f"{row[key]:,}") for key in numbers}},
+        {
+            "source": lambda row: row["source"],
+            **{key: lambda row, key=key: f"{row[key]:,}" for key in numbers},
+        },
     )
     for row in rows:
         for text in row["examples"]:

@@ -1,7 +1,9 @@
-"""What the training loop costs: seconds of `train` divided by seconds of the barest loop that does the same work.
+"""What the training loop costs: seconds of `train` divided by seconds of the barest
+loop that does the same work.
 
-Both loops run the same model on the same batches with the same optimizer, clipping and dropout, in one process, turn by
-turn, so that whatever else the machine does falls on both. Printed are the median ratio over the rounds and its range.
+Both loops run the same model on the same batches with the same optimizer, clipping and
+dropout, in one process, turn by turn, so that whatever else the machine does falls on
+both. Printed are the median ratio over the rounds and its range.
 
     python benchmarks/training_loop.py [--rounds 15] [--steps 40]
 """
@@ -27,11 +29,18 @@ def make_model(width: int) -> nn.Module:
 
 def make_batches(rows: int, length: int, count: int) -> list[Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return [torch.randint(500, (rows, length), generator=generator) for _ in range(count)]
+    return [
+        torch.randint(500, (rows, length), generator=generator) for _ in range(count)
+    ]
 
 
 def loss_sum(model: nn.Module, ids: Tensor) -> tuple[Tensor, int]:
-    return nn.functional.cross_entropy(model(ids).flatten(0, 1), ids.flatten(), reduction="sum"), ids.numel()
+    return (
+        nn.functional.cross_entropy(
+            model(ids).flatten(0, 1), ids.flatten(), reduction="sum"
+        ),
+        ids.numel(),
+    )
 
 
 def bare(model: nn.Module, data: list[Tensor], config: TrainingConfig) -> None:
@@ -51,7 +60,11 @@ def full(model: nn.Module, data: list[Tensor], config: TrainingConfig) -> None:
     train(model, lambda epoch: data, loss_sum, config)
 
 
-def seconds(loop: Callable[[nn.Module, list[Tensor], TrainingConfig], None], width: int, data: list[Tensor]) -> float:
+def seconds(
+    loop: Callable[[nn.Module, list[Tensor], TrainingConfig], None],
+    width: int,
+    data: list[Tensor],
+) -> float:
     set_seed(0)
     model = make_model(width)
     started = time.perf_counter()
@@ -60,24 +73,36 @@ def seconds(loop: Callable[[nn.Module, list[Tensor], TrainingConfig], None], wid
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=40)
     arguments = parser.parse_args()
-    print(f"device {device()}, {torch.get_num_threads()} threads, {arguments.rounds} rounds of {arguments.steps} steps")
-    for name, width, rows, length in (("tiny", 16, 2, 5), ("small", 64, 16, 20), ("medium", 256, 32, 32)):
+    print(
+        f"device {device()}, {torch.get_num_threads()} threads, {arguments.rounds}"
+        f" rounds of {arguments.steps} steps"
+    )
+    for name, width, rows, length in (
+        ("tiny", 16, 2, 5),
+        ("small", 64, 16, 20),
+        ("medium", 256, 32, 32),
+    ):
         data = make_batches(rows, length, arguments.steps)
         for loop in (bare, full):
             seconds(loop, width, data[:3])  # warm-up
         ratios, steps = [], []
         for turn in range(arguments.rounds):
-            order = (bare, full) if turn % 2 == 0 else (full, bare)  # neither always goes first
+            order = (
+                (bare, full) if turn % 2 == 0 else (full, bare)
+            )  # neither always goes first
             spent = {loop: seconds(loop, width, data) for loop in order}
             ratios.append(spent[full] / spent[bare])
             steps.append(1000 * spent[bare] / arguments.steps)
         print(
-            f"{name:>6}: train / bare loop = {statistics.median(ratios):.2f} "
-            f"({min(ratios):.2f} to {max(ratios):.2f}), a bare step takes {statistics.median(steps):.1f} ms"
+            f"{name:>6}: train / bare loop = {statistics.median(ratios):.2f}"
+            f" ({min(ratios):.2f} to {max(ratios):.2f}), a bare step takes"
+            f" {statistics.median(steps):.1f} ms"
         )
 
 

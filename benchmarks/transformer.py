@@ -1,8 +1,9 @@
 """Encoder, decoder and Transformer: seconds of `torch.nn`'s modules divided by ours.
 
-Equal weights, shapes, masks and dropout; `side_by_side` says how it is timed. Embeddings, positions and the output
-layer, which torch.nn leaves to you, are the same code in both. In inference torch's encoder leaves padding out of all
-that it computes, so the encoder is measured without padding too.
+Equal weights, shapes, masks and dropout; `side_by_side` says how it is timed.
+Embeddings, positions and the output layer, which torch.nn leaves to you, are the same
+code in both. In inference torch's encoder leaves padding out of all that it computes,
+so the encoder is measured without padding too.
 
     python benchmarks/transformer.py [--rounds 60] [--record]
 """
@@ -28,7 +29,9 @@ class Settings:
     """What is measured."""
 
     batch: int = setting(16, "sentence pairs in a batch")
-    length: int = setting(48, "words in the longest source; targets are three quarters as long")
+    length: int = setting(
+        48, "words in the longest source; targets are three quarters as long"
+    )
     vocab: int = setting(1000, "words in each vocabulary")
     dim: int = setting(256, "features")
     heads: int = setting(8, "heads, each of dim / heads features")
@@ -49,7 +52,11 @@ class Batch:
 
     def source_mask(self) -> Tensor | None:
         """True at words; None where there is nothing but words."""
-        return None if self.full else padding_mask(self.source_lengths, self.source_ids.shape[1])
+        return (
+            None
+            if self.full
+            else padding_mask(self.source_lengths, self.source_ids.shape[1])
+        )
 
 
 class OurEncoder(nn.Module):
@@ -74,7 +81,10 @@ class TheirEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         mask = batch.source_mask()
-        return self.encoder(self.embed(batch.source_ids), src_key_padding_mask=None if mask is None else ~mask)
+        return self.encoder(
+            self.embed(batch.source_ids),
+            src_key_padding_mask=None if mask is None else ~mask,
+        )
 
 
 class OurDecoder(nn.Module):
@@ -82,7 +92,11 @@ class OurDecoder(nn.Module):
 
     def __init__(self, model: Transformer):
         super().__init__()
-        self.memory, self.embed, self.blocks = model.encoder.embed, model.embed, model.blocks
+        self.memory, self.embed, self.blocks = (
+            model.encoder.embed,
+            model.embed,
+            model.blocks,
+        )
 
     def forward(self, batch: Batch) -> Tensor:
         mask = padding_mask(batch.source_lengths, batch.source_ids.shape[1])[:, None]
@@ -128,7 +142,9 @@ class TheirTransformer(nn.Module):
     def __init__(self, model: Transformer):
         super().__init__()
         # One copy of all three, so that what is tied in ours is tied here.
-        copies = deepcopy(nn.ModuleList([model.encoder.embed, model.embed, model.output]))
+        copies = deepcopy(
+            nn.ModuleList([model.encoder.embed, model.embed, model.output])
+        )
         self.embed_source, self.embed_target, self.output = copies
         self.transformer = peer(model)
 
@@ -155,18 +171,25 @@ MODULES: dict[str, tuple[Module, Module]] = {
 
 
 def make_batch(settings: Settings, full: bool, device: torch.device) -> Batch:
-    """Sentences of a quarter to the whole of the greatest length, or all of the greatest."""
+    """Sentences of a quarter to the whole of the greatest length, or all of the
+    greatest."""
     generator = torch.Generator().manual_seed(0)
     size, longest = settings.batch, settings.length
     return Batch(
         torch.randint(settings.vocab, (size, longest), generator=generator).to(device),
-        torch.linspace(longest if full else longest // 4, longest, size).long().to(device),
-        torch.randint(settings.vocab, (size, 3 * longest // 4), generator=generator).to(device),
+        torch.linspace(longest if full else longest // 4, longest, size)
+        .long()
+        .to(device),
+        torch.randint(settings.vocab, (size, 3 * longest // 4), generator=generator).to(
+            device
+        ),
         full,
     )
 
 
-def make_contest(settings: Settings, what: str, dropout: float, training: bool, device: torch.device) -> Contest:
+def make_contest(
+    settings: Settings, what: str, dropout: float, training: bool, device: torch.device
+) -> Contest:
     """A part of one model and torch's of the same weights, on one batch."""
     batch = make_batch(settings, what == "encoder, no padding", device)
     model = make_model(settings, dropout).to(device).train(training)
@@ -193,10 +216,14 @@ def make_model(settings: Settings, dropout: float) -> Transformer:
 
 def main(words: Sequence[str] | None = None) -> None:
     settings, record = read_settings(Settings, words, __doc__)
-    warnings.filterwarnings("ignore", "The PyTorch API of nested tensors is in prototype stage")  # torch uses its own
+    warnings.filterwarnings(
+        "ignore", "The PyTorch API of nested tensors is in prototype stage"
+    )  # torch uses its own
     torch.set_num_threads(settings.threads)
     rows = race_all(list(MODULES), partial(make_contest, settings), settings.rounds)
-    show_races(f"Transformer, {settings.rounds} rounds, {settings.threads} thread(s)", rows)
+    show_races(
+        f"Transformer, {settings.rounds} rounds, {settings.threads} thread(s)", rows
+    )
     if record:
         save("benchmark-transformer", settings, rows)
 

@@ -1,7 +1,9 @@
-"""Batches: a data set in a random order that depends on nothing but a seed and the epoch.
+"""Batches: a data set in a random order that depends on nothing but a seed and the
+epoch.
 
-Sentences of similar length share a batch, so that little of it is padding. The batches themselves come in random order,
-so that the model does not see all short sentences first.
+Sentences of similar length share a batch, so that little of it is padding. The batches
+themselves come in random order, so that the model does not see all short sentences
+first.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from torch import Tensor
 
 @runtime_checkable
 class Rows(Protocol):
-    """Anything with a length and integer indexing: a list, a `datasets.Dataset`, a `torch.utils.data.Dataset`.
+    """Anything with a length and integer indexing: a list, a `datasets.Dataset`, a
+    `torch.utils.data.Dataset`.
 
     Notes
     -----
@@ -44,10 +47,12 @@ def batches(
     length: Callable[[Any], int] | None = None,
     pool: int = 50,
 ) -> Iterator[Any]:
-    """Yield every row of a data set once, in shuffled batches of rows that have similar lengths.
+    """Yield every row of a data set once, in shuffled batches of rows that have similar
+    lengths.
 
-    The rows are shuffled, cut into pools of `pool * batch_size`, sorted by length within each pool and cut into
-    batches, which are shuffled again. The last batch may be smaller.
+    The rows are shuffled, cut into pools of `pool * batch_size`, sorted by length
+    within each pool and cut into batches, which are shuffled again. The last batch may
+    be smaller.
 
     Parameters
     ----------
@@ -64,7 +69,8 @@ def batches(
     length
         The length of a row; None to ignore lengths.
     pool
-        Batches that are sorted together: 1 is fully random, larger values leave less padding.
+        Batches that are sorted together: 1 is fully random, larger values leave less
+        padding.
 
     Returns
     -------
@@ -83,14 +89,23 @@ def batches(
     Examples
     --------
     >>> words = ["a", "is", "course", "of", "I", "attend"]
-    >>> sorted(sorted(batch) for batch in batches(words, batch_size=2, seed=0, epoch=0, length=len))
+    >>> sorted(
+    ...     sorted(batch)
+    ...     for batch in batches(words, batch_size=2, seed=0, epoch=0, length=len)
+    ... )
     [['I', 'a'], ['attend', 'course'], ['is', 'of']]
     """
     if len(dataset) == 0:
-        raise ValueError("the data set has no rows; check the split, or the filter that made it")
+        raise ValueError(
+            "the data set has no rows; check the split, or the filter that made it"
+        )
     if batch_size < 1 or pool < 1:
-        raise ValueError(f"batch_size is {batch_size} and pool is {pool}; both must be at least 1")
-    return _batches(dataset, batch_size, np.random.default_rng([seed, epoch]), collate, length, pool)
+        raise ValueError(
+            f"batch_size is {batch_size} and pool is {pool}; both must be at least 1"
+        )
+    return _batches(
+        dataset, batch_size, np.random.default_rng([seed, epoch]), collate, length, pool
+    )
 
 
 def _batches(
@@ -107,15 +122,19 @@ def _batches(
         size = pool * batch_size
         pools = [order[start : start + size] for start in range(0, len(order), size)]
         order = [row for rows in pools for row in sorted(rows, key=lengths.__getitem__)]
-    cut = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    cut = [
+        order[start : start + batch_size] for start in range(0, len(order), batch_size)
+    ]
     for index in random_order.permutation(len(cut)).tolist():
         yield collate([dataset[row] for row in cut[index]])
 
 
 def set_seed(seed: int) -> torch.Generator:
-    """Seed Python, NumPy and torch (all devices), and return a generator of its own with the same seed.
+    """Seed Python, NumPy and torch (all devices), and return a generator of its own
+    with the same seed.
 
-    Call it before you build a model, so that its first weights are the same in every run.
+    Call it before you build a model, so that its first weights are the same in every
+    run.
 
     Parameters
     ----------
@@ -153,7 +172,8 @@ def set_seed(seed: int) -> torch.Generator:
 
 
 def to_device(batch: Any, where: torch.device) -> Any:
-    """Move the tensors of a nested batch to a device and leave everything else as it is.
+    """Move the tensors of a nested batch to a device and leave everything else as it
+    is.
 
     Parameters
     ----------
@@ -187,10 +207,14 @@ def to_device(batch: Any, where: torch.device) -> Any:
     return batch
 
 
-def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Iterator[tuple[int, int, Any]]:
-    """Chain epochs without end, and begin anywhere: this is how a resumed run finds its place in the data.
+def stream(
+    epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0
+) -> Iterator[tuple[int, int, Any]]:
+    """Chain epochs without end, and begin anywhere: this is how a resumed run finds its
+    place in the data.
 
-    Of a sequence, the batches that are skipped are not asked for; other iterables make them once more.
+    Of a sequence, the batches that are skipped are not asked for; other iterables make
+    them once more.
 
     Parameters
     ----------
@@ -204,7 +228,8 @@ def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Itera
     Returns
     -------
     Iterator[tuple[int, int, Any]]
-        An iterator over (epoch, number of batches used of it, this one included, the batch).
+        An iterator over (epoch, number of batches used of it, this one included, the
+        batch).
 
     Raises
     ------
@@ -231,10 +256,13 @@ def stream(epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0) -> Itera
             if used > skip:
                 yield epoch, used, batch
         if used == 0:
-            raise ValueError(f"epoch {epoch} has no batches; check the data set and the batch size")
+            raise ValueError(
+                f"epoch {epoch} has no batches; check the data set and the batch size"
+            )
         if used < skip:
             raise ValueError(
-                f"epoch {epoch} has {used} batches, but the checkpoint has used {skip} of it; "
-                "resume with the data and the batch size that it was trained with"
+                f"epoch {epoch} has {used} batches, but the checkpoint has used {skip}"
+                " of it; resume with the data and the batch size that it was trained"
+                " with"
             )
         epoch, skip = epoch + 1, 0

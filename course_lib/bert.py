@@ -1,12 +1,13 @@
-"""BERT: an encoder that reads both ways, with what it is pre-trained by (Devlin et al. 2019).
+"""BERT: an encoder that reads both ways, with what it is pre-trained by (Devlin et al.
+2019).
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions     D  features of a hidden state     H  heads
     V  tokens in the vocabulary     N  chosen positions of the whole batch
 
-The forward pass, as Phuong and Hutter 2022 number it (algorithm 9), with BERT's own segments and layer norm in line 2;
-the numbers stand in the code::
+The forward pass, as Phuong and Hutter 2022 number it (algorithm 9), with BERT's own
+segments and layer norm in line 2; the numbers stand in the code::
 
     2   e_t = layer_norm(W_e[x_t] + W_p[t] + W_s[s_t])                    BertEmbeddings
     4   for each layer:
@@ -18,8 +19,9 @@ the numbers stand in the code::
     11  X = layer_norm(X)                                                 MaskedLanguageModelHead
     12  P = softmax(X W_u + b_u), with W_u the transpose of W_e
 
-Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) W_n + b_n), from the state of [CLS].
-"""
+Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) W_n +
+b_n), from the state of [CLS].
+"""  # noqa: E501
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -55,7 +57,8 @@ class BertOutput(NamedTuple):
     pooler_output
         One vector for each sequence, ``(B, D)``.
     hidden_states
-        The embeddings and then each layer's output, ``(B, T, D)`` each; None unless asked for.
+        The embeddings and then each layer's output, ``(B, T, D)`` each; None unless
+        asked for.
     attentions
         Each layer's attention weights, ``(B, H, T, T)``; None unless asked for.
 
@@ -87,7 +90,9 @@ class BertModel(PretrainedModel):
     Examples
     --------
     >>> import torch
-    >>> output = BertModel(BertConfig.tiny(vocab_size=50)).eval()(torch.tensor([[2, 47, 3]]))
+    >>> output = BertModel(BertConfig.tiny(vocab_size=50)).eval()(
+    ...     torch.tensor([[2, 47, 3]])
+    ... )
     >>> output.last_hidden_state.shape, output.pooler_output.shape
     (torch.Size([1, 3, 128]), torch.Size([1, 128]))
     """
@@ -116,35 +121,46 @@ class BertModel(PretrainedModel):
         input_ids
             [CLS] first, [SEP] behind each segment, padded with any id.
         attention_mask
-            True at tokens, False at padding. None says that nothing is padded, and is faster.
+            True at tokens, False at padding. None says that nothing is padded, and is
+            faster.
         token_type_ids
             0 for the first segment, 1 for the second; None: all 0.
         return_hidden_states, return_weights
             Whether to return all layers' states, and all attention weights, too.
         positions
-            Where the final states are needed, if not everywhere: indices into the flattened batch, t + T · b for
-            position t of sequence b. The last layer's feed-forward then computes these and [CLS] only.
+            Where the final states are needed, if not everywhere: indices into the
+            flattened batch, t + T · b for position t of sequence b. The last layer's
+            feed-forward then computes these and [CLS] only.
 
         Returns
         -------
         BertOutput
-            Final states (``(N, D)`` at `positions`), pooled states, and what else was asked for.
+            Final states (``(N, D)`` at `positions`), pooled states, and what else was
+            asked for.
 
         Raises
         ------
         ValueError
-            If `input_ids` is not a batch, a sequence is longer than ``max_position_embeddings`` or is all padding, the
-            mask is not boolean, shapes differ, or, on a CPU, an id is outside its table or a position outside the
-            batch; or if hidden states are asked for together with `positions`.
+            If `input_ids` is not a batch, a sequence is longer than
+            ``max_position_embeddings`` or is all padding, the mask is not boolean,
+            shapes differ, or, on a CPU, an id is outside its table or a position
+            outside the batch; or if hidden states are asked for together with
+            `positions`.
         """
         _check_inputs(self.config, input_ids, attention_mask, token_type_ids)
-        rows = None if positions is None else _with_first(positions, input_ids, return_hidden_states)
+        rows = (
+            None
+            if positions is None
+            else _with_first(positions, input_ids, return_hidden_states)
+        )
         mask = None if attention_mask is None else _key_mask(attention_mask)
         hidden = self.embeddings(input_ids, token_type_ids)  # line 2
         states, maps = [hidden], []
         for number, block in enumerate(self.blocks, start=1):  # line 4
             wanted = rows if number == len(self.blocks) else None
-            hidden, weights = block.run(hidden, mask, False, return_weights, wanted)  # lines 5 to 8
+            hidden, weights = block.run(
+                hidden, mask, False, return_weights, wanted
+            )  # lines 5 to 8
             if return_hidden_states:
                 states.append(hidden)
             if weights is not None:
@@ -152,10 +168,15 @@ class BertModel(PretrainedModel):
         if rows is None:
             pooled = self.pooler(hidden)
         else:
-            firsts, hidden = hidden.tensor_split([len(input_ids)])  # (B + N, D) -> (B, D), (N, D)
+            firsts, hidden = hidden.tensor_split(
+                [len(input_ids)]
+            )  # (B + N, D) -> (B, D), (N, D)
             pooled = self.pooler(firsts[:, None])  # (B, D) -> (B, 1, D)
         return BertOutput(
-            hidden, pooled, tuple(states) if return_hidden_states else None, tuple(maps) if return_weights else None
+            hidden,
+            pooled,
+            tuple(states) if return_hidden_states else None,
+            tuple(maps) if return_weights else None,
         )
 
 
@@ -165,37 +186,70 @@ def _key_mask(attention_mask: Tensor) -> Tensor:
     return attention_mask[:, None]  # (B, T) -> (B, 1, T)
 
 
-def _with_first(positions: Tensor, input_ids: Tensor, return_hidden_states: bool) -> Tensor:
-    """Where the flattened batch has [CLS], which the pooler reads, and then `positions`."""
-    check_ids("positions", positions, input_ids.numel(), "count through the whole batch")
+def _with_first(
+    positions: Tensor, input_ids: Tensor, return_hidden_states: bool
+) -> Tensor:
+    """Where the flattened batch has [CLS], which the pooler reads, and then
+    `positions`."""
+    check_ids(
+        "positions", positions, input_ids.numel(), "count through the whole batch"
+    )
     if return_hidden_states:
-        raise ValueError("with positions there are final states at these only; leave out return_hidden_states, or them")
-    firsts = torch.arange(0, input_ids.numel(), input_ids.shape[1], device=input_ids.device)
+        raise ValueError(
+            "with positions there are final states at these only; leave out"
+            " return_hidden_states, or them"
+        )
+    firsts = torch.arange(
+        0, input_ids.numel(), input_ids.shape[1], device=input_ids.device
+    )
     return torch.cat([firsts, positions])
 
 
 def _check_inputs(
-    config: BertConfig, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None
+    config: BertConfig,
+    input_ids: Tensor,
+    attention_mask: Tensor | None,
+    token_type_ids: Tensor | None,
 ) -> None:
-    """Refuse what torch would refuse without saying which argument is meant, or would take for something else."""
+    """Refuse what torch would refuse without saying which argument is meant, or would
+    take for something else."""
     if input_ids.dim() != 2:
         raise ValueError(
-            f"input_ids has shape {tuple(input_ids.shape)}, but a batch of sequences is (B, T); "
-            "pass input_ids[None] for a single sequence"
+            f"input_ids has shape {tuple(input_ids.shape)}, but a batch of sequences is"
+            " (B, T); pass input_ids[None] for a single sequence"
         )
     if input_ids.shape[1] > config.max_position_embeddings:
         raise ValueError(
-            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has {config.max_position_embeddings} "
-            "positions; cut them, or split them into overlapping parts"
+            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has"
+            f" {config.max_position_embeddings} positions; cut them, or split them into"
+            " overlapping parts"
         )
-    for name, tensor in (("attention_mask", attention_mask), ("token_type_ids", token_type_ids)):
+    for name, tensor in (
+        ("attention_mask", attention_mask),
+        ("token_type_ids", token_type_ids),
+    ):
         if tensor is not None and tensor.shape != input_ids.shape:
-            raise ValueError(f"{name} is {tuple(tensor.shape)}, but input_ids is {tuple(input_ids.shape)}; one a token")
-    check_ids("input_ids", input_ids, config.vocab_size, "take the tokenizer that belongs to this model")
+            raise ValueError(
+                f"{name} is {tuple(tensor.shape)}, but input_ids is"
+                f" {tuple(input_ids.shape)}; one a token"
+            )
+    check_ids(
+        "input_ids",
+        input_ids,
+        config.vocab_size,
+        "take the tokenizer that belongs to this model",
+    )
     if token_type_ids is not None:
         if token_type_ids.is_floating_point():
-            raise ValueError(f"token_type_ids is {token_type_ids.dtype}; pass whole numbers")
-        check_ids("token_type_ids", token_type_ids, config.type_vocab_size, "number the segments from 0")
+            raise ValueError(
+                f"token_type_ids is {token_type_ids.dtype}; pass whole numbers"
+            )
+        check_ids(
+            "token_type_ids",
+            token_type_ids,
+            config.type_vocab_size,
+            "number the segments from 0",
+        )
 
 
 class PreTrainingOutput(NamedTuple):
@@ -263,8 +317,9 @@ class BertForPreTraining(PretrainedModel):
         input_ids, attention_mask, token_type_ids
             As in `BertModel`.
         masked_positions
-            Where tokens are to be guessed: indices into the flattened batch, t + T · b for position t of sequence b.
-            The output layer is the largest of all, and six positions in seven are not asked. None: everywhere.
+            Where tokens are to be guessed: indices into the flattened batch, t + T · b
+            for position t of sequence b. The output layer is the largest of all, and
+            six positions in seven are not asked. None: everywhere.
 
         Returns
         -------
@@ -277,6 +332,13 @@ class BertForPreTraining(PretrainedModel):
             As `BertModel`.
         """
         if masked_positions is not None:
-            check_ids("masked_positions", masked_positions, input_ids.numel(), "count through the whole batch")
-        hidden, pooled, *_ = self.bert(input_ids, attention_mask, token_type_ids, positions=masked_positions)
+            check_ids(
+                "masked_positions",
+                masked_positions,
+                input_ids.numel(),
+                "count through the whole batch",
+            )
+        hidden, pooled, *_ = self.bert(
+            input_ids, attention_mask, token_type_ids, positions=masked_positions
+        )
         return PreTrainingOutput(self.mlm_head(hidden), self.nsp_head(pooled))

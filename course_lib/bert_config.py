@@ -1,6 +1,8 @@
-"""The settings of a BERT: the names of Hugging Face's ``config.json``, and the six published sizes.
+"""The settings of a BERT: the names of Hugging Face's ``config.json``, and the six
+published sizes.
 
-It stands apart from :mod:`course_lib.bert` because a checkpoint's files (:mod:`course_lib.bert_files`) need it too.
+It stands apart from :mod:`course_lib.bert` because a checkpoint's files
+(:mod:`course_lib.bert_files`) need it too.
 """
 
 from dataclasses import dataclass
@@ -23,7 +25,8 @@ SIZES = (
 
 @dataclass(frozen=True)
 class BertConfig:
-    """Sizes and choices of a BERT; the defaults are BERT-base's (Devlin et al. 2019, section 3).
+    """Sizes and choices of a BERT; the defaults are BERT-base's (Devlin et al. 2019,
+    section 3).
 
     Parameters
     ----------
@@ -36,11 +39,13 @@ class BertConfig:
     num_attention_heads
         Heads of each attention; A in the paper.
     intermediate_size
-        Features between the layers of each feed-forward; four times `hidden_size` in the paper.
+        Features between the layers of each feed-forward; four times `hidden_size` in
+        the paper.
     hidden_act
         "gelu", as published, or "relu".
     hidden_dropout_prob
-        Share of features set to zero in training: after the embeddings and after each sub-layer.
+        Share of features set to zero in training: after the embeddings and after each
+        sub-layer.
     attention_probs_dropout_prob
         Share of attention weights set to zero in training.
     max_position_embeddings
@@ -52,7 +57,8 @@ class BertConfig:
     layer_norm_eps
         As `eps` in `course_lib.transformer_layers.layer_norm`.
     pad_token_id
-        The token that fills up a batch: its embedding is zero and stays so. None if there is none.
+        The token that fills up a batch: its embedding is zero and stays so. None if
+        there is none.
 
     Raises
     ------
@@ -61,8 +67,8 @@ class BertConfig:
 
     Notes
     -----
-    `tiny` to `base` are the sizes of Turc et al. 2019; `base` and `large` those of Devlin et al. 2019. Each takes
-    changes: ``BertConfig.mini(vocab_size=8192)``.
+    `tiny` to `base` are the sizes of Turc et al. 2019; `base` and `large` those of
+    Devlin et al. 2019. Each takes changes: ``BertConfig.mini(vocab_size=8192)``.
 
     Chapter: bert
 
@@ -91,24 +97,38 @@ class BertConfig:
     def __post_init__(self) -> None:
         for name in SIZES:
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be at least 1"
+                )
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
-                f"hidden_size {self.hidden_size} does not divide into num_attention_heads={self.num_attention_heads}; "
-                "choose a divisor, as published models do with 64 features a head"
+                f"hidden_size {self.hidden_size} does not divide into"
+                f" num_attention_heads={self.num_attention_heads}; choose a divisor, as"
+                " published models do with 64 features a head"
             )
         if self.hidden_act not in ACTIVATIONS:
-            raise ValueError(f"hidden_act is {self.hidden_act!r}; choose one of {', '.join(ACTIVATIONS)}")
+            raise ValueError(
+                f"hidden_act is {self.hidden_act!r}; choose one of"
+                f" {', '.join(ACTIVATIONS)}"
+            )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a share, at least 0 and below 1")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it is a share, at least 0 and"
+                    " below 1"
+                )
         for name in ("initializer_range", "layer_norm_eps"):
             if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be a number above 0")
-        if self.pad_token_id is not None and not 0 <= self.pad_token_id < self.vocab_size:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be a number above 0"
+                )
+        if (
+            self.pad_token_id is not None
+            and not 0 <= self.pad_token_id < self.vocab_size
+        ):
             raise ValueError(
-                f"pad_token_id is {self.pad_token_id}, but the vocabulary has ids 0 to {self.vocab_size - 1}; "
-                "pass one of these, or None"
+                f"pad_token_id is {self.pad_token_id}, but the vocabulary has ids 0 to"
+                f" {self.vocab_size - 1}; pass one of these, or None"
             )
 
     @classmethod
@@ -138,12 +158,14 @@ class BertConfig:
 
     @classmethod
     def large(cls, **changes: Any) -> "BertConfig":
-        """L=24, H=1024, A=16: 340 million parameters, as the paper counts; the code counts 335 million."""
+        """L=24, H=1024, A=16: 340 million parameters, as the paper counts; the code
+        counts 335 million."""
         return cls._of_size(24, 1024, changes)
 
     @classmethod
     def _of_size(cls, layers: int, width: int, changes: dict[str, Any]) -> "BertConfig":
-        """Every published size has heads of 64 features and a feed-forward four times as wide as a state."""
+        """Every published size has heads of 64 features and a feed-forward four times
+        as wide as a state."""
         shape = {"num_hidden_layers": layers, "hidden_size": width}
         shape |= {"num_attention_heads": width // 64, "intermediate_size": 4 * width}
         return cls(**(shape | changes))

@@ -1,11 +1,12 @@
-"""The layers of a BERT beside its encoder: the input, the pooler and the two heads of pre-training.
+"""The layers of a BERT beside its encoder: the input, the pooler and the two heads of
+pre-training.
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
 
 The numbers of lines are those of :mod:`course_lib.bert`.
-"""
+"""  # noqa: E501
 
 from typing import Any
 
@@ -19,11 +20,19 @@ from course_lib.linear import Linear
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import ACTIVATIONS, EncoderBlock
 
-__all__ = ["BertEmbeddings", "BertPooler", "MaskedLanguageModelHead", "NextSentenceHead", "check_ids", "initialise"]
+__all__ = [
+    "BertEmbeddings",
+    "BertPooler",
+    "MaskedLanguageModelHead",
+    "NextSentenceHead",
+    "check_ids",
+    "initialise",
+]
 
 
 class BertEmbeddings(nn.Module):
-    """The input: token + position + segment, then layer norm (Devlin et al. 2019, figure 2).
+    """The input: token + position + segment, then layer norm (Devlin et al. 2019,
+    figure 2).
 
     Parameters
     ----------
@@ -43,19 +52,28 @@ class BertEmbeddings(nn.Module):
     def __init__(self, config: BertConfig):
         super().__init__()
         width = config.hidden_size
-        self.token = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
+        self.token = nn.Embedding(
+            config.vocab_size, width, padding_idx=config.pad_token_id
+        )
         self.position = nn.Embedding(config.max_position_embeddings, width)
         self.segment = nn.Embedding(config.type_vocab_size, width)
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(
-        self, input_ids: Int[Tensor, "B T"], token_type_ids: Int[Tensor, "B T"] | None = None
+        self,
+        input_ids: Int[Tensor, "B T"],
+        token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """Return the first hidden states; without `token_type_ids` all tokens are of segment 0."""
+        """Return the first hidden states; without `token_type_ids` all tokens are of
+        segment 0."""
         positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        segments = torch.zeros_like(positions) if token_type_ids is None else token_type_ids
-        hidden = self.token(input_ids) + self.position(positions) + self.segment(segments)
+        segments = (
+            torch.zeros_like(positions) if token_type_ids is None else token_type_ids
+        )
+        hidden = (
+            self.token(input_ids) + self.position(positions) + self.segment(segments)
+        )
         return self.dropout(self.norm(hidden))
 
 
@@ -69,7 +87,8 @@ class BertPooler(nn.Module):
 
     Notes
     -----
-    Devlin et al. 2019 call the state of [CLS] C; the layer is in their code, not in the text.
+    Devlin et al. 2019 call the state of [CLS] C; the layer is in their code, not in the
+    text.
 
     Chapter: bert
 
@@ -89,7 +108,8 @@ class BertPooler(nn.Module):
 
 
 class MaskedLanguageModelHead(nn.Module):
-    """Guess the token behind each state: a layer, layer norm, and the embedding matrix as output layer.
+    """Guess the token behind each state: a layer, layer norm, and the embedding matrix
+    as output layer.
 
     Parameters
     ----------
@@ -107,7 +127,9 @@ class MaskedLanguageModelHead(nn.Module):
     Examples
     --------
     >>> config = BertConfig.tiny(vocab_size=40)
-    >>> MaskedLanguageModelHead(config, nn.Embedding(40, 128))(torch.zeros(7, 128)).shape
+    >>> MaskedLanguageModelHead(config, nn.Embedding(40, 128))(
+    ...     torch.zeros(7, 128)
+    ... ).shape
     torch.Size([7, 40])
     """
 
@@ -125,7 +147,8 @@ class MaskedLanguageModelHead(nn.Module):
 
 
 class NextSentenceHead(nn.Module):
-    """Guess from the pooled state whether the second segment follows the first in the text.
+    """Guess from the pooled state whether the second segment follows the first in the
+    text.
 
     Parameters
     ----------
@@ -154,7 +177,8 @@ class NextSentenceHead(nn.Module):
 
 
 def initialise(module: nn.Module, std: float) -> None:
-    """Draw weights from a normal distribution cut off at two standard deviations; offsets 0, gains 1.
+    """Draw weights from a normal distribution cut off at two standard deviations;
+    offsets 0, gains 1.
 
     Parameters
     ----------
@@ -185,14 +209,16 @@ def initialise(module: nn.Module, std: float) -> None:
 
 
 def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> None:
-    """Refuse an id that is in no row of its table; torch would say "index out of range in self".
+    """Refuse an id that is in no row of its table; torch would say "index out of range
+    in self".
 
     Parameters
     ----------
     name
         Of the argument, for the message.
     ids
-        Looked at on a CPU only: on a GPU each look waits for all work before it, and a compiled graph knows no values.
+        Looked at on a CPU only: on a GPU each look waits for all work before it, and a
+        compiled graph knows no values.
     size
         Rows of the table.
     remedy
@@ -209,7 +235,12 @@ def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> 
 
     Examples
     --------
-    >>> check_ids("token_type_ids", torch.tensor([0, 1, 2]), size=2, remedy="number the segments from 0")
+    >>> check_ids(
+    ...     "token_type_ids",
+    ...     torch.tensor([0, 1, 2]),
+    ...     size=2,
+    ...     remedy="number the segments from 0",
+    ... )
     Traceback (most recent call last):
     ValueError: token_type_ids holds 2, but goes from 0 to 1; number the segments from 0
     """
@@ -218,7 +249,9 @@ def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> 
     smallest, largest = (int(bound) for bound in ids.aminmax())
     if smallest < 0 or largest >= size:
         wrong = smallest if smallest < 0 else largest
-        raise ValueError(f"{name} holds {wrong}, but goes from 0 to {size - 1}; {remedy}")
+        raise ValueError(
+            f"{name} holds {wrong}, but goes from 0 to {size - 1}; {remedy}"
+        )
 
 
 def stack_of_blocks(config: BertConfig) -> Any:
@@ -232,11 +265,13 @@ def stack_of_blocks(config: BertConfig) -> Any:
     Returns
     -------
     nn.ModuleList
-        To a type checker it holds modules of any kind, so those who keep it say which blocks these are.
+        To a type checker it holds modules of any kind, so those who keep it say which
+        blocks these are.
 
     Notes
     -----
-    Devlin et al. 2019, section 3; no dropout between the feed-forward's layers, as in their code.
+    Devlin et al. 2019, section 3; no dropout between the feed-forward's layers, as in
+    their code.
 
     Chapter: bert
 

@@ -1,7 +1,9 @@
-"""The weights of a BERT under two sets of names: ours, and those that published checkpoints use.
+"""The weights of a BERT under two sets of names: ours, and those that published
+checkpoints use.
 
-Each side calls the same numbers differently (`published_names`), and here query, key and value are rows of one matrix.
-`PublishedWeights` reads a file's header first, so that a file that does not fit is refused before a weight is read.
+Each side calls the same numbers differently (`published_names`), and here query, key
+and value are rows of one matrix. `PublishedWeights` reads a file's header first, so
+that a file that does not fit is refused before a weight is read.
 """
 
 import re
@@ -20,7 +22,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "embeddings.position": ("embeddings.position_embeddings",),
     "embeddings.segment": ("embeddings.token_type_embeddings",),
     "embeddings.norm": ("embeddings.LayerNorm",),
-    "blocks.#.attention.in_proj": tuple(f"encoder.layer.#.attention.self.{x}" for x in ("query", "key", "value")),
+    "blocks.#.attention.in_proj": tuple(
+        f"encoder.layer.#.attention.self.{x}" for x in ("query", "key", "value")
+    ),
     "blocks.#.attention.out_proj": ("encoder.layer.#.attention.output.dense",),
     "blocks.#.around_attention.norm": ("encoder.layer.#.attention.output.LayerNorm",),
     "blocks.#.feed_forward.expand": ("encoder.layer.#.intermediate.dense",),
@@ -34,7 +38,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 ENCODER = ("embeddings.", "encoder.", "pooler.")
 TIED = "embeddings.word_embeddings.weight"
-DECODER = {"cls.predictions.decoder.weight": TIED, "cls.predictions.decoder.bias": "cls.predictions.bias"}
+DECODER = {
+    "cls.predictions.decoder.weight": TIED,
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
 POSITION_IDS = "embeddings.position_ids"
 FLOATS = ("F16", "BF16", "F32", "F64")
 
@@ -50,8 +57,9 @@ def published_names(name: str) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One name, or those of query, key and value, whose rows follow each other in ours; without the ``bert.`` that
-        stands before the encoder's names in a checkpoint with heads.
+        One name, or those of query, key and value, whose rows follow each other in
+        ours; without the ``bert.`` that stands before the encoder's names in a
+        checkpoint with heads.
 
     Notes
     -----
@@ -65,16 +73,21 @@ def published_names(name: str) -> tuple[str, ...]:
     'encoder.layer.0.attention.self.key.weight'
     """
     layer, _, kind = name.removeprefix("bert.").rpartition(".")
-    if (layer, kind) == ("mlm_head.output", "weight"):  # the output layer is the token embedding
+    if (layer, kind) == (
+        "mlm_head.output",
+        "weight",
+    ):  # the output layer is the token embedding
         return (TIED,)
     number = re.search(r"\d+", layer)
     return tuple(
-        f"{theirs}.{kind}".replace("#", number[0] if number else "#") for theirs in LAYERS[re.sub(r"\d+", "#", layer)]
+        f"{theirs}.{kind}".replace("#", number[0] if number else "#")
+        for theirs in LAYERS[re.sub(r"\d+", "#", layer)]
     )
 
 
 def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Give a model's weights their published names, and query, key and value a matrix each.
+    """Give a model's weights their published names, and query, key and value a matrix
+    each.
 
     Parameters
     ----------
@@ -84,7 +97,8 @@ def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Returns
     -------
     dict
-        As ``transformers`` writes them: the output layer, being the token embedding, once only.
+        As ``transformers`` writes them: the output layer, being the token embedding,
+        once only.
 
     Notes
     -----
@@ -101,7 +115,10 @@ def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             continue
         names = published_names(name)
         prefix = "bert." if name.startswith("bert.") else ""
-        published |= {f"{prefix}{theirs}": part for theirs, part in zip(names, tensor.chunk(len(names)), strict=True)}
+        published |= {
+            f"{prefix}{theirs}": part
+            for theirs, part in zip(names, tensor.chunk(len(names)), strict=True)
+        }
     return published
 
 
@@ -122,8 +139,8 @@ class PublishedWeights:
 
     Notes
     -----
-    The first checkpoints call a layer norm's weight gamma and its bias beta, as TensorFlow does, and write the bias of
-    the output layer twice.
+    The first checkpoints call a layer norm's weight gamma and its bias beta, as
+    TensorFlow does, and write the bias of the output layer twice.
 
     Chapter: bert
 
@@ -144,9 +161,13 @@ class PublishedWeights:
         self.names: dict[str, str] = {}  # today's name -> the name in the file
         for name in file.keys():  # noqa: SIM118 (no mapping)
             today = name.removeprefix("bert.")
-            today = today.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+            today = today.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+                "LayerNorm.beta", "LayerNorm.bias"
+            )
             if today in self.names:
-                self._refuse(f"it has {today} twice, as {self.names[today]} and as {name}")
+                self._refuse(
+                    f"it has {today} twice, as {self.names[today]} and as {name}"
+                )
             self.names[today] = name
         for copy, original in DECODER.items():
             if copy in self.names and original not in self.names:
@@ -154,7 +175,9 @@ class PublishedWeights:
 
     def read(self, published: Iterable[str]) -> Tensor:
         """Return the tensors of these names, their rows after each other."""
-        return torch.cat([self._file.get_tensor(self.names[name]) for name in published])
+        return torch.cat(
+            [self._file.get_tensor(self.names[name]) for name in published]
+        )
 
     def has_any(self, published: Iterable[str]) -> bool:
         """Say whether the file holds one of these names, beside the token embedding."""
@@ -162,33 +185,60 @@ class PublishedWeights:
 
     def check_layers(self, expected: int) -> None:
         """Refuse a file with more or fewer blocks."""
-        numbers = {match[1] for name in self.names if (match := re.match(r"encoder\.layer\.(\d+)\.", name))}
+        numbers = {
+            match[1]
+            for name in self.names
+            if (match := re.match(r"encoder\.layer\.(\d+)\.", name))
+        }
         if len(numbers) != expected:
-            self._refuse(f"its configuration says num_hidden_layers={expected}, but the file has {len(numbers)} layers")
+            self._refuse(
+                f"its configuration says num_hidden_layers={expected}, but the file has"
+                f" {len(numbers)} layers"
+            )
 
     def check_shapes(self, shapes: Mapping[tuple[str, ...], tuple[int, ...]]) -> None:
-        """Refuse a file that lacks a tensor, or has one of another shape or type; `shapes` has ours, by their names."""
-        if missing := sorted({name for names in shapes for name in names} - self.names.keys()):
-            self._refuse(f"the file lacks {some(missing)}; is it a BERT's, and complete?")
+        """Refuse a file that lacks a tensor, or has one of another shape or type;
+        `shapes` has ours, by their names."""
+        if missing := sorted(
+            {name for names in shapes for name in names} - self.names.keys()
+        ):
+            self._refuse(
+                f"the file lacks {some(missing)}; is it a BERT's, and complete?"
+            )
         for names, shape in shapes.items():
             expected = (shape[0] // len(names), *shape[1:])
             for name in names:
                 found, kind = self._header(name)
                 if found != expected:
-                    self._refuse(f"{self.names[name]} is {found} in the file, but {expected} by the configuration")
+                    self._refuse(
+                        f"{self.names[name]} is {found} in the file, but {expected} by"
+                        " the configuration"
+                    )
                 if kind not in FLOATS:
-                    self._refuse(f"{self.names[name]} is of type {kind}; only {', '.join(FLOATS)} can be read")
+                    self._refuse(
+                        f"{self.names[name]} is of type {kind}; only"
+                        f" {', '.join(FLOATS)} can be read"
+                    )
 
     def left_over(self, used: Iterable[str]) -> list[str]:
-        """List what the file holds beside the names used, and refuse it where it would change the numbers."""
-        rest = self.names.keys() - set(used) - {POSITION_IDS}  # an older version wrote 0, 1, 2, ... down
+        """List what the file holds beside the names used, and refuse it where it would
+        change the numbers."""
+        rest = (
+            self.names.keys() - set(used) - {POSITION_IDS}
+        )  # an older version wrote 0, 1, 2, ... down
         if DECODER["cls.predictions.decoder.bias"] in used:
             for copy, original in DECODER.items():
                 if copy in rest and not self._equal(copy, original):
-                    self._refuse(f"{copy} is not equal to {original}, but here both are one (tied)")
+                    self._refuse(
+                        f"{copy} is not equal to {original}, but here both are one"
+                        " (tied)"
+                    )
             rest -= DECODER.keys()
         if foreign := sorted(name for name in rest if name.startswith(ENCODER)):
-            self._refuse(f"its encoder has {some(foreign)}, which this BERT lacks, so its numbers would be others")
+            self._refuse(
+                f"its encoder has {some(foreign)}, which this BERT lacks, so its"
+                " numbers would be others"
+            )
         return [self.names[name] for name in sorted(rest)]
 
     def _header(self, name: str) -> tuple[tuple[int, ...], str]:
@@ -196,7 +246,9 @@ class PublishedWeights:
         return tuple(header.get_shape()), header.get_dtype()
 
     def _equal(self, copy: str, original: str) -> bool:
-        return self._header(copy) == self._header(original) and torch.equal(self.read([copy]), self.read([original]))
+        return self._header(copy) == self._header(original) and torch.equal(
+            self.read([copy]), self.read([original])
+        )
 
     def _refuse(self, why: str) -> NoReturn:
         raise ValueError(f"{self.path} does not fit this BERT: {why}")
@@ -227,4 +279,6 @@ def some(names: Iterable[str], most: int = 8) -> str:
     'a, b and 1 more'
     """
     names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )

@@ -1,14 +1,17 @@
-"""GPT: a Transformer that guesses the next word and sees the words before it only (Radford et al. 2018).
+"""GPT: a Transformer that guesses the next word and sees the words before it only
+(Radford et al. 2018).
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
 
-It is BERT's stack under a causal mask. Its sizes are a `course_lib.bert_config.BertConfig`, so that both can be built
-equal. Its input is token + position, without segments and without a layer norm.
+It is BERT's stack under a causal mask. Its sizes are a
+`course_lib.bert_config.BertConfig`, so that both can be built equal. Its input is token
++ position, without segments and without a layer norm.
 
-What this module does not do: keep keys and values while it writes, as `course_lib.transformer` does.
-"""
+What this module does not do: keep keys and values while it writes, as
+`course_lib.transformer` does.
+"""  # noqa: E501
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +22,11 @@ from torch import Tensor, nn
 
 from course_lib.bert_config import BertConfig
 from course_lib.bert_layers import check_ids, initialise, stack_of_blocks
-from course_lib.language_model import LanguageModelBatch, cross_entropy_sum, neighbour_labels
+from course_lib.language_model import (
+    LanguageModelBatch,
+    cross_entropy_sum,
+    neighbour_labels,
+)
 from course_lib.masking import check_boolean
 from course_lib.transformer_heads import LanguageModelHead
 from course_lib.transformer_layers import EncoderBlock
@@ -52,11 +59,13 @@ class CausalLanguageModel(nn.Module):
     Parameters
     ----------
     config
-        Sizes and choices; `type_vocab_size` and `layer_norm_eps` of the embeddings have nothing to decide here.
+        Sizes and choices; `type_vocab_size` and `layer_norm_eps` of the embeddings have
+        nothing to decide here.
 
     Notes
     -----
-    Radford et al. 2018, section 3.1: post-norm blocks, GELU, learned positions, tied output.
+    Radford et al. 2018, section 3.1: post-norm blocks, GELU, learned positions, tied
+    output.
 
     Chapter: contextual-embeddings
 
@@ -78,7 +87,11 @@ class CausalLanguageModel(nn.Module):
         self.output = LanguageModelHead(self.token)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
-    def forward(self, input_ids: Int[Tensor, "B T"], attention_mask: Bool[Tensor, "B T"] | None = None) -> CausalOutput:
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | None = None,
+    ) -> CausalOutput:
         """Read each sequence from the left.
 
         Parameters
@@ -86,28 +99,42 @@ class CausalLanguageModel(nn.Module):
         input_ids
             Padded on the right with any id.
         attention_mask
-            True at tokens. It is checked and then left aside: padding on the right is behind every token, and no token
-            sees what is behind it. States at padding mean nothing.
+            True at tokens. It is checked and then left aside: padding on the right is
+            behind every token, and no token sees what is behind it. States at padding
+            mean nothing.
 
         Returns
         -------
         CausalOutput
-            States of all layers. ``model.output`` makes logits of the next token of them.
+            States of all layers. ``model.output`` makes logits of the next token of
+            them.
 
         Raises
         ------
         ValueError
-            If a sequence is longer than ``max_position_embeddings``, the mask is not boolean, padding stands before a
-            token, or, on a CPU, an id is not of the vocabulary.
+            If a sequence is longer than ``max_position_embeddings``, the mask is not
+            boolean, padding stands before a token, or, on a CPU, an id is not of the
+            vocabulary.
         """
         length, longest = input_ids.shape[1], self.config.max_position_embeddings
         if length > longest:
-            raise ValueError(f"the sequences are {length} tokens long, but the model has {longest} positions; cut them")
+            raise ValueError(
+                f"the sequences are {length} tokens long, but the model has {longest}"
+                " positions; cut them"
+            )
         if attention_mask is not None:
             check_boolean(attention_mask, "attention_mask", "token")
             if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
-                raise ValueError("attention_mask is True behind False; a causal model wants its padding on the right")
-        check_ids("input_ids", input_ids, self.config.vocab_size, "take the tokenizer that belongs to this model")
+                raise ValueError(
+                    "attention_mask is True behind False; a causal model wants its"
+                    " padding on the right"
+                )
+        check_ids(
+            "input_ids",
+            input_ids,
+            self.config.vocab_size,
+            "take the tokenizer that belongs to this model",
+        )
         positions = torch.arange(length, device=input_ids.device)
         hidden = self.dropout(self.token(input_ids) + self.position(positions))
         states = [hidden]
@@ -117,8 +144,11 @@ class CausalLanguageModel(nn.Module):
         return CausalOutput(hidden, tuple(states))
 
 
-def causal_loss_sum(model: nn.Module, batch: LanguageModelBatch) -> tuple[Float[Tensor, ""], int]:
-    """Return the sum of the losses of all next tokens and their number, as `course_lib.training.train` takes them.
+def causal_loss_sum(
+    model: nn.Module, batch: LanguageModelBatch
+) -> tuple[Float[Tensor, ""], int]:
+    """Return the sum of the losses of all next tokens and their number, as
+    `course_lib.training.train` takes them.
 
     Parameters
     ----------
@@ -131,8 +161,8 @@ def causal_loss_sum(model: nn.Module, batch: LanguageModelBatch) -> tuple[Float[
     -------
     loss : Tensor
         In nats.
-    count : int
-        Predictions: one for each token but the last of a sequence. Without knowledge each costs ln V.
+    count : int Predictions: one for each token but the last of a sequence. Without
+        knowledge each costs ln V.
 
     Notes
     -----
@@ -143,11 +173,15 @@ def causal_loss_sum(model: nn.Module, batch: LanguageModelBatch) -> tuple[Float[
     Examples
     --------
     >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50))
-    >>> loss, count = causal_loss_sum(model, LanguageModelBatch(torch.tensor([[2, 7, 9, 3], [2, 8, 8, 3]])))
+    >>> loss, count = causal_loss_sum(
+    ...     model, LanguageModelBatch(torch.tensor([[2, 7, 9, 3], [2, 8, 8, 3]]))
+    ... )
     >>> count, round(loss.item() / count) == round(torch.tensor(50.0).log().item())
     (6, True)
     """
     output, head = model(batch.input_ids, batch.attention_mask), model.output
     assert isinstance(head, nn.Module)
     positions, labels = neighbour_labels(batch)
-    return cross_entropy_sum(head, output.last_hidden_state, positions, labels), len(labels)
+    return cross_entropy_sum(head, output.last_hidden_state, positions, labels), len(
+        labels
+    )

@@ -1,4 +1,5 @@
-"""The state of a decoder: any nest of tensors with the batch first, so that a search can drop and copy its rows."""
+"""The state of a decoder: any nest of tensors with the batch first, so that a search
+can drop and copy its rows."""
 
 import dataclasses
 import math
@@ -10,16 +11,19 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 State: TypeAlias = Any
-"""Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None is allowed anywhere."""
+"""Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None is
+allowed anywhere."""
 
 
 def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
-    """Pick rows of every tensor in a nested state, as a beam does when hypotheses are dropped and copied.
+    """Pick rows of every tensor in a nested state, as a beam does when hypotheses are
+    dropped and copied.
 
     Parameters
     ----------
     state
-        Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None stays None.
+        Nested tuples, lists, dicts and dataclasses of tensors with the batch first;
+        None stays None.
     index
         The rows to take; a row may be taken several times.
 
@@ -39,11 +43,16 @@ def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
 
     Examples
     --------
-    >>> state = {"hidden": torch.tensor([[10.0], [20.0]]), "cache": [torch.tensor([1, 2]), None]}
+    >>> state = {
+    ...     "hidden": torch.tensor([[10.0], [20.0]]),
+    ...     "cache": [torch.tensor([1, 2]), None],
+    ... }
     >>> reorder_state(state, torch.tensor([1, 1, 0]))
     {'hidden': tensor([[20.], [20.], [10.]]), 'cache': [tensor([2, 2, 1]), None]}
     """
-    return _map_state(lambda tensor: tensor.index_select(0, index.to(tensor.device)), state)
+    return _map_state(
+        lambda tensor: tensor.index_select(0, index.to(tensor.device)), state
+    )
 
 
 def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
@@ -53,22 +62,33 @@ def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
         return function(state)
     if isinstance(state, dict):
         return {key: _map_state(function, value) for key, value in state.items()}
-    if isinstance(state, tuple) and hasattr(state, "_fields"):  # a named tuple takes its fields one by one
+    if isinstance(state, tuple) and hasattr(
+        state, "_fields"
+    ):  # a named tuple takes its fields one by one
         return type(state)(*(_map_state(function, value) for value in state))
     if isinstance(state, tuple | list):
         return type(state)(_map_state(function, value) for value in state)
     if dataclasses.is_dataclass(state) and not isinstance(state, type):
-        fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-        return dataclasses.replace(state, **{name: _map_state(function, value) for name, value in fields.items()})
+        fields = {
+            field.name: getattr(state, field.name)
+            for field in dataclasses.fields(state)
+        }
+        return dataclasses.replace(
+            state,
+            **{name: _map_state(function, value) for name, value in fields.items()},
+        )
     raise TypeError(
-        f"the state holds a {type(state).__name__}; build it of tensors, tuples, lists, dicts, dataclasses and None"
+        f"the state holds a {type(state).__name__}; build it of tensors, tuples, lists,"
+        " dicts, dataclasses and None"
     )
 
 
 def _tensors(state: State) -> list[Tensor]:
     found: list[Tensor] = []
 
-    def keep(tensor: Tensor) -> Tensor:  # and hand it back: a dataclass may insist on tensors
+    def keep(
+        tensor: Tensor,
+    ) -> Tensor:  # and hand it back: a dataclass may insist on tensors
         found.append(tensor)
         return tensor
 
@@ -126,18 +146,23 @@ def check_state(state: State, batch_size: int) -> None:
     >>> check_state(torch.zeros(1, 4, 8), batch_size=4)
     Traceback (most recent call last):
         ...
-    ValueError: a tensor of the state has shape (1, 4, 8), but batch_size is 4; put the batch first ...
+    ValueError: a tensor of the state has shape (1, 4, 8), but batch_size is 4; put the
+    batch first ...
     """
     for tensor in _tensors(state):
         if tensor.dim() == 0 or tensor.shape[0] != batch_size:
             raise ValueError(
-                f"a tensor of the state has shape {tuple(tensor.shape)}, but batch_size is {batch_size}; "
-                "put the batch first in every tensor (a GRU's hidden state comes as [layers, batch, hidden])"
+                f"a tensor of the state has shape {tuple(tensor.shape)}, but batch_size"
+                f" is {batch_size}; put the batch first in every tensor (a GRU's hidden"
+                " state comes as [layers, batch, hidden])"
             )
 
 
-def checked_log_probs(log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor, "B"]) -> Float[Tensor, "B V"]:
-    """Return a step function's answer in float32 or better, or refuse what would otherwise pass unseen.
+def checked_log_probs(
+    log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor, "B"]
+) -> Float[Tensor, "B V"]:
+    """Return a step function's answer in float32 or better, or refuse what would
+    otherwise pass unseen.
 
     Parameters
     ----------
@@ -153,7 +178,8 @@ def checked_log_probs(log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor
     Returns
     -------
     Tensor
-        The log-probabilities; half precision becomes float32, so that sums over a sentence stay exact enough.
+        The log-probabilities; half precision becomes float32, so that sums over a
+        sentence stay exact enough.
 
     Raises
     ------
@@ -166,14 +192,18 @@ def checked_log_probs(log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor
 
     Examples
     --------
-    >>> checked_log_probs(torch.tensor([[2.0, 1.0]]), 1, eos=1, alive=torch.tensor([True]))
+    >>> checked_log_probs(
+    ...     torch.tensor([[2.0, 1.0]]), 1, eos=1, alive=torch.tensor([True])
+    ... )
     Traceback (most recent call last):
         ...
-    ValueError: the step function returned scores whose exponentials sum to more than 1; apply log_softmax(dim=-1) ...
+    ValueError: the step function returned scores whose exponentials sum to more than 1;
+    apply log_softmax(dim=-1) ...
     """
     if log_probs.dim() != 2 or log_probs.shape[0] != rows:
         raise ValueError(
-            f"the step function returned log-probabilities of shape {tuple(log_probs.shape)}; expected ({rows}, V)"
+            "the step function returned log-probabilities of shape"
+            f" {tuple(log_probs.shape)}; expected ({rows}, V)"
         )
     if not 0 <= eos < log_probs.shape[1] or log_probs.shape[1] < 2:
         raise ValueError(
@@ -183,11 +213,21 @@ def checked_log_probs(log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor
     if log_probs.dtype in (torch.float16, torch.bfloat16):
         log_probs = log_probs.float()
     total = log_probs.logsumexp(dim=-1).masked_fill(~alive, 0.0)  # 0 for a distribution
-    invalid, impossible, too_much = torch.stack([total.isnan(), total == -math.inf, total > 0.1]).any(dim=1).tolist()
+    invalid, impossible, too_much = (
+        torch.stack([total.isnan(), total == -math.inf, total > 0.1])
+        .any(dim=1)
+        .tolist()
+    )
     if invalid:
-        raise ValueError("the step function returned NaN; check the model's weights and masks before decoding")
+        raise ValueError(
+            "the step function returned NaN; check the model's weights and masks before"
+            " decoding"
+        )
     if impossible:
-        raise ValueError("the step function gives every next word the log-probability -inf; allow at least one")
+        raise ValueError(
+            "the step function gives every next word the log-probability -inf; allow at"
+            " least one"
+        )
     if too_much:
         raise ValueError(
             "the step function returned scores whose exponentials sum to more than 1; "

@@ -1,8 +1,10 @@
-"""Dropout that draws sixteen bits for a feature, where torch on a CPU draws a whole number.
+"""Dropout that draws sixteen bits for a feature, where torch on a CPU draws a whole
+number.
 
-On a CPU torch draws dropout's places one after the other. Here one draw of 64 bits decides four places; what that saves
-is a rung of the ladder of ``benchmarks/bert.py``. Everywhere else (small tensors, accelerators, compiled models) the
-layer is ``torch.nn.Dropout`` itself.
+On a CPU torch draws dropout's places one after the other. Here one draw of 64 bits
+decides four places; what that saves is a rung of the ladder of ``benchmarks/bert.py``.
+Everywhere else (small tensors, accelerators, compiled models) the layer is
+``torch.nn.Dropout`` itself.
 """
 
 from collections.abc import Iterator
@@ -64,8 +66,8 @@ class Dropout(nn.Dropout):
 
     Notes
     -----
-    Srivastava et al. 2014; in BERT after the embeddings, in each attention and in each sum (Devlin et al. 2019,
-    appendix A.2).
+    Srivastava et al. 2014; in BERT after the embeddings, in each attention and in each
+    sum (Devlin et al. 2019, appendix A.2).
 
     Chapter: bert
 
@@ -92,8 +94,9 @@ def dropout(input: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]
     input
         Features.
     p
-        At least 0 and below 1. For large tensors on a CPU it is rounded to a multiple of 1 / 65,536, and what stays is
-        divided by the share that really stays, so that the expectation is the input's.
+        At least 0 and below 1. For large tensors on a CPU it is rounded to a multiple
+        of 1 / 65,536, and what stays is divided by the share that really stays, so that
+        the expectation is the input's.
 
     Returns
     -------
@@ -119,7 +122,8 @@ def dropout(input: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]
 
 def _in_words(input: Tensor, p: float) -> bool:
     return (
-        not torch.compiler.is_compiling()  # first: the compiler draws by itself, and shall not ask about sizes
+        # first: the compiler draws by itself, and shall not ask about sizes
+        not torch.compiler.is_compiling()
         and WORDS
         and input.device.type == "cpu"
         and input.numel() >= SMALLEST
@@ -133,9 +137,17 @@ class _WordDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, input: Tensor, chances: int) -> Tensor:
         count = input.numel()
-        words = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)  # all 64 bits
-        numbers = words.view(torch.int16)[:count].view(input.shape)  # from -32,768, each as likely as any other
-        factors = (numbers >= chances - CHANCES // 2).to(input.dtype).mul_(CHANCES / (CHANCES - chances))
+        words = torch.empty(-(-count // 4), dtype=torch.int64).random_(
+            -(2**63), None
+        )  # all 64 bits
+        numbers = words.view(torch.int16)[:count].view(
+            input.shape
+        )  # from -32,768, each as likely as any other
+        factors = (
+            (numbers >= chances - CHANCES // 2)
+            .to(input.dtype)
+            .mul_(CHANCES / (CHANCES - chances))
+        )
         ctx.save_for_backward(factors)
         return input * factors
 

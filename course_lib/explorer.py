@@ -1,13 +1,15 @@
-"""The attention explorer: a part of a page in which a reader picks a word, a layer and a head, and sees the weights.
+"""The attention explorer: a part of a page in which a reader picks a word, a layer and
+a head, and sees the weights.
 
-A cell ends with `attention_explorer(views)`. What it shows is plain HTML: the weights as JSON, and tables that can be
-read without a script. `book/_static/explorer.js`, one script for all pages, turns the JSON into menus, words to choose
-and bars. Nothing is fetched and nothing is stored.
+A cell ends with `attention_explorer(views)`. What it shows is plain HTML: the weights
+as JSON, and tables that can be read without a script. `book/_static/explorer.js`, one
+script for all pages, turns the JSON into menus, words to choose and bars. Nothing is
+fetched and nothing is stored.
 
     N  layers   H  heads   T  query words   S  key words
 
-What this module does not do: it computes no attention and knows no model. Where no script runs, in a notebook on Colab
-for one, the tables stand for the whole.
+What this module does not do: it computes no attention and knows no model. Where no
+script runs, in a notebook on Colab for one, the tables stand for the whole.
 """
 
 import html
@@ -25,9 +27,12 @@ __all__ = ["Explorer", "View", "attention_explorer", "script_safe"]
 Weights = Float[Tensor, "N H T S"] | Float[np.ndarray, "N H T S"]
 
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait
-WIDEST_TABLE = 16  # columns of a table without a script; with more heads than that, a column is a layer
+# columns of a table without a script; with more heads than that, a column is a layer
+WIDEST_TABLE = 16
 MEAN = "mean"  # explorer.js reads it
-SUM_TOLERANCE = 0.02  # what bf16 loses in a row of 60 weights; a forgotten softmax is further off
+SUM_TOLERANCE = (
+    0.02  # what bf16 loses in a row of 60 weights; a forgotten softmax is further off
+)
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 
@@ -44,7 +49,8 @@ class View:
     query_words, key_words
         The words that attend, and the words that are attended to.
     weights
-        One weight for each layer, head, query word and key word; each row over the key words sums to 1.
+        One weight for each layer, head, query word and key word; each row over the key
+        words sums to 1.
     query_language, key_language
         What a screen reader should read the words as: "en", "fr".
 
@@ -59,7 +65,13 @@ class View:
 
     Examples
     --------
-    >>> view = View("old cat", "self-attention", ["old", "cat"], ["old", "cat"], np.array([[[[0.6, 0.4], [0.5, 0.5]]]]))
+    >>> view = View(
+    ...     "old cat",
+    ...     "self-attention",
+    ...     ["old", "cat"],
+    ...     ["old", "cat"],
+    ...     np.array([[[[0.6, 0.4], [0.5, 0.5]]]]),
+    ... )
     >>> view.values().shape
     (1, 1, 2, 2)
     """
@@ -78,28 +90,40 @@ class View:
         expected = (len(self.query_words), len(self.key_words))
         if values.ndim != 4 or values.shape[2:] != expected or 0 in values.shape:
             raise ValueError(
-                f"{where}: weights have shape {values.shape}; expected (layers, heads, {expected[0]}, {expected[1]}) "
-                f"for {expected[0]} query words and {expected[1]} key words, at least one of each; cut padding off, "
-                "or transpose: the last dimension is the keys"
+                f"{where}: weights have shape {values.shape}; expected (layers, heads,"
+                f" {expected[0]}, {expected[1]}) for {expected[0]} query words and"
+                f" {expected[1]} key words, at least one of each; cut padding off, or"
+                " transpose: the last dimension is the keys"
             )
         if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ValueError(f"{where}: a weight is negative or not a number; are these scores before the softmax?")
+            raise ValueError(
+                f"{where}: a weight is negative or not a number; are these scores"
+                " before the softmax?"
+            )
         sums = values.sum(axis=-1)
         layer, head, query = np.unravel_index(np.abs(sums - 1).argmax(), sums.shape)
         if abs(sums[layer, head, query] - 1) > SUM_TOLERANCE:
             raise ValueError(
-                f"{where}: the weights of query word {query + 1} ({self.query_words[query]!r}) in layer {layer + 1}, "
-                f"head {head + 1} sum to {sums[layer, head, query]:.3f}, not to 1; call model.eval(), since dropout "
-                "takes weights away, and cut off padding only"
+                f"{where}: the weights of query word {query + 1}"
+                f" ({self.query_words[query]!r}) in layer {layer + 1}, head {head + 1}"
+                f" sum to {sums[layer, head, query]:.3f}, not to 1; call model.eval(),"
+                " since dropout takes weights away, and cut off padding only"
             )
         for language in (self.query_language, self.key_language):
             if not LANGUAGE.fullmatch(language):
-                raise ValueError(f"{where}: {language!r} is no code of a language; write one like 'en' or 'fr'")
+                raise ValueError(
+                    f"{where}: {language!r} is no code of a language; write one like"
+                    " 'en' or 'fr'"
+                )
 
     def values(self) -> Float[np.ndarray, "N H T S"]:
         """Return the weights in NumPy's float64, off their device."""
         weights = self.weights
-        array = weights.detach().double().cpu().numpy() if isinstance(weights, Tensor) else np.asarray(weights)
+        array = (
+            weights.detach().double().cpu().numpy()
+            if isinstance(weights, Tensor)
+            else np.asarray(weights)
+        )
         return array.astype(float)
 
 
@@ -125,13 +149,17 @@ class Explorer:
         return self.summary
 
 
-def attention_explorer(views: Sequence[View], title: str = "Attention explorer") -> Explorer:
-    """Lay out attention weights for a reader to explore, with the keyboard, a pointer or a screen reader.
+def attention_explorer(
+    views: Sequence[View], title: str = "Attention explorer"
+) -> Explorer:
+    """Lay out attention weights for a reader to explore, with the keyboard, a pointer
+    or a screen reader.
 
     Parameters
     ----------
     views
-        One for each sentence and each kind of attention. The menus list both in the order of their first view.
+        One for each sentence and each kind of attention. The menus list both in the
+        order of their first view.
     title
         A line above it; also its name for screen readers.
 
@@ -143,8 +171,8 @@ def attention_explorer(views: Sequence[View], title: str = "Attention explorer")
     Raises
     ------
     ValueError
-        If there is no view, a sentence lacks a kind or has it twice, numbers of layers or heads differ, or the weights
-        would make the page heavy.
+        If there is no view, a sentence lacks a kind or has it twice, numbers of layers
+        or heads differ, or the weights would make the page heavy.
 
     Notes
     -----
@@ -152,8 +180,12 @@ def attention_explorer(views: Sequence[View], title: str = "Attention explorer")
 
     Examples
     --------
-    >>> weights = np.array([[[[0.75, 0.25], [0.5, 0.5]]]])  # 1 layer, 1 head, 2 query words, 2 key words
-    >>> explorer = attention_explorer([View("old cat", "self-attention", ["old", "cat"], ["old", "cat"], weights)])
+    >>> weights = np.array(
+    ...     [[[[0.75, 0.25], [0.5, 0.5]]]]
+    ... )  # 1 layer, 1 head, 2 query words, 2 key words
+    >>> explorer = attention_explorer(
+    ...     [View("old cat", "self-attention", ["old", "cat"], ["old", "cat"], weights)]
+    ... )
     >>> explorer
     Attention explorer: 1 sentence, self-attention, 1 layer, 1 head
     >>> '"weights":[[[[75,25],[50,50]]]]' in explorer.markup
@@ -161,44 +193,71 @@ def attention_explorer(views: Sequence[View], title: str = "Attention explorer")
     """
     views = list(views)
     if not views:
-        raise ValueError("no views: give one for each sentence and each kind of attention")
+        raise ValueError(
+            "no views: give one for each sentence and each kind of attention"
+        )
     sentences = list(dict.fromkeys(view.sentence for view in views))
     kinds = list(dict.fromkeys(view.kind for view in views))
     grid = {(view.sentence, view.kind): view for view in views}
-    missing = [f"{kind} of {sentence!r}" for sentence in sentences for kind in kinds if (sentence, kind) not in grid]
+    missing = [
+        f"{kind} of {sentence!r}"
+        for sentence in sentences
+        for kind in kinds
+        if (sentence, kind) not in grid
+    ]
     if missing:
-        raise ValueError(f"no view for the {missing[0]}; each sentence needs the same kinds: {', '.join(kinds)}")
+        raise ValueError(
+            f"no view for the {missing[0]}; each sentence needs the same kinds:"
+            f" {', '.join(kinds)}"
+        )
     if len(grid) < len(views):
-        raise ValueError(f"{len(views)} views, but only {len(grid)} differ in sentence or kind; give each once")
+        raise ValueError(
+            f"{len(views)} views, but only {len(grid)} differ in sentence or kind; give"
+            " each once"
+        )
     sizes = {view.values().shape[:2] for view in views}
     if len(sizes) > 1:
-        raise ValueError(f"views differ in (layers, heads): {sorted(sizes)}; make one explorer for each size")
+        raise ValueError(
+            f"views differ in (layers, heads): {sorted(sizes)}; make one explorer for"
+            " each size"
+        )
     layers, heads = sizes.pop()
     data = {
         "sentences": sentences,
         "kinds": kinds,
         "layers": [str(number + 1) for number in range(layers)],
         "heads": [str(number + 1) for number in range(heads)] + [MEAN] * (heads > 1),
-        "views": [[_as_json(grid[sentence, kind]) for kind in kinds] for sentence in sentences],
+        "views": [
+            [_as_json(grid[sentence, kind]) for kind in kinds] for sentence in sentences
+        ],
     }
     text = script_safe(data)
     if len(text) > LARGEST:
         longest = max(max(view.values().shape[2:]) for view in views)
         raise ValueError(
-            f"the explorer's weights take {len(text):,} bytes, more than the {LARGEST:,} that a page should carry: "
-            f"{len(sentences)} sentences of up to {longest} words, {len(kinds)} kinds, {layers} layers, {heads} heads; "
-            "show fewer or shorter sentences, or fewer layers"
+            f"the explorer's weights take {len(text):,} bytes, more than the"
+            f" {LARGEST:,} that a page should carry: {len(sentences)} sentences of up"
+            f" to {longest} words, {len(kinds)} kinds, {layers} layers, {heads} heads;"
+            " show fewer or shorter sentences, or fewer layers"
         )
-    tables = "".join(_tables(sentence, [grid[sentence, kind] for kind in kinds]) for sentence in sentences)
+    tables = "".join(
+        _tables(sentence, [grid[sentence, kind] for kind in kinds])
+        for sentence in sentences
+    )
     name = html.escape(title)
     markup = (
-        f'<div class="attention-explorer" role="group" aria-label="{name}">'
-        f'<p class="explorer-title">{name}</p>'
-        f'<script type="application/json">{text}</script>'
-        '<details class="explorer-tables" open><summary>As tables: the largest weight of each word</summary>'
-        f"{tables}</details></div>"
+        f'<div class="attention-explorer" role="group" aria-label="{name}"><p'
+        f' class="explorer-title">{name}</p><script'
+        f' type="application/json">{text}</script><details class="explorer-tables"'
+        " open><summary>As tables: the largest weight of each"
+        f" word</summary>{tables}</details></div>"
     )
-    counts = [_count(len(sentences), "sentence"), *kinds, _count(layers, "layer"), _count(heads, "head")]
+    counts = [
+        _count(len(sentences), "sentence"),
+        *kinds,
+        _count(layers, "layer"),
+        _count(heads, "head"),
+    ]
     return Explorer(markup, f"{title}: {', '.join(counts)}")
 
 
@@ -207,7 +266,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _as_json(view: View) -> dict[str, object]:
-    """Weights in hundredths, which is as exactly as they are shown; the mean over heads as one head more."""
+    """Weights in hundredths, which is as exactly as they are shown; the mean over heads
+    as one head more."""
     values = view.values()
     if values.shape[1] > 1:
         values = np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
@@ -220,7 +280,8 @@ def _as_json(view: View) -> dict[str, object]:
 
 
 def script_safe(data: object) -> str:
-    """Write JSON that can stand inside a script element: no word in it can end the element or begin a comment.
+    """Write JSON that can stand inside a script element: no word in it can end the
+    element or begin a comment.
 
     Parameters
     ----------
@@ -251,28 +312,40 @@ def _tables(sentence: str, views: Sequence[View]) -> str:
 
 
 def _table(view: View) -> str:
-    """For each query word the key word with the largest weight, in each head, or in each layer's mean over heads."""
+    """For each query word the key word with the largest weight, in each head, or in
+    each layer's mean over heads."""
     values = view.values()
     layers, heads = values.shape[:2]
     if layers * heads > WIDEST_TABLE:
         values = values.mean(axis=1, keepdims=True)
         names = [f"layer {layer + 1}, mean of the heads" for layer in range(layers)]
     else:
-        names = [f"layer {layer + 1}, head {head + 1}" for layer in range(layers) for head in range(heads)]
+        names = [
+            f"layer {layer + 1}, head {head + 1}"
+            for layer in range(layers)
+            for head in range(heads)
+        ]
     columns = values.reshape(len(names), *values.shape[2:])  # [N H T S] -> [N·H T S]
     best = columns.argmax(axis=-1)
     head_row = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = ""
     for place, word in enumerate(view.query_words):
         cells = "".join(
-            f'<td lang="{view.key_language}">{html.escape(view.key_words[key])} {column[place, key]:.2f}</td>'
+            f'<td lang="{view.key_language}">{html.escape(view.key_words[key])}'
+            f" {column[place, key]:.2f}</td>"
             for column, key in zip(columns, best[:, place], strict=True)
         )
-        rows += f'<tr><th scope="row" lang="{view.query_language}">{html.escape(word)}</th>{cells}</tr>'
-    # A table may be wider than a phone: its frame scrolls, and takes the focus so that a keyboard can scroll it.
+        rows += (
+            '<tr><th scope="row"'
+            f' lang="{view.query_language}">{html.escape(word)}</th>{cells}</tr>'
+        )
+    # A table may be wider than a phone: its frame scrolls, and takes the focus so that
+    # a keyboard can scroll it.
     name = html.escape(f"{view.kind}: {view.sentence}")
     return (
-        f'<div class="explorer-frame" role="group" tabindex="0" aria-label="{name}"><table>'
+        '<div class="explorer-frame" role="group" tabindex="0"'
+        f' aria-label="{name}"><table>'
         f"<caption>{html.escape(view.kind)}</caption>"
-        f'<thead><tr><th scope="col">word</th>{head_row}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "<thead><tr><th"
+        f' scope="col">word</th>{head_row}</tr></thead><tbody>{rows}</tbody></table></div>'  # noqa: E501
     )

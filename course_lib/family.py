@@ -1,13 +1,16 @@
-"""The family of BERT: what its members change in the input, in what is hidden, and in what may be seen.
+"""The family of BERT: what its members change in the input, in what is hidden, and in
+what may be seen.
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions
 
-One function each for RoBERTa, ERNIE, XLNet and T5, whose models are otherwise ours: :mod:`course_lib.pretraining` has
-dynamic masking and sequences without next sentences, :mod:`course_lib.transformer` is an encoder with a decoder.
-Members whose model differs have a module: :mod:`course_lib.family_albert`, :mod:`course_lib.family_distillation`,
-:mod:`course_lib.family_retrieval`; what to do with a causal model is in :mod:`course_lib.family_prompting`.
+One function each for RoBERTa, ERNIE, XLNet and T5, whose models are otherwise ours:
+:mod:`course_lib.pretraining` has dynamic masking and sequences without next sentences,
+:mod:`course_lib.transformer` is an encoder with a decoder. Members whose model differs
+have a module: :mod:`course_lib.family_albert`, :mod:`course_lib.family_distillation`,
+:mod:`course_lib.family_retrieval`; what to do with a causal model is in
+:mod:`course_lib.family_prompting`.
 """
 
 from collections.abc import Sequence
@@ -17,23 +20,34 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-__all__ = ["StreamMasks", "corrupt_spans", "entity_ids", "permutation_masks", "roberta_positions"]
+__all__ = [
+    "StreamMasks",
+    "corrupt_spans",
+    "entity_ids",
+    "permutation_masks",
+    "roberta_positions",
+]
 
 
-def roberta_positions(input_ids: Int[Tensor, "B T"], pad_token_id: int = 1) -> Int[Tensor, "B T"]:
-    """Number the positions as published RoBERTa models do: the first token has the number behind that of padding.
+def roberta_positions(
+    input_ids: Int[Tensor, "B T"], pad_token_id: int = 1
+) -> Int[Tensor, "B T"]:
+    """Number the positions as published RoBERTa models do: the first token has the
+    number behind that of padding.
 
     Parameters
     ----------
     input_ids
         Padded.
     pad_token_id
-        The id of padding, and the row of the position table that padding has: 1 in the published vocabulary.
+        The id of padding, and the row of the position table that padding has: 1 in the
+        published vocabulary.
 
     Returns
     -------
     Tensor
-        Rows of the position table. It needs `pad_token_id` + 1 rows more than a sequence has tokens: 514 for 512.
+        Rows of the position table. It needs `pad_token_id` + 1 rows more than a
+        sequence has tokens: 514 for 512.
 
     Notes
     -----
@@ -51,21 +65,25 @@ def roberta_positions(input_ids: Int[Tensor, "B T"], pad_token_id: int = 1) -> I
     return real.cumsum(dim=1) * real + pad_token_id
 
 
-def entity_ids(input_ids: Int[Tensor, "B T"], entities: Sequence[Sequence[int]]) -> Int[Tensor, "B T"]:
-    """Number what is hidden as a whole: an entity is one unit, any other token is one of its own.
+def entity_ids(
+    input_ids: Int[Tensor, "B T"], entities: Sequence[Sequence[int]]
+) -> Int[Tensor, "B T"]:
+    """Number what is hidden as a whole: an entity is one unit, any other token is one
+    of its own.
 
     Parameters
     ----------
     input_ids
         The sequences, nothing hidden yet.
     entities
-        The ids of each name or phrase. Where two overlap, the longer wins, and of equally long ones the first.
+        The ids of each name or phrase. Where two overlap, the longer wins, and of
+        equally long ones the first.
 
     Returns
     -------
     Tensor
-        Units, numbered from 0 in each sequence: the `word_ids` of `course_lib.masked_language_model.mask_tokens`, with
-        the unit "span".
+        Units, numbered from 0 in each sequence: the `word_ids` of
+        `course_lib.masked_language_model.mask_tokens`, with the unit "span".
 
     Raises
     ------
@@ -80,7 +98,9 @@ def entity_ids(input_ids: Int[Tensor, "B T"], entities: Sequence[Sequence[int]])
 
     Examples
     --------
-    >>> entity_ids(torch.tensor([[2, 10, 11, 12, 30, 31, 3]]), [[30, 31], [10, 11, 12]]).tolist()
+    >>> entity_ids(
+    ...     torch.tensor([[2, 10, 11, 12, 30, 31, 3]]), [[30, 31], [10, 11, 12]]
+    ... ).tolist()
     [[0, 1, 1, 1, 2, 2, 3]]
     """
     continues = torch.zeros_like(input_ids, dtype=torch.bool)
@@ -102,7 +122,8 @@ def entity_ids(input_ids: Int[Tensor, "B T"], entities: Sequence[Sequence[int]])
 
 
 class StreamMasks(NamedTuple):
-    """Who sees whom when tokens are guessed in an order of one's own; True means "may attend".
+    """Who sees whom when tokens are guessed in an order of one's own; True means "may
+    attend".
 
     Parameters
     ----------
@@ -121,18 +142,21 @@ class StreamMasks(NamedTuple):
 
 
 def permutation_masks(order: Sequence[int] | Int[Tensor, "T"]) -> StreamMasks:
-    """Let each position see those that come before it in an order, wherever they stand in the text.
+    """Let each position see those that come before it in an order, wherever they stand
+    in the text.
 
     Parameters
     ----------
     order
-        The positions, each once: the first is guessed from nothing, the last from all others.
+        The positions, each once: the first is guessed from nothing, the last from all
+        others.
 
     Returns
     -------
     StreamMasks
-        With the order 0, 1, 2, ... the first mask is `course_lib.masking.causal_mask`. The first of the order sees
-        nobody in the second: nothing can be computed there, so it is not trained on.
+        With the order 0, 1, 2, ... the first mask is `course_lib.masking.causal_mask`.
+        The first of the order sees nobody in the second: nothing can be computed there,
+        so it is not trained on.
 
     Raises
     ------
@@ -158,7 +182,9 @@ def permutation_masks(order: Sequence[int] | Int[Tensor, "T"]) -> StreamMasks:
     """
     places = torch.as_tensor(order)
     if sorted(places.tolist()) != list(range(len(places))):
-        raise ValueError(f"the order is {places.tolist()}; it must hold each position from 0 once")
+        raise ValueError(
+            f"the order is {places.tolist()}; it must hold each position from 0 once"
+        )
     rank = torch.empty_like(places)
     rank[places] = torch.arange(len(places), device=places.device)
     return StreamMasks(rank[None, :] <= rank[:, None], rank[None, :] < rank[:, None])
@@ -167,14 +193,16 @@ def permutation_masks(order: Sequence[int] | Int[Tensor, "T"]) -> StreamMasks:
 def corrupt_spans(
     ids: Sequence[int], spans: Sequence[tuple[int, int]], sentinels: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Turn masked language modelling into text to text: cut stretches out, and ask for them one behind the other.
+    """Turn masked language modelling into text to text: cut stretches out, and ask for
+    them one behind the other.
 
     Parameters
     ----------
     ids
         The text.
     spans
-        First token and the one behind the last, of each stretch, in their order and apart from each other.
+        First token and the one behind the last, of each stretch, in their order and
+        apart from each other.
     sentinels
         Marks that stand for the stretches, and one that ends the answer.
 
@@ -186,7 +214,8 @@ def corrupt_spans(
     Raises
     ------
     ValueError
-        If stretches are empty, overlap, touch or leave the text, or there are too few sentinels.
+        If stretches are empty, overlap, touch or leave the text, or there are too few
+        sentinels.
 
     Notes
     -----
@@ -196,17 +225,25 @@ def corrupt_spans(
 
     Examples
     --------
-    >>> corrupt_spans([10, 11, 12, 13, 14, 15], [(1, 3), (5, 6)], sentinels=[90, 91, 92])
+    >>> corrupt_spans(
+    ...     [10, 11, 12, 13, 14, 15], [(1, 3), (5, 6)], sentinels=[90, 91, 92]
+    ... )
     ([10, 90, 13, 14, 91], [90, 11, 12, 91, 15, 92])
     """
     if len(sentinels) <= len(spans):
-        raise ValueError(f"{len(spans)} spans need {len(spans) + 1} sentinels, one to end with; got {len(sentinels)}")
+        raise ValueError(
+            f"{len(spans)} spans need {len(spans) + 1} sentinels, one to end with; got"
+            f" {len(sentinels)}"
+        )
     source: list[int] = []
     target: list[int] = []
     end = -1
     for (first, behind), mark in zip(spans, sentinels, strict=False):
         if not end < first < behind <= len(ids):
-            raise ValueError(f"span ({first}, {behind}) is empty, not behind the one before, or not in {len(ids)} ids")
+            raise ValueError(
+                f"span ({first}, {behind}) is empty, not behind the one before, or not"
+                f" in {len(ids)} ids"
+            )
         source += [*ids[max(end, 0) : first], mark]
         target += [mark, *ids[first:behind]]
         end = behind

@@ -1,12 +1,13 @@
-"""ALBERT: one block for all layers, and a narrow embedding that is widened (Lan et al. 2020).
+"""ALBERT: one block for all layers, and a narrow embedding that is widened (Lan et al.
+2020).
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions     D  features of a hidden state
 
-It is :mod:`course_lib.bert` with two lines changed in each constructor; what the models do with an input is BERT's
-code, not a copy of it. What is not here: sentence order in place of next sentences, which is a matter of the batches,
-and ALBERT's checkpoints.
+It is :mod:`course_lib.bert` with two lines changed in each constructor; what the models
+do with an input is BERT's code, not a copy of it. What is not here: sentence order in
+place of next sentences, which is a matter of the batches, and ALBERT's checkpoints.
 """
 
 from dataclasses import replace
@@ -26,18 +27,26 @@ from course_lib.bert_layers import (
 )
 from course_lib.linear import Linear
 
-__all__ = ["AlbertForPreTraining", "AlbertModel", "FactorisedEmbeddings", "FactorisedHead"]
+__all__ = [
+    "AlbertForPreTraining",
+    "AlbertModel",
+    "FactorisedEmbeddings",
+    "FactorisedHead",
+]
 
 
 def _narrow(config: BertConfig, embedding_size: int) -> BertConfig:
     """The settings of the embeddings, which have no heads."""
     if embedding_size < 1:
-        raise ValueError(f"embedding_size is {embedding_size}; it must be at least 1, e.g. 128")
+        raise ValueError(
+            f"embedding_size is {embedding_size}; it must be at least 1, e.g. 128"
+        )
     return replace(config, hidden_size=embedding_size, num_attention_heads=1)
 
 
 class FactorisedEmbeddings(BertEmbeddings):
-    """BERT's input in few features, and a matrix that widens it: so that the vocabulary costs little.
+    """BERT's input in few features, and a matrix that widens it: so that the vocabulary
+    costs little.
 
     Parameters
     ----------
@@ -71,14 +80,19 @@ class FactorisedEmbeddings(BertEmbeddings):
         self.widen = Linear(embedding_size, config.hidden_size)
 
     def forward(
-        self, input_ids: Int[Tensor, "B T"], token_type_ids: Int[Tensor, "B T"] | None = None
+        self,
+        input_ids: Int[Tensor, "B T"],
+        token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Return the first hidden states, as `BertEmbeddings` does."""
-        return self.widen(super().forward(input_ids, token_type_ids))  # (B, T, E) -> (B, T, D)
+        return self.widen(
+            super().forward(input_ids, token_type_ids)
+        )  # (B, T, E) -> (B, T, D)
 
 
 class FactorisedHead(MaskedLanguageModelHead):
-    """BERT's head that guesses tokens, with a layer that goes back from D to E features.
+    """BERT's head that guesses tokens, with a layer that goes back from D to E
+    features.
 
     Parameters
     ----------
@@ -94,7 +108,9 @@ class FactorisedHead(MaskedLanguageModelHead):
     Examples
     --------
     >>> import torch
-    >>> FactorisedHead(BertConfig.tiny(vocab_size=40), nn.Embedding(40, 16))(torch.zeros(7, 128)).shape
+    >>> FactorisedHead(BertConfig.tiny(vocab_size=40), nn.Embedding(40, 16))(
+    ...     torch.zeros(7, 128)
+    ... ).shape
     torch.Size([7, 40])
     """
 
@@ -135,7 +151,9 @@ class AlbertModel(nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = FactorisedEmbeddings(config, embedding_size)
-        self.blocks = nn.ModuleList([stack_of_blocks(config)[0]] * config.num_hidden_layers)
+        self.blocks = nn.ModuleList(
+            [stack_of_blocks(config)[0]] * config.num_hidden_layers
+        )
         self.pooler = BertPooler(config)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
@@ -163,7 +181,9 @@ class AlbertForPreTraining(nn.Module):
     --------
     >>> import torch
     >>> model = AlbertForPreTraining(BertConfig.tiny(vocab_size=50), embedding_size=16)
-    >>> model(torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])).prediction_logits.shape
+    >>> model(
+    ...     torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])
+    ... ).prediction_logits.shape
     torch.Size([1, 50])
     """
 

@@ -5,9 +5,10 @@ Dimension letters, everywhere in this module::
     B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
     N  chosen positions of the whole batch
 
-The student has no segments and no pooler. It starts with every second layer of its teacher and learns from three
-losses: the teacher's guesses, the hidden tokens themselves, and the direction of the teacher's states.
-"""
+The student has no segments and no pooler. It starts with every second layer of its
+teacher and learns from three losses: the teacher's guesses, the hidden tokens
+themselves, and the direction of the teacher's states.
+"""  # noqa: E501
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,20 +55,26 @@ class DistilBertEmbeddings(nn.Module):
 
     Examples
     --------
-    >>> DistilBertEmbeddings(BertConfig.tiny(vocab_size=50))(torch.tensor([[2, 47, 3]])).shape
+    >>> DistilBertEmbeddings(BertConfig.tiny(vocab_size=50))(
+    ...     torch.tensor([[2, 47, 3]])
+    ... ).shape
     torch.Size([1, 3, 128])
     """
 
     def __init__(self, config: BertConfig):
         super().__init__()
         width = config.hidden_size
-        self.token = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
+        self.token = nn.Embedding(
+            config.vocab_size, width, padding_idx=config.pad_token_id
+        )
         self.position = nn.Embedding(config.max_position_embeddings, width)
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(
-        self, input_ids: Int[Tensor, "B T"], token_type_ids: Int[Tensor, "B T"] | None = None
+        self,
+        input_ids: Int[Tensor, "B T"],
+        token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Return the first hidden states; `token_type_ids` have no part in them."""
         positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -159,7 +166,9 @@ class DistilBertForMaskedLM(nn.Module):
     Examples
     --------
     >>> model = DistilBertForMaskedLM(BertConfig.tiny(vocab_size=50))
-    >>> model(torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])).prediction_logits.shape
+    >>> model(
+    ...     torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])
+    ... ).prediction_logits.shape
     torch.Size([1, 50])
     """
 
@@ -177,12 +186,15 @@ class DistilBertForMaskedLM(nn.Module):
         masked_positions: Int[Tensor, "N"] | None = None,
     ) -> MaskedLanguageModelOutput:
         """Score the tokens; arguments as in `course_lib.bert.BertForPreTraining`."""
-        hidden = self.bert(input_ids, attention_mask, positions=masked_positions).last_hidden_state
+        hidden = self.bert(
+            input_ids, attention_mask, positions=masked_positions
+        ).last_hidden_state
         return MaskedLanguageModelOutput(self.mlm_head(hidden), hidden)
 
 
 def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
-    """Make a student of half the layers, and let it start with every second one of its teacher's.
+    """Make a student of half the layers, and let it start with every second one of its
+    teacher's.
 
     Parameters
     ----------
@@ -192,17 +204,21 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     Returns
     -------
     DistilBertForMaskedLM
-        With layers 0, 2, 4, ... of the teacher, its embeddings (not of segments) and its head.
+        With layers 0, 2, 4, ... of the teacher, its embeddings (not of segments) and
+        its head.
 
     Notes
     -----
-    Sanh et al. 2019, section 3, "student initialization": "taking one layer out of two".
+    Sanh et al. 2019, section 3, "student initialization": "taking one layer out of
+    two".
 
     Chapter: family
 
     Examples
     --------
-    >>> teacher = BertForPreTraining(BertConfig.tiny(vocab_size=50, num_hidden_layers=5))
+    >>> teacher = BertForPreTraining(
+    ...     BertConfig.tiny(vocab_size=50, num_hidden_layers=5)
+    ... )
     >>> student = student_of(teacher)
     >>> len(student.bert.blocks)
     3
@@ -211,17 +227,27 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     True
     """
     kept = range(0, teacher.config.num_hidden_layers, 2)
-    student = DistilBertForMaskedLM(replace(teacher.config, num_hidden_layers=len(kept)))
-    numbers = {f"bert.blocks.{old}.": f"bert.blocks.{new}." for new, old in enumerate(kept)}
+    student = DistilBertForMaskedLM(
+        replace(teacher.config, num_hidden_layers=len(kept))
+    )
+    numbers = {
+        f"bert.blocks.{old}.": f"bert.blocks.{new}." for new, old in enumerate(kept)
+    }
     weights = teacher.state_dict()
     for old, new in numbers.items():
-        weights |= {name.replace(old, new): tensor for name, tensor in teacher.state_dict().items() if old in name}
+        weights |= {
+            name.replace(old, new): tensor
+            for name, tensor in teacher.state_dict().items()
+            if old in name
+        }
     student.load_state_dict({name: weights[name] for name in student.state_dict()})
     return student
 
 
 def soft_target_loss(
-    student_logits: Float[Tensor, "N V"], teacher_logits: Float[Tensor, "N V"], temperature: float = 2.0
+    student_logits: Float[Tensor, "N V"],
+    teacher_logits: Float[Tensor, "N V"],
+    temperature: float = 2.0,
 ) -> Float[Tensor, ""]:
     r"""Ask the student for all of the teacher's guesses, not for the best one only.
 
@@ -235,8 +261,8 @@ def soft_target_loss(
     teacher_logits
         The z that p is made of.
     temperature
-        The τ: above 1, it shows more of what the teacher holds for possible. The factor τ² keeps the size of the
-        gradient.
+        The τ: above 1, it shows more of what the teacher holds for possible. The factor
+        τ² keeps the size of the gradient.
 
     Returns
     -------
@@ -259,17 +285,23 @@ def soft_target_loss(
     >>> logits = torch.tensor([[2.0, 0.0, 0.0]])
     >>> soft_target_loss(logits, logits).item()
     0.0
-    >>> round(soft_target_loss(torch.zeros(1, 3), logits, temperature=1.0).item(), 4)  # ln 3 less the entropy of p
+    >>> round(
+    ...     soft_target_loss(torch.zeros(1, 3), logits, temperature=1.0).item(), 4
+    ... )  # ln 3 less the entropy of p
     0.433
     """
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature}; it must be above 0, e.g. 2")
     guess = (student_logits / temperature).log_softmax(-1)
     wanted = (teacher_logits / temperature).log_softmax(-1)
-    return temperature**2 * F.kl_div(guess, wanted, reduction="batchmean", log_target=True)
+    return temperature**2 * F.kl_div(
+        guess, wanted, reduction="batchmean", log_target=True
+    )
 
 
-def cosine_distance(student_hidden: Float[Tensor, "N D"], teacher_hidden: Float[Tensor, "N D"]) -> Float[Tensor, ""]:
+def cosine_distance(
+    student_hidden: Float[Tensor, "N D"], teacher_hidden: Float[Tensor, "N D"]
+) -> Float[Tensor, ""]:
     """Ask the student's states to point where the teacher's do: the mean of 1 - cosine.
 
     Parameters
@@ -297,7 +329,8 @@ def cosine_distance(student_hidden: Float[Tensor, "N D"], teacher_hidden: Float[
 
 
 class DistillationWeights(NamedTuple):
-    """How much each of the three losses counts; the defaults are those of the published training.
+    """How much each of the three losses counts; the defaults are those of the published
+    training.
 
     Parameters
     ----------
@@ -327,13 +360,15 @@ def distillation_loss_sum(
     teacher
         On the device of the student. It is put into evaluation mode and never changed.
     weights
-        The published ones if not given. With 0, 1 and 0 the student learns from the hidden tokens alone.
+        The published ones if not given. With 0, 1 and 0 the student learns from the
+        hidden tokens alone.
 
     Returns
     -------
     Callable
-        (student, batch) -> the loss times the number of sequences, and that number. Both models are asked at the
-        hidden positions only; the published training compares them at all tokens.
+        (student, batch) -> the loss times the number of sequences, and that number.
+        Both models are asked at the hidden positions only; the published training
+        compares them at all tokens.
 
     Notes
     -----
@@ -345,7 +380,9 @@ def distillation_loss_sum(
     --------
     >>> teacher = BertForPreTraining(BertConfig.tiny(vocab_size=50))
     >>> ids, places = torch.tensor([[2, 4, 7, 3]]), torch.tensor([1])
-    >>> batch = PreTrainingBatch(ids, ids * 0, None, places, torch.tensor([9]), None, 1.0, 1.0)
+    >>> batch = PreTrainingBatch(
+    ...     ids, ids * 0, None, places, torch.tensor([9]), None, 1.0, 1.0
+    ... )
     >>> loss, count = distillation_loss_sum(teacher)(student_of(teacher), batch)
     >>> count, bool(loss > 0)
     (1, True)
@@ -355,15 +392,24 @@ def distillation_loss_sum(
 
     def loss_sum(student: nn.Module, batch: PreTrainingBatch) -> tuple[Tensor, int]:
         found = student(batch.input_ids, batch.attention_mask, batch.masked_positions)
-        loss = share.masked * F.cross_entropy(found.prediction_logits, batch.masked_labels)
+        loss = share.masked * F.cross_entropy(
+            found.prediction_logits, batch.masked_labels
+        )
         if share.soft or share.cosine:
             with torch.no_grad():
                 encoded = teacher.bert(
-                    batch.input_ids, batch.attention_mask, batch.token_type_ids, positions=batch.masked_positions
+                    batch.input_ids,
+                    batch.attention_mask,
+                    batch.token_type_ids,
+                    positions=batch.masked_positions,
                 )
                 wanted = teacher.mlm_head(encoded.last_hidden_state)
-            loss = loss + share.soft * soft_target_loss(found.prediction_logits, wanted, share.temperature)
-            loss = loss + share.cosine * cosine_distance(found.hidden, encoded.last_hidden_state)
+            loss = loss + share.soft * soft_target_loss(
+                found.prediction_logits, wanted, share.temperature
+            )
+            loss = loss + share.cosine * cosine_distance(
+                found.hidden, encoded.last_hidden_state
+            )
         return loss * len(batch.input_ids), len(batch.input_ids)
 
     return loss_sum

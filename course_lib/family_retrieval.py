@@ -1,13 +1,15 @@
-"""ColBERT: compare a query with a document token by token, each encoded on its own (Khattab and Zaharia 2020).
+"""ColBERT: compare a query with a document token by token, each encoded on its own
+(Khattab and Zaharia 2020).
 
 Dimension letters, everywhere in this module::
 
     B  queries, or texts in a batch     N  documents     T  tokens of a query or text     S  tokens of a document
     D  features of a token's vector
 
-A cross-encoder reads each pair anew; a sentence vector squeezes a text into one point. Late interaction stands between
-the two: documents are encoded once, but into a vector for each token.
-"""
+A cross-encoder reads each pair anew; a sentence vector squeezes a text into one point.
+Late interaction stands between the two: documents are encoded once, but into a vector
+for each token.
+"""  # noqa: E501
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +28,8 @@ def maxsim(
     query_mask: Bool[Tensor, "B T"] | None = None,
     document_mask: Bool[Tensor, "N S"] | None = None,
 ) -> Float[Tensor, "B N"]:
-    r"""For each token of the query take its most similar token of the document, and add up.
+    r"""For each token of the query take its most similar token of the document, and add
+    up.
 
     .. math:: s(q, d) = \sum_t \max_s \; q_t \cdot d_s
 
@@ -63,7 +66,9 @@ def maxsim(
     products = torch.einsum("btd,nsd->bnts", query, document)
     if document_mask is not None:
         check_mask(document_mask, name="document_mask")
-        products = products.masked_fill(~document_mask[None, :, None], -torch.inf)  # (N, S) -> (1, N, 1, S)
+        products = products.masked_fill(
+            ~document_mask[None, :, None], -torch.inf
+        )  # (N, S) -> (1, N, 1, S)
     best = products.amax(dim=-1)  # (B, N, T, S) -> (B, N, T)
     if query_mask is not None:
         check_mask(query_mask, name="query_mask")
@@ -88,8 +93,8 @@ class LateInteraction(nn.Module):
 
     Notes
     -----
-    Khattab and Zaharia 2020, section 3.2, without its padding of queries with [MASK] and without leaving out
-    punctuation.
+    Khattab and Zaharia 2020, section 3.2, without its padding of queries with [MASK]
+    and without leaving out punctuation.
 
     Chapter: family
 
@@ -109,14 +114,18 @@ class LateInteraction(nn.Module):
         self.shorten = nn.Linear(bert.config.hidden_size, dim, bias=False)
 
     def forward(
-        self, input_ids: Int[Tensor, "B T"], attention_mask: Bool[Tensor, "B T"] | None = None
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Return the vectors of all tokens; those of padding mean nothing."""
         hidden = self.bert(input_ids, attention_mask).last_hidden_state
         return F.normalize(self.shorten(hidden), dim=-1)  # shorter, and of length 1
 
     def score(
-        self, queries: tuple[Tensor, Tensor | None], documents: tuple[Tensor, Tensor | None]
+        self,
+        queries: tuple[Tensor, Tensor | None],
+        documents: tuple[Tensor, Tensor | None],
     ) -> Float[Tensor, "B N"]:
         """Compare each query with each document, both as ids and mask."""
         return maxsim(self(*queries), self(*documents), queries[1], documents[1])

@@ -1,12 +1,23 @@
-"""WordPiece for work: the interface of `wordpiece.WordPiece` on the library `tokenizers`: compiled, parallel.
+"""WordPiece for work: the interface of `wordpiece.WordPiece` on the library
+`tokenizers`: compiled, parallel.
 
-Use this for corpora and training runs, `WordPiece` to see what happens. Ids, strings and offsets are the same.
+Use this for corpora and training runs, `WordPiece` to see what happens. Ids, strings
+and offsets are the same.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from tokenizers import Encoding as LibraryEncoding
 
 from course_lib.text_normalization import check_text
@@ -19,7 +30,8 @@ __all__ = ["FastWordPiece"]
 
 
 class FastWordPiece:
-    """A WordPiece tokenizer that is fast; parameters, methods and errors are those of `course_lib.wordpiece.WordPiece`.
+    """A WordPiece tokenizer that is fast; parameters, methods and errors are those of
+    `course_lib.wordpiece.WordPiece`.
 
     Parameters
     ----------
@@ -45,25 +57,37 @@ class FastWordPiece:
     """
 
     def __init__(
-        self, vocab: Sequence[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
+        self,
+        vocab: Sequence[str],
+        lowercase: bool = True,
+        strip: bool | None = None,
+        max_word_length: int = 100,
     ) -> None:
         self.settings = Settings(lowercase, strip, max_word_length)
         self.vocab = check_vocab(vocab)
         self.pieces = list(self.vocab)
         model = models.WordPiece(
-            self.vocab, unk_token=UNK, max_input_chars_per_word=max_word_length, continuing_subword_prefix=PREFIX
+            self.vocab,
+            unk_token=UNK,
+            max_input_chars_per_word=max_word_length,
+            continuing_subword_prefix=PREFIX,
         )
         self.tokenizer = _around(model, self.settings)
-        self.tokenizer.add_special_tokens([_special(token) for token in SPECIAL_TOKENS if token in self.vocab])
+        self.tokenizer.add_special_tokens(
+            [_special(token) for token in SPECIAL_TOKENS if token in self.vocab]
+        )
         if CLS in self.vocab and SEP in self.vocab:
-            self.tokenizer.post_processor = processors.BertProcessing((SEP, self.vocab[SEP]), (CLS, self.vocab[CLS]))
+            self.tokenizer.post_processor = processors.BertProcessing(
+                (SEP, self.vocab[SEP]), (CLS, self.vocab[CLS])
+            )
 
     def __len__(self) -> int:
         return len(self.pieces)
 
     @classmethod
     def load(cls, path: Path | str) -> "FastWordPiece":
-        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see `course_lib.wordpiece_files.load`."""
+        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
+        `course_lib.wordpiece_files.load`."""
         pieces, settings = load(Path(path))
         return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 
@@ -77,15 +101,16 @@ class FastWordPiece:
         lowercase: bool = True,
         strip: bool | None = None,
     ) -> "FastWordPiece":
-        """Learn a vocabulary with the library's trainer, which is named after WordPiece and merges by frequency.
+        """Learn a vocabulary with the library's trainer, which is named after WordPiece
+        and merges by frequency.
 
         Parameters
         ----------
         texts
             Lines, paragraphs or documents.
         vocab_size, min_frequency, limit_alphabet
-            As in `course_lib.wordpiece_training.train_wordpiece`; but a character beyond the limit is left out of its
-            words, not the words.
+            As in `course_lib.wordpiece_training.train_wordpiece`; but a character
+            beyond the limit is left out of its words, not the words.
         lowercase, strip
             As in `WordPiece`.
 
@@ -125,10 +150,19 @@ class FastWordPiece:
         return [token.value for token in self.tokenizer.model.tokenize(word)]
 
     def encode(
-        self, text: str, pair: str | None = None, max_length: int | None = None, add_special_tokens: bool = True
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
     ) -> Encoding:
         """Encode a text, or two as a pair; see `WordPiece.encode`."""
-        return self.encode_batch([text if pair is None else (text, pair)], None, max_length, add_special_tokens)[0]
+        return self.encode_batch(
+            [text if pair is None else (text, pair)],
+            None,
+            max_length,
+            add_special_tokens,
+        )[0]
 
     def encode_batch(
         self,
@@ -137,9 +171,15 @@ class FastWordPiece:
         max_length: int | None = None,
         add_special_tokens: bool = True,
     ) -> list[Encoding]:
-        """Encode texts or pairs in parallel and make them equally long; see `WordPiece.encode_batch`."""
+        """Encode texts or pairs in parallel and make them equally long; see
+        `WordPiece.encode_batch`."""
         texts = list(texts)
-        return [_ours(encoding) for encoding in self.encode_in_rust(texts, padding, max_length, add_special_tokens)]
+        return [
+            _ours(encoding)
+            for encoding in self.encode_in_rust(
+                texts, padding, max_length, add_special_tokens
+            )
+        ]
 
     def encode_in_rust(
         self,
@@ -148,7 +188,8 @@ class FastWordPiece:
         max_length: int | None = None,
         add_special_tokens: bool = True,
     ) -> list[LibraryEncoding]:
-        """Encode as `encode_batch`, and leave the result where it is: the library's objects, for long corpora."""
+        """Encode as `encode_batch`, and leave the result where it is: the library's
+        objects, for long corpora."""
         for text in texts:
             for part in [text] if isinstance(text, str) else text:
                 check_text(part)
@@ -159,12 +200,16 @@ class FastWordPiece:
         if max_length is None:
             self.tokenizer.no_truncation()
         else:
-            self.tokenizer.enable_truncation(max_length)  # of both texts the longer first, as `truncate`
+            self.tokenizer.enable_truncation(
+                max_length
+            )  # of both texts the longer first, as `truncate`
         if padding is None:
             self.tokenizer.no_padding()
         else:
             length = None if padding == "longest" else padding
-            self.tokenizer.enable_padding(pad_id=self._require(PAD), pad_token=PAD, length=length)
+            self.tokenizer.enable_padding(
+                pad_id=self._require(PAD), pad_token=PAD, length=length
+            )
         return self.tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -172,18 +217,26 @@ class FastWordPiece:
         ids = list(ids)
         for index in ids:
             if not 0 <= index < len(self.pieces):
-                raise ValueError(f"id {index} is not of the vocabulary; ids run from 0 to {len(self.pieces) - 1}")
+                raise ValueError(
+                    f"id {index} is not of the vocabulary; ids run from 0 to"
+                    f" {len(self.pieces) - 1}"
+                )
         return self.tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def _require(self, token: str) -> int:
         if token not in self.vocab:
-            raise ValueError(f"the vocabulary lacks {token}; train it with the special tokens, or add {token} to it")
+            raise ValueError(
+                f"the vocabulary lacks {token}; train it with the special tokens, or"
+                f" add {token} to it"
+            )
         return self.vocab[token]
 
 
 def _around(model: models.WordPiece, settings: Settings) -> Tokenizer:
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=settings.strip, lowercase=settings.lowercase)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        strip_accents=settings.strip, lowercase=settings.lowercase
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     return tokenizer

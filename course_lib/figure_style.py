@@ -1,6 +1,8 @@
-"""What every figure of the course has in common: size, ink, one style for each model, words that can replace it.
+"""What every figure of the course has in common: size, ink, one style for each model,
+words that can replace it.
 
-What this module does not do: it changes no global setting of matplotlib. :mod:`course_lib.plotting` draws.
+What this module does not do: it changes no global setting of matplotlib.
+:mod:`course_lib.plotting` draws.
 """
 
 from typing import NamedTuple
@@ -12,21 +14,34 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
-__all__ = ["INK", "MODELS", "SIZE", "Style", "alt_text", "contrast_ratio", "describe", "new_figure", "style_of"]
+__all__ = [
+    "INK",
+    "MODELS",
+    "SIZE",
+    "Style",
+    "alt_text",
+    "contrast_ratio",
+    "describe",
+    "new_figure",
+    "style_of",
+]
 
 SIZE = (6.0, 4.0)
-INK = "#767676"  # the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
+# the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
+INK = "#767676"
 
 
 class Style(NamedTuple):
-    """How a model is drawn: marker and dash repeat what the colour says, for those who cannot tell colours apart."""
+    """How a model is drawn: marker and dash repeat what the colour says, for those who
+    cannot tell colours apart."""
 
     colour: str
     marker: str
     dash: str
 
 
-# Okabe and Ito's colour-blind safe hues, some darkened until the contrast is 3 against white and against black.
+# Okabe and Ito's colour-blind safe hues, some darkened until the contrast is 3 against
+# white and against black.
 MODELS: dict[str, Style] = {
     "attention": Style("#0072b2", "o", "-"),
     "no attention": Style("#d55e00", "s", "--"),
@@ -90,7 +105,8 @@ def style_of(label: str) -> Style:
     Parameters
     ----------
     label
-        A key of `MODELS`, alone or before a comma or bracket: "attention (training)" is drawn as "attention".
+        A key of `MODELS`, alone or before a comma or bracket: "attention (training)" is
+        drawn as "attention".
 
     Returns
     -------
@@ -100,7 +116,8 @@ def style_of(label: str) -> Style:
     Raises
     ------
     ValueError
-        If no model has this name: a colour made up for one figure would mean another model in the next.
+        If no model has this name: a colour made up for one figure would mean another
+        model in the next.
 
     Notes
     -----
@@ -131,7 +148,8 @@ def contrast_ratio(first: ColorType, second: ColorType) -> float:
     Returns
     -------
     float
-        From 1 (the same) to 21 (black and white); text wants 4.5, the lines of a figure 3.
+        From 1 (the same) to 21 (black and white); text wants 4.5, the lines of a figure
+        3.
 
     Notes
     -----
@@ -147,7 +165,10 @@ def contrast_ratio(first: ColorType, second: ColorType) -> float:
 
 
 def _luminance(colour: ColorType) -> float:
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in to_rgb(colour)
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -182,7 +203,10 @@ def alt_text(figure: Figure) -> str:
     'Largest weight of each target word: chat on cat 0.75.'
     """
     if figure not in _alt_texts:
-        raise ValueError("this figure was not described by course_lib.plotting; write its alt text by hand")
+        raise ValueError(
+            "this figure was not described by course_lib.plotting; write its alt text"
+            " by hand"
+        )
     return _alt_texts[figure]
 
 
@@ -209,8 +233,11 @@ def new_figure(title: str) -> tuple[Figure, Axes]:
     >>> figure.get_size_inches().tolist()
     [6.0, 4.0]
     """
-    figure, axes = plt.subplots(figsize=SIZE, dpi=144, layout="constrained", facecolor="none")
-    # Closed at once: the figure is returned, and a notebook would draw one left open a second time.
+    figure, axes = plt.subplots(
+        figsize=SIZE, dpi=144, layout="constrained", facecolor="none"
+    )
+    # Closed at once: the figure is returned, and a notebook would draw one left open a
+    # second time.
     plt.close(figure)
     axes.set_facecolor("none")
     axes.tick_params(colors=INK, labelcolor=INK)

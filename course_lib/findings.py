@@ -1,4 +1,5 @@
-"""What an examination of a machine found, and how it is told: to a person, or as JSON to a program.
+"""What an examination of a machine found, and how it is told: to a person, or as JSON
+to a program.
 
 The examination itself is :mod:`course_lib.doctor`.
 """
@@ -62,7 +63,8 @@ def to_json(findings: Iterable[Finding]) -> str:
     Returns
     -------
     str
-        A JSON object with `ok` (all are) and `findings`, a list with the fields of each.
+        A JSON object with `ok` (all are) and `findings`, a list with the fields of
+        each.
 
     Examples
     --------
@@ -70,11 +72,14 @@ def to_json(findings: Iterable[Finding]) -> str:
     True
     """
     listed = [asdict(finding) for finding in findings]
-    return json.dumps({"ok": all(finding["ok"] for finding in listed), "findings": listed}, indent=2)
+    return json.dumps(
+        {"ok": all(finding["ok"] for finding in listed), "findings": listed}, indent=2
+    )
 
 
 def render(findings: Iterable[Finding], console: Console | None = None) -> None:
-    """Print findings for a person to read: a line each, with the remedy under what is not OK.
+    """Print findings for a person to read: a line each, with the remedy under what is
+    not OK.
 
     Parameters
     ----------
@@ -85,7 +90,10 @@ def render(findings: Iterable[Finding], console: Console | None = None) -> None:
 
     Examples
     --------
-    >>> render([Finding("disk", False, "0.1 GiB free", "Free 2 GiB.")], Console(width=60, color_system=None))
+    >>> render(
+    ...     [Finding("disk", False, "0.1 GiB free", "Free 2 GiB.")],
+    ...     Console(width=60, color_system=None),
+    ... )
     disk      NO  0.1 GiB free
                   -> Free 2 GiB.
     """
@@ -95,4 +103,9 @@ def render(findings: Iterable[Finding], console: Console | None = None) -> None:
         console.print(f"{finding.name:<9} {verdict}  ", end="")
         console.print(finding.found, markup=False, highlight=False, soft_wrap=True)
         if finding.remedy:
-            console.print(f"{'':<14}-> {finding.remedy}", markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                f"{'':<14}-> {finding.remedy}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )

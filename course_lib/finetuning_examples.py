@@ -38,9 +38,11 @@ class Example(NamedTuple):
     Parameters
     ----------
     rows
-        The inputs: one, or one for each choice; of each its ``input_ids`` and ``token_type_ids``.
+        The inputs: one, or one for each choice; of each its ``input_ids`` and
+        ``token_type_ids``.
     label
-        A class or a choice, a number, a label for each token, or a start and an end; None where none is known.
+        A class or a choice, a number, a label for each token, or a start and an end;
+        None where none is known.
 
     Notes
     -----
@@ -80,7 +82,10 @@ class TaskBatch(NamedTuple):
 
 
 def text_examples(
-    texts: Sequence[Text], labels: Sequence[int | float] | None, tokenizer: Tokenizer, max_length: int | None = 128
+    texts: Sequence[Text],
+    labels: Sequence[int | float] | None,
+    tokenizer: Tokenizer,
+    max_length: int | None = 128,
 ) -> list[Example]:
     """Make examples of sentences or pairs of sentences, for a `SequenceClassifier`.
 
@@ -93,7 +98,8 @@ def text_examples(
     tokenizer
         Of the model.
     max_length
-        Tokens of an example with its special ones; of a pair the longer text is cut first.
+        Tokens of an example with its special ones; of a pair the longer text is cut
+        first.
 
     Returns
     -------
@@ -119,7 +125,10 @@ def text_examples(
     _check_labels(len(texts), labels)
     encodings = tokenizer.encode_batch(texts, padding=None, max_length=max_length)
     known = labels if labels is not None else [None] * len(texts)
-    return [Example([(x.ids, x.type_ids)], label) for x, label in zip(encodings, known, strict=True)]
+    return [
+        Example([(x.ids, x.type_ids)], label)
+        for x, label in zip(encodings, known, strict=True)
+    ]
 
 
 def tagging_examples(
@@ -142,7 +151,8 @@ def tagging_examples(
     Returns
     -------
     list of Example
-        One for each sentence; labels at the first piece of each word, `IGNORE` elsewhere.
+        One for each sentence; labels at the first piece of each word, `IGNORE`
+        elsewhere.
 
     Raises
     ------
@@ -176,21 +186,24 @@ def question_examples(
     max_length: int = 384,
     stride: int = 128,
 ) -> list[Example]:
-    """Make examples of questions on a text, for a `SpanClassifier`: one for each window.
+    """Make examples of questions on a text, for a `SpanClassifier`: one for each
+    window.
 
     Parameters
     ----------
     questions, contexts
         One context for each question.
     answers
-        Where each answer starts and ends, in characters; None for a question that the context does not answer.
+        Where each answer starts and ends, in characters; None for a question that the
+        context does not answer.
     tokenizer, max_length, stride
         As in `course_lib.span_decoding.windows`.
 
     Returns
     -------
     list of Example
-        Labels are positions; a window that does not hold the whole answer has `NO_ANSWER`.
+        Labels are positions; a window that does not hold the whole answer has
+        `NO_ANSWER`.
 
     Raises
     ------
@@ -212,13 +225,18 @@ def question_examples(
     """
     if not len(questions) == len(contexts) == len(answers):
         raise ValueError(
-            f"{len(questions)} questions, {len(contexts)} contexts and {len(answers)} answers; give one of each"
+            f"{len(questions)} questions, {len(contexts)} contexts and {len(answers)}"
+            " answers; give one of each"
         )
     examples = []
     for question, context, answer in zip(questions, contexts, answers, strict=True):
         for window in windows(question, context, tokenizer, max_length, stride):
-            positions = NO_ANSWER if answer is None else answer_positions(window, *answer)
-            examples.append(Example([(window.input_ids, window.token_type_ids)], positions))
+            positions = (
+                NO_ANSWER if answer is None else answer_positions(window, *answer)
+            )
+            examples.append(
+                Example([(window.input_ids, window.token_type_ids)], positions)
+            )
     return examples
 
 
@@ -229,7 +247,8 @@ def choice_examples(
     tokenizer: Tokenizer,
     max_length: int | None = 128,
 ) -> list[Example]:
-    """Make examples of a context with several endings, for a `MultipleChoiceClassifier`.
+    """Make examples of a context with several endings, for a
+    `MultipleChoiceClassifier`.
 
     Parameters
     ----------
@@ -250,7 +269,8 @@ def choice_examples(
     Raises
     ------
     ValueError
-        If the numbers of contexts, endings and labels do not fit together, or a label is none of the choices.
+        If the numbers of contexts, endings and labels do not fit together, or a label
+        is none of the choices.
 
     Notes
     -----
@@ -263,21 +283,34 @@ def choice_examples(
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "sat", "ran"])
     >>> choice_examples(["Jim"], [["sat", "ran"]], [1], tokenizer)
-    [Example(rows=[([2, 5, 3, 6, 3], [0, 0, 0, 1, 1]), ([2, 5, 3, 7, 3], [0, 0, 0, 1, 1])], label=1)]
+    [Example(rows=[([2, 5, 3, 6, 3], [0, 0, 0, 1, 1]), ([2, 5, 3, 7, 3], [0, 0, 0, 1,
+    1])], label=1)]
     """
     _check_labels(len(contexts), labels)
     counts = sorted({len(of_one) for of_one in endings})
     if len(endings) != len(contexts) or len(counts) > 1 or counts == [0]:
         raise ValueError(
-            f"{len(contexts)} contexts, {len(endings)} lists of endings with {counts} endings each; give each context "
-            "equally many"
+            f"{len(contexts)} contexts, {len(endings)} lists of endings with {counts}"
+            " endings each; give each context equally many"
         )
     if labels is not None and any(not 0 <= label < counts[0] for label in labels):
-        raise ValueError(f"a label is not among the {counts[0]} choices; count them from 0")
-    pairs = [(context, ending) for context, of_one in zip(contexts, endings, strict=True) for ending in of_one]
-    rows = [(x.ids, x.type_ids) for x in tokenizer.encode_batch(pairs, padding=None, max_length=max_length)]
+        raise ValueError(
+            f"a label is not among the {counts[0]} choices; count them from 0"
+        )
+    pairs = [
+        (context, ending)
+        for context, of_one in zip(contexts, endings, strict=True)
+        for ending in of_one
+    ]
+    rows = [
+        (x.ids, x.type_ids)
+        for x in tokenizer.encode_batch(pairs, padding=None, max_length=max_length)
+    ]
     known = labels if labels is not None else [None] * len(contexts)
-    return [Example(rows[i * counts[0] : (i + 1) * counts[0]], label) for i, label in enumerate(known)]
+    return [
+        Example(rows[i * counts[0] : (i + 1) * counts[0]], label)
+        for i, label in enumerate(known)
+    ]
 
 
 def collate(examples: Sequence[Example], pad_id: int = 0) -> TaskBatch:
@@ -301,24 +334,39 @@ def collate(examples: Sequence[Example], pad_id: int = 0) -> TaskBatch:
 
     Examples
     --------
-    >>> batch = collate([Example([([2, 7, 3], [0, 0, 0])], 1), Example([([2, 3], [0, 0])], 0)])
-    >>> batch.input_ids.tolist(), batch.attention_mask.int().tolist(), batch.labels.tolist()
+    >>> batch = collate(
+    ...     [Example([([2, 7, 3], [0, 0, 0])], 1), Example([([2, 3], [0, 0])], 0)]
+    ... )
+    >>> (
+    ...     batch.input_ids.tolist(),
+    ...     batch.attention_mask.int().tolist(),
+    ...     batch.labels.tolist(),
+    ... )
     ([[2, 7, 3], [2, 3, 0]], [[1, 1, 1], [1, 1, 0]], [1, 0])
     """
     rows = [row for example in examples for row in example.rows]
     choices = len(examples[0].rows)
 
     def shaped(tensor: Tensor) -> Tensor:
-        return tensor if choices == 1 else tensor.view(len(examples), choices, -1)  # (B C, T) -> (B, C, T)
+        return (
+            tensor if choices == 1 else tensor.view(len(examples), choices, -1)
+        )  # (B C, T) -> (B, C, T)
 
     input_ids, segments = (
-        pad_sequence([torch.tensor(row[part]) for row in rows], batch_first=True, padding_value=fill)
+        pad_sequence(
+            [torch.tensor(row[part]) for row in rows],
+            batch_first=True,
+            padding_value=fill,
+        )
         for part, fill in ((0, pad_id), (1, 0))
     )
     lengths = torch.tensor([len(ids) for ids, _ in rows])
     mask = torch.arange(input_ids.shape[1]) < lengths[:, None]
     return TaskBatch(
-        shaped(input_ids), None if mask.all() else shaped(mask), shaped(segments), _labels([x.label for x in examples])
+        shaped(input_ids),
+        None if mask.all() else shaped(mask),
+        shaped(segments),
+        _labels([x.label for x in examples]),
     )
 
 
@@ -326,7 +374,11 @@ def _labels(labels: Sequence[Any]) -> Tensor | None:
     if labels[0] is None:
         return None
     if isinstance(labels[0], list):  # one for each token
-        return pad_sequence([torch.tensor(label) for label in labels], batch_first=True, padding_value=IGNORE)
+        return pad_sequence(
+            [torch.tensor(label) for label in labels],
+            batch_first=True,
+            padding_value=IGNORE,
+        )
     return torch.tensor(labels)
 
 

@@ -1,7 +1,9 @@
-"""A fine-tuned BERT on disk: its encoder as in :mod:`course_lib.bert_files`, and beside it the head and its labels.
+"""A fine-tuned BERT on disk: its encoder as in :mod:`course_lib.bert_files`, and beside
+it the head and its labels.
 
-The layout is that of ``transformers``' task models: the encoder's names begin with ``bert.``, the head is called
-``classifier`` or ``qa_outputs``, and ``config.json`` names the kind of model and the labels.
+The layout is that of ``transformers``' task models: the encoder's names begin with
+``bert.``, the head is called ``classifier`` or ``qa_outputs``, and ``config.json``
+names the kind of model and the labels.
 """
 
 import copy
@@ -19,7 +21,14 @@ from torch import Tensor, nn
 
 from course_lib.bert import BertModel
 from course_lib.bert_config import BertConfig
-from course_lib.bert_files import CONFIG, WEIGHTS, PretrainedModel, checkpoint_folder, save_pretrained, write_json
+from course_lib.bert_files import (
+    CONFIG,
+    WEIGHTS,
+    PretrainedModel,
+    checkpoint_folder,
+    save_pretrained,
+    write_json,
+)
 from course_lib.bert_weights import PublishedWeights, published_names, some
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.whole_file import write_whole
@@ -33,14 +42,16 @@ Model = TypeVar("Model", bound="TaskModel")
 
 
 class TaskModel(PretrainedModel):
-    """What all fine-tuned models share: an encoder, a head, the names of the labels, and how they are kept.
+    """What all fine-tuned models share: an encoder, a head, the names of the labels,
+    and how they are kept.
 
     Parameters
     ----------
     config
         Sizes and choices.
     labels
-        The names of the labels, or how many there are: they are then called ``LABEL_0``, ``LABEL_1`` and so on.
+        The names of the labels, or how many there are: they are then called
+        ``LABEL_0``, ``LABEL_1`` and so on.
 
     Raises
     ------
@@ -49,8 +60,9 @@ class TaskModel(PretrainedModel):
 
     Notes
     -----
-    A kind of model says `head`, the name of its new layer; `architecture`, what ``transformers`` calls it; `pools`,
-    whether it reads the pooled state; and `fixed_labels`, if its outputs are the same in all tasks.
+    A kind of model says `head`, the name of its new layer; `architecture`, what
+    ``transformers`` calls it; `pools`, whether it reads the pooled state; and
+    `fixed_labels`, if its outputs are the same in all tasks.
 
     Chapter: fine-tuning
 
@@ -59,7 +71,9 @@ class TaskModel(PretrainedModel):
     >>> import tempfile
     >>> from course_lib.finetuning_heads import SequenceClassifier
     >>> folder = tempfile.mkdtemp()
-    >>> SequenceClassifier(BertConfig.tiny(vocab_size=50), ["bad", "good"]).save_pretrained(folder)
+    >>> SequenceClassifier(
+    ...     BertConfig.tiny(vocab_size=50), ["bad", "good"]
+    ... ).save_pretrained(folder)
     >>> SequenceClassifier.from_pretrained(folder).labels
     ('bad', 'good')
     """
@@ -77,7 +91,8 @@ class TaskModel(PretrainedModel):
 
     @property
     def guesses_number(self) -> bool:
-        """Whether it has one output that is no score of a class: then it is trained on squared errors."""
+        """Whether it has one output that is no score of a class: then it is trained on
+        squared errors."""
         return self.fixed_labels is None and len(self.labels) == 1
 
     def loss_sum(self, logits: Any, labels: Tensor) -> tuple[Tensor, "int | Tensor"]:
@@ -98,35 +113,40 @@ class TaskModel(PretrainedModel):
         labels: int | Sequence[str] | None = None,
         seed: int = 0,
     ) -> Model:
-        """Take the encoder of any BERT, and the head that the checkpoint holds, or a new one.
+        """Take the encoder of any BERT, and the head that the checkpoint holds, or a
+        new one.
 
         Parameters
         ----------
         path_or_hub_id, dtype, revision
             As in `course_lib.bert_files.from_pretrained`.
         labels
-            The names of the labels, or how many there are. A head for these very labels is kept, any other replaced by
-            a new one. If not given, the checkpoint must hold a model of this kind, and its labels are taken. Models
-            with fixed outputs, for spans and for choices, have none to give.
+            The names of the labels, or how many there are. A head for these very labels
+            is kept, any other replaced by a new one. If not given, the checkpoint must
+            hold a model of this kind, and its labels are taken. Models with fixed
+            outputs, for spans and for choices, have none to give.
         seed
             Of the first weights of what is new.
 
         Returns
         -------
         TaskModel
-            In evaluation mode, on the CPU. A warning names what is new, and what of the file has no place.
+            In evaluation mode, on the CPU. A warning names what is new, and what of the
+            file has no place.
 
         Raises
         ------
         ValueError
-            If the labels are not known, or the head does not fit what the configuration says of it; and as
-            `course_lib.bert_files.from_pretrained`.
+            If the labels are not known, or the head does not fit what the configuration
+            says of it; and as `course_lib.bert_files.from_pretrained`.
         """
         folder = checkpoint_folder(path_or_hub_id, revision)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             torch.manual_seed(seed)
             # What it says of pooler and heads is said below, for the model as a whole.
-            warnings.filterwarnings("ignore", message=".*: left aside|.* new weights were drawn")
+            warnings.filterwarnings(
+                "ignore", message=".*: left aside|.* new weights were drawn"
+            )
             bert = BertModel.from_pretrained(folder, dtype)
             held = _held_head(cls, folder, bert.config.hidden_size)
             names = _chosen_labels(cls, folder, labels, held)
@@ -134,8 +154,14 @@ class TaskModel(PretrainedModel):
         if not cls.pools:
             bert.pooler = model.bert.pooler
         model.bert = bert
-        if held is not None and len(held.labels) == len(names) and _agree(held.labels, names):
-            getattr(model, cls.head).load_state_dict({"weight": held.weight, "bias": held.bias})
+        if (
+            held is not None
+            and len(held.labels) == len(names)
+            and _agree(held.labels, names)
+        ):
+            getattr(model, cls.head).load_state_dict(
+                {"weight": held.weight, "bias": held.bias}
+            )
         else:
             held = None
         _tell(cls, folder / WEIGHTS, bert, head_is_new=held is None)
@@ -147,7 +173,8 @@ class TaskModel(PretrainedModel):
         tokenizer: WordPiece | FastWordPiece | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        """Write encoder, head and labels, and the tokenizer, so that ``transformers`` reads them too.
+        """Write encoder, head and labels, and the tokenizer, so that ``transformers``
+        reads them too.
 
         Parameters
         ----------
@@ -161,19 +188,34 @@ class TaskModel(PretrainedModel):
         """
         folder = Path(folder)
         save_pretrained(self.bert, folder, tokenizer, dtype)
-        tensors = {f"bert.{name}": tensor for name, tensor in load_file(folder / WEIGHTS).items()}
+        tensors = {
+            f"bert.{name}": tensor
+            for name, tensor in load_file(folder / WEIGHTS).items()
+        }
         for name, tensor in getattr(self, self.head).state_dict().items():
-            tensors[f"{self.head}.{name}"] = tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
-        settings = json.loads((folder / CONFIG).read_text(encoding="utf-8")) | {"architectures": [self.architecture]}
+            tensors[f"{self.head}.{name}"] = (
+                tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
+            )
+        settings = json.loads((folder / CONFIG).read_text(encoding="utf-8")) | {
+            "architectures": [self.architecture]
+        }
         if self.fixed_labels is None:
-            settings["id2label"] = {str(index): name for index, name in enumerate(self.labels)}
-            settings["label2id"] = {name: index for index, name in enumerate(self.labels)}
-        write_whole(folder / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
+            settings["id2label"] = {
+                str(index): name for index, name in enumerate(self.labels)
+            }
+            settings["label2id"] = {
+                name: index for index, name in enumerate(self.labels)
+            }
+        write_whole(
+            folder / WEIGHTS,
+            lambda path: save_file(tensors, path, metadata={"format": "pt"}),
+        )
         write_json(folder / CONFIG, settings)
 
 
 def average(models: Sequence[Model]) -> Model:
-    """Make one model of several that were fine-tuned from the same checkpoint: each weight is the mean of theirs.
+    """Make one model of several that were fine-tuned from the same checkpoint: each
+    weight is the mean of theirs.
 
     Parameters
     ----------
@@ -188,7 +230,8 @@ def average(models: Sequence[Model]) -> Model:
     Raises
     ------
     ValueError
-        If there is none, or they are not of one kind, one configuration and the same labels.
+        If there is none, or they are not of one kind, one configuration and the same
+        labels.
 
     Notes
     -----
@@ -199,7 +242,9 @@ def average(models: Sequence[Model]) -> Model:
     Examples
     --------
     >>> from course_lib.finetuning_heads import SequenceClassifier
-    >>> models = [SequenceClassifier(BertConfig.tiny(vocab_size=12), 2) for _ in range(3)]
+    >>> models = [
+    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2) for _ in range(3)
+    ... ]
     >>> for bias, model in zip([1.0, 2.0, 6.0], models):
     ...     _ = nn.init.constant_(model.classifier.bias, bias)
     >>> average(models).classifier.bias.tolist()
@@ -209,20 +254,32 @@ def average(models: Sequence[Model]) -> Model:
         raise ValueError("there are no models to average")
     first = models[0]
     for model in models[1:]:
-        if (type(model), model.config, model.labels) != (type(first), first.config, first.labels):
-            raise ValueError("the models differ in their kind, their configuration or their labels; average like ones")
+        if (type(model), model.config, model.labels) != (
+            type(first),
+            first.config,
+            first.labels,
+        ):
+            raise ValueError(
+                "the models differ in their kind, their configuration or their labels;"
+                " average like ones"
+            )
     mean = copy.deepcopy(first)
     states = [model.state_dict() for model in models]
     with torch.no_grad():
         for name, tensor in mean.state_dict().items():
             if tensor.is_floating_point():
-                tensor.copy_(torch.stack([state[name].to(tensor.device) for state in states]).mean(dim=0))
+                tensor.copy_(
+                    torch.stack(
+                        [state[name].to(tensor.device) for state in states]
+                    ).mean(dim=0)
+                )
     return mean.eval()
 
 
 @contextmanager
 def looking(model: nn.Module) -> Iterator[torch.device]:
-    """Put a model into evaluation mode, without gradients, and afterwards into the mode that it was in.
+    """Put a model into evaluation mode, without gradients, and afterwards into the mode
+    that it was in.
 
     Parameters
     ----------
@@ -267,7 +324,8 @@ def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        The names in the order of the logits; ``LABEL_0``, ``LABEL_1``, ... for a number, as in ``transformers``.
+        The names in the order of the logits; ``LABEL_0``, ``LABEL_1``, ... for a
+        number, as in ``transformers``.
 
     Raises
     ------
@@ -283,13 +341,20 @@ def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:
     >>> label_names(2), label_names(["O", "B-PER"])
     (('LABEL_0', 'LABEL_1'), ('O', 'B-PER'))
     """
-    names = tuple(f"LABEL_{index}" for index in range(labels)) if isinstance(labels, int) else tuple(labels)
+    names = (
+        tuple(f"LABEL_{index}" for index in range(labels))
+        if isinstance(labels, int)
+        else tuple(labels)
+    )
     if not names:
         raise ValueError(
-            f"labels is {labels!r}; a task has at least one label: pass their names, or how many there are"
+            f"labels is {labels!r}; a task has at least one label: pass their names, or"
+            " how many there are"
         )
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"labels has {twice[0]!r} twice; each label needs a name of its own")
+        raise ValueError(
+            f"labels has {twice[0]!r} twice; each label needs a name of its own"
+        )
     return names
 
 
@@ -302,8 +367,11 @@ class _Head(NamedTuple):
 
 
 def _held_head(kind: type[TaskModel], folder: Path, width: int) -> _Head | None:
-    """Read the head of a checkpoint whose configuration says that it is a model of this kind."""
-    settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))  # the encoder has read it and found it good
+    """Read the head of a checkpoint whose configuration says that it is a model of this
+    kind."""
+    settings = json.loads(
+        (folder / CONFIG).read_text(encoding="utf-8")
+    )  # the encoder has read it and found it good
     listed = settings.get("architectures")
     if not isinstance(listed, list) or kind.architecture not in listed:
         return None
@@ -312,16 +380,26 @@ def _held_head(kind: type[TaskModel], folder: Path, width: int) -> _Head | None:
         there = set(file.keys())
         for name in (f"{kind.head}.weight", f"{kind.head}.bias"):
             if name not in there:
-                raise ValueError(f"{path} lacks {name}, though {CONFIG} says that it is a {kind.architecture}")
-        shape, bias_shape = (tuple(file.get_slice(f"{kind.head}.{x}").get_shape()) for x in ("weight", "bias"))
+                raise ValueError(
+                    f"{path} lacks {name}, though {CONFIG} says that it is a"
+                    f" {kind.architecture}"
+                )
+        shape, bias_shape = (
+            tuple(file.get_slice(f"{kind.head}.{x}").get_shape())
+            for x in ("weight", "bias")
+        )
         if len(shape) != 2 or shape[1] != width or bias_shape != shape[:1]:
             raise ValueError(
-                f"{path}: {kind.head} has a matrix of {shape} and an offset of {bias_shape}, but a head on {width} "
-                f"features has (labels, {width}) and (labels,)"
+                f"{path}: {kind.head} has a matrix of {shape} and an offset of"
+                f" {bias_shape}, but a head on {width} features has (labels, {width})"
+                " and (labels,)"
             )
         labels = _stored_labels(folder / CONFIG, settings.get("id2label"), shape[0])
         if kind.fixed_labels is not None and len(kind.fixed_labels) != shape[0]:
-            raise ValueError(f"{path}: {kind.head} has {shape[0]} rows; a {kind.__name__} has {len(kind.fixed_labels)}")
+            raise ValueError(
+                f"{path}: {kind.head} has {shape[0]} rows; a {kind.__name__} has"
+                f" {len(kind.fixed_labels)}"
+            )
         weight, bias = (file.get_tensor(f"{kind.head}.{x}") for x in ("weight", "bias"))
     return _Head(weight, bias, kind.fixed_labels or labels)
 
@@ -329,8 +407,13 @@ def _held_head(kind: type[TaskModel], folder: Path, width: int) -> _Head | None:
 def _stored_labels(path: Path, id2label: Any, count: int) -> tuple[str, ...]:
     if id2label is None:
         return label_names(count)
-    if not isinstance(id2label, dict) or id2label.keys() != {str(index) for index in range(count)}:
-        raise ValueError(f"{path}: id2label does not name the labels 0 to {count - 1}, as many as the head has rows")
+    if not isinstance(id2label, dict) or id2label.keys() != {
+        str(index) for index in range(count)
+    }:
+        raise ValueError(
+            f"{path}: id2label does not name the labels 0 to {count - 1}, as many as"
+            " the head has rows"
+        )
     names = [id2label[str(index)] for index in range(count)]
     if not all(isinstance(name, str) for name in names):
         raise ValueError(f"{path}: id2label holds a name that is no word")
@@ -338,39 +421,61 @@ def _stored_labels(path: Path, id2label: Any, count: int) -> tuple[str, ...]:
 
 
 def _chosen_labels(
-    kind: type[TaskModel], folder: Path, labels: int | Sequence[str] | None, held: _Head | None
+    kind: type[TaskModel],
+    folder: Path,
+    labels: int | Sequence[str] | None,
+    held: _Head | None,
 ) -> tuple[str, ...]:
     if kind.fixed_labels is not None:
         if labels is not None:
-            raise ValueError(f"the outputs of a {kind.__name__} are the same in all tasks; leave labels out")
+            raise ValueError(
+                f"the outputs of a {kind.__name__} are the same in all tasks; leave"
+                " labels out"
+            )
         return kind.fixed_labels
     if labels is None:
         if held is None:
             raise ValueError(
-                f"{folder} holds no {kind.architecture} whose labels could be taken; pass labels, their names or how "
-                "many there are"
+                f"{folder} holds no {kind.architecture} whose labels could be taken;"
+                " pass labels, their names or how many there are"
             )
         return held.labels
     names = label_names(labels)
-    return held.labels if held and isinstance(labels, int) and labels == len(held.labels) else names
+    return (
+        held.labels
+        if held and isinstance(labels, int) and labels == len(held.labels)
+        else names
+    )
 
 
 def _agree(held: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    """Labels that a file numbers and does not name are whatever the caller calls them."""
+    """Labels that a file numbers and does not name are whatever the caller
+    calls them."""
     return held == names or held == label_names(len(names))
 
 
-def _tell(kind: type[TaskModel], path: Path, bert: BertModel, head_is_new: bool) -> None:
+def _tell(
+    kind: type[TaskModel], path: Path, bert: BertModel, head_is_new: bool
+) -> None:
     with safe_open(path, framework="pt") as file:
         weights = PublishedWeights(path, file)
-        used = {theirs for name in bert.state_dict() for theirs in published_names(name)} | POOLER
+        used = {
+            theirs for name in bert.state_dict() for theirs in published_names(name)
+        } | POOLER
         if not head_is_new:
             used |= {f"{kind.head}.weight", f"{kind.head}.bias"}
         rest = weights.left_over(used)
         new = [] if weights.names.keys() >= POOLER or not kind.pools else ["the pooler"]
     new += ["the head"] if head_is_new else []
     if rest:
-        warnings.warn(f"{path}: left aside, since this {kind.__name__} has no place for it: {some(rest)}", stacklevel=3)
+        warnings.warn(
+            f"{path}: left aside, since this {kind.__name__} has no place for it:"
+            f" {some(rest)}",
+            stacklevel=3,
+        )
     if new:
         verb = "is" if len(new) == 1 else "are"
-        warnings.warn(f"{' and '.join(new)} of this {kind.__name__} {verb} new, to be trained", stacklevel=3)
+        warnings.warn(
+            f"{' and '.join(new)} of this {kind.__name__} {verb} new, to be trained",
+            stacklevel=3,
+        )

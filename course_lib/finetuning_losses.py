@@ -1,7 +1,8 @@
-"""What fine-tuning makes small, and how it is looked at meanwhile: the loss of a batch, the figures of a whole split.
+"""What fine-tuning makes small, and how it is looked at meanwhile: the loss of a batch,
+the figures of a whole split.
 
-`consistency_loss` asks a model twice about the same batch. Dropout leaves out other features each time, and the model
-is to say the same (R-Drop, Liang et al. 2021).
+`consistency_loss` asks a model twice about the same batch. Dropout leaves out other
+features each time, and the model is to say the same (R-Drop, Liang et al. 2021).
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,18 @@ from course_lib.batching import to_device
 from course_lib.finetuning_examples import Example, TaskBatch, collate
 from course_lib.finetuning_files import TaskModel, looking
 
-__all__ = ["check_examples", "consistency_loss", "disagreement", "evaluate", "task_loss"]
+__all__ = [
+    "check_examples",
+    "consistency_loss",
+    "disagreement",
+    "evaluate",
+    "task_loss",
+]
 
 
-def task_loss(model: TaskModel, batch: TaskBatch) -> tuple[Float[Tensor, ""], int | Tensor]:
+def task_loss(
+    model: TaskModel, batch: TaskBatch
+) -> tuple[Float[Tensor, ""], int | Tensor]:
     """Return the sum of the losses of a batch, and how many it adds up.
 
     Parameters
@@ -41,22 +50,31 @@ def task_loss(model: TaskModel, batch: TaskBatch) -> tuple[Float[Tensor, ""], in
     --------
     >>> from course_lib.bert_config import BertConfig
     >>> from course_lib.finetuning_heads import SequenceClassifier
-    >>> model, batch = SequenceClassifier(BertConfig.tiny(vocab_size=12), 2), collate([Example([([2, 3], [0, 0])], 1)])
+    >>> model, batch = (
+    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2),
+    ...     collate([Example([([2, 3], [0, 0])], 1)]),
+    ... )
     >>> loss, count = task_loss(model, batch)
     >>> loss.item() > 0, count
     (True, 1)
     """
     assert batch.labels is not None
-    return model.loss_sum(model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels)
+    return model.loss_sum(
+        model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels
+    )
 
 
-def consistency_loss(model: TaskModel, batch: TaskBatch, weight: float) -> tuple[Float[Tensor, ""], int | Tensor]:
-    """Return the loss of two passes that differ in their dropout, and what they disagree by.
+def consistency_loss(
+    model: TaskModel, batch: TaskBatch, weight: float
+) -> tuple[Float[Tensor, ""], int | Tensor]:
+    """Return the loss of two passes that differ in their dropout, and what they
+    disagree by.
 
     Parameters
     ----------
     model
-        One that chooses a class for each input, in training mode: without dropout both passes are the same.
+        One that chooses a class for each input, in training mode: without dropout both
+        passes are the same.
     batch
         With its labels.
     weight
@@ -65,7 +83,8 @@ def consistency_loss(model: TaskModel, batch: TaskBatch, weight: float) -> tuple
     Returns
     -------
     tuple
-        The mean of the two sums of losses plus `weight` times the sum of the disagreements; the number of inputs.
+        The mean of the two sums of losses plus `weight` times the sum of the
+        disagreements; the number of inputs.
 
     Raises
     ------
@@ -74,7 +93,8 @@ def consistency_loss(model: TaskModel, batch: TaskBatch, weight: float) -> tuple
 
     Notes
     -----
-    Liang et al. 2021, section 2.1; they add the two losses up where we take the mean, so their weight is twice ours.
+    Liang et al. 2021, section 2.1; they add the two losses up where we take the mean,
+    so their weight is twice ours.
 
     Chapter: fine-tuning
 
@@ -82,23 +102,39 @@ def consistency_loss(model: TaskModel, batch: TaskBatch, weight: float) -> tuple
     --------
     >>> from course_lib.bert_config import BertConfig
     >>> from course_lib.finetuning_heads import SequenceClassifier
-    >>> model, batch = SequenceClassifier(BertConfig.tiny(vocab_size=12), 2), collate([Example([([2, 3], [0, 0])], 1)])
-    >>> alone, both = task_loss(model.eval(), batch), consistency_loss(model, batch, weight=1.0)
+    >>> model, batch = (
+    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2),
+    ...     collate([Example([([2, 3], [0, 0])], 1)]),
+    ... )
+    >>> alone, both = (
+    ...     task_loss(model.eval(), batch),
+    ...     consistency_loss(model, batch, weight=1.0),
+    ... )
     >>> torch.allclose(alone[0], both[0]), both[1]
     (True, 1)
     """
     assert batch.labels is not None
     inputs = (batch.input_ids, batch.attention_mask, batch.token_type_ids)
-    logits = model(*(None if part is None else torch.cat([part, part]) for part in inputs))
+    logits = model(
+        *(None if part is None else torch.cat([part, part]) for part in inputs)
+    )
     if model.guesses_number or not isinstance(logits, Tensor) or logits.dim() != 2:
-        raise ValueError(f"{type(model).__name__} does not choose one class for each input; set consistency to 0")
+        raise ValueError(
+            f"{type(model).__name__} does not choose one class for each input; set"
+            " consistency to 0"
+        )
     first, second = logits.chunk(2)
-    (one, count), (other, _) = (model.loss_sum(half, batch.labels) for half in (first, second))
+    (one, count), (other, _) = (
+        model.loss_sum(half, batch.labels) for half in (first, second)
+    )
     return (one + other) / 2 + weight * disagreement(first, second).sum(), count
 
 
-def disagreement(first: Float[Tensor, "B L"], second: Float[Tensor, "B L"]) -> Float[Tensor, "B"]:
-    """Return how far two guesses are apart: the mean of the Kullback-Leibler divergences in both directions.
+def disagreement(
+    first: Float[Tensor, "B L"], second: Float[Tensor, "B L"]
+) -> Float[Tensor, "B"]:
+    """Return how far two guesses are apart: the mean of the Kullback-Leibler
+    divergences in both directions.
 
     Parameters
     ----------
@@ -118,7 +154,10 @@ def disagreement(first: Float[Tensor, "B L"], second: Float[Tensor, "B L"]) -> F
 
     Examples
     --------
-    >>> sure, unsure = torch.tensor([[0.9, 0.1]]).log(), torch.tensor([[0.5, 0.5]]).log()
+    >>> sure, unsure = (
+    ...     torch.tensor([[0.9, 0.1]]).log(),
+    ...     torch.tensor([[0.5, 0.5]]).log(),
+    ... )
     >>> disagreement(sure, sure).item(), round(disagreement(sure, unsure).item(), 4)
     (0.0, 0.4394)
     """
@@ -127,7 +166,9 @@ def disagreement(first: Float[Tensor, "B L"], second: Float[Tensor, "B L"]) -> F
     return ((one.exp() - other.exp()) * (one - other)).sum(dim=-1) / 2
 
 
-def evaluate(model: TaskModel, examples: Sequence[Example], batch_size: int = 32) -> dict[str, float]:
+def evaluate(
+    model: TaskModel, examples: Sequence[Example], batch_size: int = 32
+) -> dict[str, float]:
     """Return a model's mean loss, and the share of its guesses that are right.
 
     Parameters
@@ -137,13 +178,15 @@ def evaluate(model: TaskModel, examples: Sequence[Example], batch_size: int = 32
     examples
         With their labels.
     batch_size
-        Examples that are looked at together; it changes nothing but speed and last digits.
+        Examples that are looked at together; it changes nothing but speed and last
+        digits.
 
     Returns
     -------
     dict
-        ``loss`` in the unit of `TaskModel.loss_sum`, and ``accuracy``: of sentences, of tokens with a label, of spans
-        whose two ends are right, of choices. A model that guesses numbers has no accuracy.
+        ``loss`` in the unit of `TaskModel.loss_sum`, and ``accuracy``: of sentences, of
+        tokens with a label, of spans whose two ends are right, of choices. A model that
+        guesses numbers has no accuracy.
 
     Raises
     ------
@@ -168,7 +211,12 @@ def evaluate(model: TaskModel, examples: Sequence[Example], batch_size: int = 32
     ordered = sorted(examples, key=attrgetter("length"))
     with looking(model) as where:
         for start in range(0, len(ordered), batch_size):
-            batch = to_device(collate(ordered[start : start + batch_size], model.config.pad_token_id or 0), where)
+            batch = to_device(
+                collate(
+                    ordered[start : start + batch_size], model.config.pad_token_id or 0
+                ),
+                where,
+            )
             logits = model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
             loss, terms = model.loss_sum(logits, batch.labels)
             total, count = total + float(loss), count + int(terms)

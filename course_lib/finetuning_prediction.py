@@ -1,6 +1,7 @@
 """From raw text to guesses: what a fine-tuned model is for.
 
-Tokens, batches, windows and padding stay inside. Letters of this module: B examples in a batch, T positions.
+Tokens, batches, windows and padding stay inside. Letters of this module: B examples in
+a batch, T positions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,12 @@ from course_lib.bert_files import PretrainedModel
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning_examples import Example, collate, text_examples
 from course_lib.finetuning_files import TaskModel, looking
-from course_lib.finetuning_heads import MultipleChoiceClassifier, SequenceClassifier, SpanClassifier, TokenClassifier
+from course_lib.finetuning_heads import (
+    MultipleChoiceClassifier,
+    SequenceClassifier,
+    SpanClassifier,
+    TokenClassifier,
+)
 from course_lib.span_decoding import Span, best_spans, null_score, windows
 from course_lib.tagging import align_words, chunks, word_logits
 from course_lib.text_normalization import split_words
@@ -83,7 +89,8 @@ class Answer(NamedTuple):
     probability
         Among the spans of `alternatives`.
     null_margin
-        By how much the best span scores above "no answer"; compared with τ, it decides whether there is one.
+        By how much the best span scores above "no answer"; compared with τ, it decides
+        whether there is one.
     alternatives
         The best spans, the chosen one first.
 
@@ -100,7 +107,9 @@ class Answer(NamedTuple):
     alternatives: list[Span]
 
 
-def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any) -> list[Any]:
+def predict(
+    model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any
+) -> list[Any]:
     """Guess on raw text, whatever the task.
 
     Parameters
@@ -110,16 +119,19 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
     tokenizer
         The one that it was trained with.
     inputs
-        What the kind of model reads: texts or pairs of texts for a `SequenceClassifier`; texts or lists of words for a
-        `TokenClassifier`; pairs (question, context) for a `SpanClassifier`; pairs (context, endings) for a
+        What the kind of model reads: texts or pairs of texts for a
+        `SequenceClassifier`; texts or lists of words for a `TokenClassifier`; pairs
+        (question, context) for a `SpanClassifier`; pairs (context, endings) for a
         `MultipleChoiceClassifier`.
     options
-        Those of `predict_labels`, `predict_tags`, `predict_answers` and `predict_choices`.
+        Those of `predict_labels`, `predict_tags`, `predict_answers` and
+        `predict_choices`.
 
     Returns
     -------
     list
-        One guess for each input, in their order: `Guess` or a number, a list of `TaggedWord`, `Answer`, `Guess`.
+        One guess for each input, in their order: `Guess` or a number, a list of
+        `TaggedWord`, `Answer`, `Guess`.
 
     Raises
     ------
@@ -135,7 +147,9 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
     >>> from course_lib.bert_config import BertConfig
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "a", "film"])
-    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)), ["bad", "good"])
+    >>> model = SequenceClassifier(
+    ...     BertConfig.tiny(vocab_size=len(tokenizer)), ["bad", "good"]
+    ... )
     >>> [guess] = predict(model, tokenizer, ["A film"])
     >>> guess.label in ("bad", "good"), round(sum(guess.probabilities), 6)
     (True, 1.0)
@@ -149,7 +163,10 @@ def predict(model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any],
     for kind, function in kinds.items():
         if isinstance(model, kind):
             return function(model, tokenizer, inputs, **options)
-    raise ValueError(f"the model is a {type(model).__name__}; predict knows {', '.join(x.__name__ for x in kinds)}")
+    raise ValueError(
+        f"the model is a {type(model).__name__}; predict knows"
+        f" {', '.join(x.__name__ for x in kinds)}"
+    )
 
 
 def predict_labels(
@@ -170,7 +187,8 @@ def predict_labels(
     batch_size
         How many are looked at together.
     max_length
-        Tokens that are read of each; what is behind is cut off. As many as the model has positions if not given.
+        Tokens that are read of each; what is behind is cut off. As many as the model
+        has positions if not given.
 
     Returns
     -------
@@ -190,11 +208,16 @@ def predict_labels(
     >>> len(predict_labels(model, tokenizer, ["A film", ("A", "film")]))
     2
     """
-    examples = text_examples(texts, None, tokenizer, max_length or model.config.max_position_embeddings)
+    examples = text_examples(
+        texts, None, tokenizer, max_length or model.config.max_position_embeddings
+    )
     rows = _outputs(model, examples, batch_size)
     if model.guesses_number:
         return [float(row) for row in rows]
-    return [Guess(model.labels[int(row.argmax())], tuple(row.softmax(0).tolist())) for row in rows]
+    return [
+        Guess(model.labels[int(row.argmax())], tuple(row.softmax(0).tolist()))
+        for row in rows
+    ]
 
 
 def predict_tags(
@@ -215,8 +238,8 @@ def predict_tags(
     batch_size
         As in `predict_labels`.
     max_length
-        Tokens that are read at once; a longer text is read in parts, so that no word is without a tag. As many as the
-        model has positions if not given.
+        Tokens that are read at once; a longer text is read in parts, so that no word is
+        without a tag. As many as the model has positions if not given.
 
     Returns
     -------
@@ -232,8 +255,13 @@ def predict_tags(
     >>> from course_lib.bert_config import BertConfig
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son"])
-    >>> model = TokenClassifier(BertConfig.tiny(vocab_size=len(tokenizer)), ["O", "PER"])
-    >>> [(word.word, word.start, word.end) for word in predict_tags(model, tokenizer, ["Jim Henson!"])[0]]
+    >>> model = TokenClassifier(
+    ...     BertConfig.tiny(vocab_size=len(tokenizer)), ["O", "PER"]
+    ... )
+    >>> [
+    ...     (word.word, word.start, word.end)
+    ...     for word in predict_tags(model, tokenizer, ["Jim Henson!"])[0]
+    ... ]
     [('Jim', 0, 3), ('Henson', 4, 10), ('!', 10, 11)]
     """
     longest = max_length or model.config.max_position_embeddings
@@ -243,15 +271,21 @@ def predict_tags(
         strings = [word for word, _, _ in words]
         for begin, end in chunks(strings, tokenizer, longest) if strings else []:
             aligned = align_words(strings[begin:end], tokenizer, longest)
-            examples.append(Example([(aligned.input_ids, [0] * len(aligned.input_ids))]))
+            examples.append(
+                Example([(aligned.input_ids, [0] * len(aligned.input_ids))])
+            )
             parts.append((number, words[begin:end], aligned.first))
     tagged: list[list[TaggedWord]] = [[] for _ in texts]
-    for (number, of_part, first), logits in zip(parts, _outputs(model, examples, batch_size), strict=True):
+    for (number, of_part, first), logits in zip(
+        parts, _outputs(model, examples, batch_size), strict=True
+    ):
         best = word_logits(logits, first).softmax(dim=1).max(dim=1)
         for (word, begins, ends), index, share in zip(
             of_part, best.indices.tolist(), best.values.tolist(), strict=True
         ):
-            tagged[number].append(TaggedWord(word, model.labels[index], share, begins, ends))
+            tagged[number].append(
+                TaggedWord(word, model.labels[index], share, begins, ends)
+            )
     return tagged
 
 
@@ -277,7 +311,8 @@ def predict_answers(
     batch_size
         As in `predict_labels`.
     max_length
-        Tokens of a window; 384, or as many as the model has positions if that is less, if not given.
+        Tokens of a window; 384, or as many as the model has positions if that is less,
+        if not given.
     stride
         As in `course_lib.span_decoding.windows`.
     n_best, max_answer_length, null_threshold
@@ -303,17 +338,37 @@ def predict_answers(
     True
     """
     longest = max_length or min(384, model.config.max_position_embeddings)
-    of_questions = [windows(question, context, tokenizer, longest, stride) for question, context in questions]
-    examples = [Example([(x.input_ids, x.token_type_ids)]) for of_one in of_questions for x in of_one]
+    of_questions = [
+        windows(question, context, tokenizer, longest, stride)
+        for question, context in questions
+    ]
+    examples = [
+        Example([(x.input_ids, x.token_type_ids)])
+        for of_one in of_questions
+        for x in of_one
+    ]
     outputs = iter(_outputs(model, examples, batch_size))
     answers = []
     for (_, context), of_one in zip(questions, of_questions, strict=True):
         rows = [next(outputs) for _ in of_one]
         starts, ends = [row[0] for row in rows], [row[1] for row in rows]
-        spans = best_spans(starts, ends, of_one, n_best, max_answer_length, null_threshold)
-        best = max((span.score for span in spans if span.end > 0), default=float("-inf"))
+        spans = best_spans(
+            starts, ends, of_one, n_best, max_answer_length, null_threshold
+        )
+        best = max(
+            (span.score for span in spans if span.end > 0), default=float("-inf")
+        )
         first, margin = spans[0], best - null_score(starts, ends)
-        answers.append(Answer(first.text(context), first.start, first.end, first.probability, margin, spans))
+        answers.append(
+            Answer(
+                first.text(context),
+                first.start,
+                first.end,
+                first.probability,
+                margin,
+                spans,
+            )
+        )
     return answers
 
 
@@ -331,7 +386,8 @@ def predict_choices(
     model, tokenizer
         As in `predict`.
     questions
-        Pairs of a context and its endings; their number may differ from one to the next.
+        Pairs of a context and its endings; their number may differ from one to the
+        next.
     batch_size, max_length
         As in `predict_labels`.
 
@@ -355,22 +411,32 @@ def predict_choices(
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "sat", "ran"])
     >>> model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)))
-    >>> len(predict_choices(model, tokenizer, [("Jim", ["sat", "ran"])])[0].probabilities)
+    >>> len(
+    ...     predict_choices(model, tokenizer, [("Jim", ["sat", "ran"])])[
+    ...         0
+    ...     ].probabilities
+    ... )
     2
     """
     longest = max_length or model.config.max_position_embeddings
     if any(not endings for _, endings in questions):
         raise ValueError("a context has no ending to choose; give it at least one")
-    # Each ending is an input of its own, so that contexts with few and with many share a batch.
+    # Each ending is an input of its own, so that contexts with few and with many share
+    # a batch.
     pairs = [(context, ending) for context, endings in questions for ending in endings]
     rows = _outputs(model, text_examples(pairs, None, tokenizer, longest), batch_size)
     scores = torch.tensor([float(row) for row in rows])
     of_questions = scores.split([len(endings) for _, endings in questions])
-    return [Guess(int(row.argmax()), tuple(row.softmax(0).tolist())) for row in of_questions]
+    return [
+        Guess(int(row.argmax()), tuple(row.softmax(0).tolist())) for row in of_questions
+    ]
 
 
-def _outputs(model: TaskModel, examples: Sequence[Example], batch_size: int) -> list[Float[Tensor, "..."]]:
-    """What the model gives for each example, in their order; short ones are looked at together."""
+def _outputs(
+    model: TaskModel, examples: Sequence[Example], batch_size: int
+) -> list[Float[Tensor, "..."]]:
+    """What the model gives for each example, in their order; short ones are looked at
+    together."""
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     order = sorted(range(len(examples)), key=lambda index: examples[index].length)
@@ -378,7 +444,9 @@ def _outputs(model: TaskModel, examples: Sequence[Example], batch_size: int) -> 
     with looking(model) as where:
         for start in range(0, len(order), batch_size):
             indices = order[start : start + batch_size]
-            batch = collate([examples[index] for index in indices], model.config.pad_token_id or 0)
+            batch = collate(
+                [examples[index] for index in indices], model.config.pad_token_id or 0
+            )
             inputs = [None if x is None else x.to(where) for x in batch[:3]]
             if isinstance(model, MultipleChoiceClassifier):  # (B, T) -> (B, 1, T)
                 inputs = [None if x is None else x[:, None] for x in inputs]
@@ -389,8 +457,13 @@ def _outputs(model: TaskModel, examples: Sequence[Example], batch_size: int) -> 
     return [found[index] for index in range(len(examples))]
 
 
-def _words(text: str | Sequence[str], tokenizer: Tokenizer) -> list[tuple[str, int | None, int | None]]:
+def _words(
+    text: str | Sequence[str], tokenizer: Tokenizer
+) -> list[tuple[str, int | None, int | None]]:
     if not isinstance(text, str):
         return [(word, None, None) for word in text]
     settings = tokenizer.settings
-    return [(text[x.start : x.end], x.start, x.end) for x in split_words(text, settings.lowercase, settings.strip)]
+    return [
+        (text[x.start : x.end], x.start, x.end)
+        for x in split_words(text, settings.lowercase, settings.strip)
+    ]

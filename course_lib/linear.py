@@ -1,9 +1,11 @@
 """A linear layer in single precision that oneDNN multiplies on a CPU.
 
-torch hands single-precision matrices on a CPU to MKL, which on AMD's processors uses half the width of their
-registers: oneDNN, which every torch for x86 brings along and uses for bfloat16, multiplies the same matrices twice as
-fast there (``benchmarks/bert.py``, its ladder). The numbers differ in the last digits only, as sums are added up in
-another order. Everywhere else, and for small products, the layer is ``torch.nn.Linear`` itself.
+torch hands single-precision matrices on a CPU to MKL, which on AMD's processors uses
+half the width of their registers: oneDNN, which every torch for x86 brings along and
+uses for bfloat16, multiplies the same matrices twice as fast there
+(``benchmarks/bert.py``, its ladder). The numbers differ in the last digits only, as
+sums are added up in another order. Everywhere else, and for small products, the layer
+is ``torch.nn.Linear`` itself.
 
 Dimension letters, everywhere in this module::
 
@@ -23,14 +25,19 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 __all__ = ["Linear", "linear", "plain_products"]
 
 #: Whether oneDNN may be used at all.
-ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+ONEDNN = torch.backends.mkldnn.is_available() and hasattr(
+    torch.ops.mkldnn, "_linear_pointwise"
+)
 
-SMALLEST = 2**21  # products of two numbers; below, calling oneDNN costs more than it saves
+SMALLEST = (
+    2**21
+)  # products of two numbers; below, calling oneDNN costs more than it saves
 
 
 @contextmanager
 def plain_products() -> Iterator[None]:
-    """While it is entered, torch chooses who multiplies: to measure what oneDNN saves, or to count operations.
+    """While it is entered, torch chooses who multiplies: to measure what oneDNN saves,
+    or to count operations.
 
     Yields
     ------
@@ -81,7 +88,9 @@ class Linear(nn.Linear):
 
 
 def linear(
-    input: Float[Tensor, "*shape I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, "O"] | None = None
+    input: Float[Tensor, "*shape I"],
+    weight: Float[Tensor, "O I"],
+    bias: Float[Tensor, "O"] | None = None,
 ) -> Float[Tensor, "*shape O"]:
     """Compute ``torch.nn.functional.linear`` the faster way.
 
@@ -95,7 +104,8 @@ def linear(
     Returns
     -------
     Tensor
-        ``input @ weight.T + bias``. In single precision on a CPU it can be differentiated once.
+        ``input @ weight.T + bias``. In single precision on a CPU it can be
+        differentiated once.
 
     Notes
     -----
@@ -103,7 +113,9 @@ def linear(
 
     Examples
     --------
-    >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([0.5]))
+    >>> linear(
+    ...     torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([0.5])
+    ... )
     tensor([[11.5000]])
     """
     if _by_onednn(input, weight):
@@ -114,11 +126,14 @@ def linear(
 
 def _by_onednn(input: Tensor, weight: Tensor) -> bool:
     return (
-        not torch.compiler.is_compiling()  # first: the compiler chooses by itself, and shall not ask about sizes
+        # first: the compiler chooses by itself, and shall not ask about sizes
+        not torch.compiler.is_compiling()
         and ONEDNN
         and input.device.type == weight.device.type == "cpu"
         and input.dtype == weight.dtype == torch.float32
-        and not torch.is_autocast_enabled("cpu")  # which makes the product one in bfloat16
+        and not torch.is_autocast_enabled(
+            "cpu"
+        )  # which makes the product one in bfloat16
         and input.shape[:-1].numel() * weight.numel() >= SMALLEST
     )
 
@@ -127,24 +142,31 @@ class _OneDnnLinear(torch.autograd.Function):
     """The three products of a linear layer: y = x Wᵀ + b; dx = dy W; dW = dyᵀ x."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, input: Tensor, weight: Tensor, bias: Tensor | None
+    ) -> Tensor:
         input = input.contiguous()
         ctx.save_for_backward(input, weight)
         return _product(input, weight, bias)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(
+        ctx: Any, slope: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         input, weight = ctx.saved_tensors
         slope = slope.contiguous()
         of_input, of_weight, of_bias = ctx.needs_input_grad
         return (
             _product(slope, weight.t()) if of_input else None,  # (rows, O) @ (O, I)
-            _product(slope.t(), input.t()) if of_weight else None,  # (O, rows) @ (rows, I)
+            (
+                _product(slope.t(), input.t()) if of_weight else None
+            ),  # (O, rows) @ (rows, I)
             slope.sum(0) if of_bias else None,
         )
 
 
 def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``left @ right.T + bias``; the other three arguments would fuse an activation into it."""
+    """``left @ right.T + bias``; the other three arguments would fuse an activation
+    into it."""
     return torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")

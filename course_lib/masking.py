@@ -6,18 +6,27 @@ Dimension letters, everywhere in this module::
 
 Masks are boolean, and True means "may attend".
 
-A wrong mask or length raises a ValueError that names it. A graph that ``torch.compile`` traces knows no values yet, so
-there the check becomes a part of the graph, and what is wrong stops it with a RuntimeError.
+A wrong mask or length raises a ValueError that names it. A graph that ``torch.compile``
+traces knows no values yet, so there the check becomes a part of the graph, and what is
+wrong stops it with a RuntimeError.
 """
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["causal_mask", "check_boolean", "check_mask", "masked_softmax", "padding_mask"]
+__all__ = [
+    "causal_mask",
+    "check_boolean",
+    "check_mask",
+    "masked_softmax",
+    "padding_mask",
+]
 
 
-def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bool[Tensor, "B S"]:
+def padding_mask(
+    lengths: Int[Tensor, "B"], max_length: int | None = None
+) -> Bool[Tensor, "B S"]:
     """Mark the positions of a padded batch that hold a word.
 
     Parameters
@@ -51,7 +60,9 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
         raise ValueError("the batch holds no sentence; leave out empty batches")
     if max_length is not None and torch.compiler.is_compiling():
         fits = (lengths >= 1) & (lengths <= max_length)
-        torch._assert_async(fits.all(), "a sentence has no word, or more words than max_length")
+        torch._assert_async(
+            fits.all(), "a sentence has no word, or more words than max_length"
+        )
     else:
         max_length = _padded_length(lengths, max_length)
     positions = torch.arange(max_length, device=lengths.device)
@@ -59,22 +70,27 @@ def padding_mask(lengths: Int[Tensor, "B"], max_length: int | None = None) -> Bo
 
 
 def _padded_length(lengths: Tensor, max_length: int | None) -> int:
-    shortest, longest = torch.stack(lengths.aminmax()).tolist()  # one look at the device, which waits for its work
+    shortest, longest = torch.stack(
+        lengths.aminmax()
+    ).tolist()  # one look at the device, which waits for its work
     if shortest < 1:
         raise ValueError(
-            f"sentence {int(lengths.argmin())} has length {shortest}; every sentence needs at least one word, "
-            "so drop empty sentences before batching"
+            f"sentence {int(lengths.argmin())} has length {shortest}; every sentence"
+            " needs at least one word, so drop empty sentences before batching"
         )
     if max_length is not None and longest > max_length:
         raise ValueError(
-            f"sentence {int(lengths.argmax())} has {longest} words but max_length is {max_length}; "
-            f"truncate it or pass max_length={longest}"
+            f"sentence {int(lengths.argmax())} has {longest} words but max_length is"
+            f" {max_length}; truncate it or pass max_length={longest}"
         )
     return longest if max_length is None else max_length
 
 
-def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[Tensor, "T T"]:
-    """Let each position attend to itself and to those before it (Vaswani et al. 2017, section 3.2.3).
+def causal_mask(
+    length: int, device: torch.device | str | None = None
+) -> Bool[Tensor, "T T"]:
+    """Let each position attend to itself and to those before it (Vaswani et al. 2017,
+    section 3.2.3).
 
     Parameters
     ----------
@@ -105,12 +121,17 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Bool[T
             [1, 1, 1]], dtype=torch.int32)
     """
     if length < 1:
-        raise ValueError(f"length is {length}; a causal mask needs at least one position")
+        raise ValueError(
+            f"length is {length}; a causal mask needs at least one position"
+        )
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def check_boolean(mask: Tensor, name: str = "mask", meaning: str = "may attend") -> None:
-    """Refuse a mask of numbers: torch adds them to the scores, and then 0 forbids nothing.
+def check_boolean(
+    mask: Tensor, name: str = "mask", meaning: str = "may attend"
+) -> None:
+    """Refuse a mask of numbers: torch adds them to the scores, and then 0 forbids
+    nothing.
 
     Parameters
     ----------
@@ -134,15 +155,22 @@ def check_boolean(mask: Tensor, name: str = "mask", meaning: str = "may attend")
     --------
     >>> check_boolean(torch.tensor([[1, 0]]), "attention_mask")
     Traceback (most recent call last):
-    ValueError: attention_mask has dtype int64; expected bool (True = may attend): pass mask.bool()
+    ValueError: attention_mask has dtype int64; expected bool (True = may attend): pass
+    mask.bool()
     """
     if mask.dtype != torch.bool:
         dtype = str(mask.dtype).removeprefix("torch.")
-        raise ValueError(f"{name} has dtype {dtype}; expected bool (True = {meaning}): pass mask.bool()")
+        raise ValueError(
+            f"{name} has dtype {dtype}; expected bool (True = {meaning}): pass"
+            " mask.bool()"
+        )
 
 
-def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, name: str = "mask") -> None:
-    """Refuse a mask of numbers, and one under which a query may attend to nothing: its softmax would be 0/0.
+def check_mask(
+    mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, name: str = "mask"
+) -> None:
+    """Refuse a mask of numbers, and one under which a query may attend to nothing: its
+    softmax would be 0/0.
 
     Parameters
     ----------
@@ -151,7 +179,8 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, 
     dim
         The dimension of the keys.
     causal
-        Whether position t may, besides, attend to positions up to t only; the keys are the last dimension then.
+        Whether position t may, besides, attend to positions up to t only; the keys are
+        the last dimension then.
     name
         Of the argument, for the message about its dtype.
 
@@ -173,24 +202,31 @@ def check_mask(mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, 
         mask = mask & causal_mask(mask.shape[-1], mask.device)
     answered = mask.any(dim=dim)
     if torch.compiler.is_compiling():
-        torch._assert_async(answered.all(), "the mask forbids every key for a query, so its weights cannot sum to 1")
+        torch._assert_async(
+            answered.all(),
+            "the mask forbids every key for a query, so its weights cannot sum to 1",
+        )
     elif not bool(answered.all()):
         empty = int((~answered).sum())
         raise ValueError(
-            f"the mask forbids every key for {empty} of the queries, so their weights cannot sum to 1; "
-            "True means 'may attend': leave at least one True for each query (is the mask inverted?)"
+            f"the mask forbids every key for {empty} of the queries, so their weights"
+            " cannot sum to 1; True means 'may attend': leave at least one True for"
+            " each query (is the mask inverted?)"
         )
 
 
 def masked_softmax(
-    scores: Float[Tensor, "*shape"], mask: Bool[Tensor, "*#shape"] | None = None, dim: int = -1
+    scores: Float[Tensor, "*shape"],
+    mask: Bool[Tensor, "*#shape"] | None = None,
+    dim: int = -1,
 ) -> Float[Tensor, "*shape"]:
-    r"""Turn scores into weights that are 0 where the mask forbids and sum to 1 elsewhere.
+    r"""Turn scores into weights that are 0 where the mask forbids and sum to 1
+    elsewhere.
 
     .. math:: \alpha_{j} = \frac{m_j \exp(e_{j})}{\sum_k m_k \exp(e_{k})}
 
-    Forbidden scores become minus infinity rather than a large negative number, so the weight is exactly 0 in every
-    precision.
+    Forbidden scores become minus infinity rather than a large negative number, so the
+    weight is exactly 0 in every precision.
 
     Parameters
     ----------

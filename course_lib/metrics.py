@@ -1,6 +1,8 @@
-"""How the course scores: BLEU, exact match, alignment error rate, and an interval over seeds.
+"""How the course scores: BLEU, exact match, alignment error rate, and an interval over
+seeds.
 
-BLEU is sacrebleu's, because a BLEU that one computes oneself cannot be compared with anyone's.
+BLEU is sacrebleu's, because a BLEU that one computes oneself cannot be compared with
+anyone's.
 
     B  sentences   S  source words   T  target words
 
@@ -19,7 +21,9 @@ from torch import Tensor
 Links = Collection[tuple[int, int]]
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> float:
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> float:
     """Return corpus BLEU as sacrebleu computes it (Papineni et al. 2002; Post 2018).
 
     Parameters
@@ -29,7 +33,8 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "
     references
         B reference translations, one each.
     tokenize
-        Sacrebleu's tokeniser; "13a" is its default, "none" for text that is already tokenised.
+        Sacrebleu's tokeniser; "13a" is its default, "none" for text that is already
+        tokenised.
 
     Returns
     -------
@@ -51,7 +56,11 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "
     64.3
     """
     _check_pairs(hypotheses, references, "hypotheses", "references")
-    return float(sacrebleu.corpus_bleu(list(hypotheses), [list(references)], tokenize=tokenize).score)
+    return float(
+        sacrebleu.corpus_bleu(
+            list(hypotheses), [list(references)], tokenize=tokenize
+        ).score
+    )
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
@@ -84,13 +93,18 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     0.5
     """
     _check_pairs(hypotheses, references, "hypotheses", "references")
-    return sum(h.split() == r.split() for h, r in zip(hypotheses, references, strict=True)) / len(hypotheses)
+    return sum(
+        h.split() == r.split() for h, r in zip(hypotheses, references, strict=True)
+    ) / len(hypotheses)
 
 
 def alignment_error_rate(
-    predicted: Iterable[Links], sure: Iterable[Links], possible: Iterable[Links] | None = None
+    predicted: Iterable[Links],
+    sure: Iterable[Links],
+    possible: Iterable[Links] | None = None,
 ) -> float:
-    """Return the alignment error rate over a corpus: 1 - (|A∩S| + |A∩P|) / (|A| + |S|) (Och and Ney 2003, section 4.1).
+    """Return the alignment error rate over a corpus: 1 - (|A∩S| + |A∩P|) / (|A| + |S|)
+    (Och and Ney 2003, section 4.1).
 
     Parameters
     ----------
@@ -99,7 +113,8 @@ def alignment_error_rate(
     sure
         S, the gold links that must be found.
     possible
-        P, the gold links that may be found; it contains S. None takes P = S, and the rate is 1 - F1.
+        P, the gold links that may be found; it contains S. None takes P = S, and the
+        rate is 1 - F1.
 
     Returns
     -------
@@ -109,7 +124,8 @@ def alignment_error_rate(
     Raises
     ------
     ValueError
-        If the numbers of sentences differ, a sure link is not a possible one, or there is no link at all.
+        If the numbers of sentences differ, a sure link is not a possible one, or there
+        is no link at all.
 
     Notes
     -----
@@ -117,29 +133,43 @@ def alignment_error_rate(
 
     Examples
     --------
-    >>> alignment_error_rate([{(0, 0), (1, 1), (2, 2)}], [{(0, 0), (1, 2)}], [{(0, 0), (1, 2), (1, 1)}])
+    >>> alignment_error_rate(
+    ...     [{(0, 0), (1, 1), (2, 2)}], [{(0, 0), (1, 2)}], [{(0, 0), (1, 2), (1, 1)}]
+    ... )
     0.4
     """
     links, sures = [set(a) for a in predicted], [set(s) for s in sure]
     possibles = sures if possible is None else [set(p) for p in possible]
     if not len(links) == len(sures) == len(possibles):
         raise ValueError(
-            f"predicted has {len(links)} sentences, sure {len(sures)}, possible {len(possibles)}; give one set for each"
+            f"predicted has {len(links)} sentences, sure {len(sures)}, possible"
+            f" {len(possibles)}; give one set for each"
         )
     for i, (must, may) in enumerate(zip(sures, possibles, strict=True)):
         if not must <= may:
-            raise ValueError(f"sentence {i}: sure links {sorted(must - may)} are not among the possible ones")
+            raise ValueError(
+                f"sentence {i}: sure links {sorted(must - may)} are not among the"
+                " possible ones"
+            )
     total = sum(len(a) + len(s) for a, s in zip(links, sures, strict=True))
     if total == 0:
-        raise ValueError("no links, predicted or sure: the rate is undefined; give at least one sentence with a link")
-    found = sum(len(a & s) + len(a & p) for a, s, p in zip(links, sures, possibles, strict=True))
+        raise ValueError(
+            "no links, predicted or sure: the rate is undefined; give at least one"
+            " sentence with a link"
+        )
+    found = sum(
+        len(a & s) + len(a & p) for a, s, p in zip(links, sures, possibles, strict=True)
+    )
     return 1 - found / total
 
 
 def alignment_from_weights(
-    weights: Float[Tensor, "T S"], source_length: int | None = None, target_length: int | None = None
+    weights: Float[Tensor, "T S"],
+    source_length: int | None = None,
+    target_length: int | None = None,
 ) -> set[tuple[int, int]]:
-    """Read an alignment off attention weights: each target word is linked to the source word it attends to most.
+    """Read an alignment off attention weights: each target word is linked to the source
+    word it attends to most.
 
     Parameters
     ----------
@@ -151,7 +181,8 @@ def alignment_from_weights(
     Returns
     -------
     set
-        One link (source position, target position) for each target word. Of equal weights the first wins.
+        One link (source position, target position) for each target word. Of equal
+        weights the first wins.
 
     Raises
     ------
@@ -171,19 +202,27 @@ def alignment_from_weights(
     rows, columns = weights.shape
     source_length = columns if source_length is None else source_length
     target_length = rows if target_length is None else target_length
-    for name, length, most in (("source_length", source_length, columns), ("target_length", target_length, rows)):
+    for name, length, most in (
+        ("source_length", source_length, columns),
+        ("target_length", target_length, rows),
+    ):
         if not 1 <= length <= most:
             raise ValueError(
-                f"{name} is {length}; the weights are [{rows} target, {columns} source]: choose 1 to {most}"
+                f"{name} is {length}; the weights are [{rows} target, {columns}"
+                f" source]: choose 1 to {most}"
             )
     real = weights[:target_length, :source_length]
     if real.isnan().any():
-        raise ValueError("weights hold NaN; a softmax over a row with every position masked gives that")
+        raise ValueError(
+            "weights hold NaN; a softmax over a row with every position masked gives"
+            " that"
+        )
     return {(int(s), t) for t, s in enumerate(real.argmax(dim=1))}
 
 
 class Interval(NamedTuple):
-    """A mean and the half width of its interval: the interval is mean - half_width to mean + half_width."""
+    """A mean and the half width of its interval: the interval is mean - half_width to
+    mean + half_width."""
 
     mean: float
     half_width: float
@@ -192,8 +231,8 @@ class Interval(NamedTuple):
 def mean_interval(values: Sequence[float | int]) -> Interval:
     """Return the mean over seeds and the half width of its 95% Student t interval.
 
-    Three seeds say little: the t distribution with 2 degrees of freedom makes the interval 2.2 times as wide as the
-    normal one would be, and that is the honest width.
+    Three seeds say little: the t distribution with 2 degrees of freedom makes the
+    interval 2.2 times as wide as the normal one would be, and that is the honest width.
 
     Parameters
     ----------
@@ -203,7 +242,8 @@ def mean_interval(values: Sequence[float | int]) -> Interval:
     Returns
     -------
     Interval
-        Mean and half width t(0.975, n - 1) · s / sqrt(n), in the unit of the values; s has n - 1 in its denominator.
+        Mean and half width t(0.975, n - 1) · s / sqrt(n), in the unit of the values; s
+        has n - 1 in its denominator.
 
     Raises
     ------
@@ -222,14 +262,17 @@ def mean_interval(values: Sequence[float | int]) -> Interval:
     """
     n = len(values)
     if n < 2:
-        raise ValueError(f"{n} value: an interval needs at least 2 seeds; 3 is the course's minimum")
+        raise ValueError(
+            f"{n} value: an interval needs at least 2 seeds; 3 is the course's minimum"
+        )
     mean = math.fsum(values) / n
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     return Interval(mean, student_t(n - 1) * deviation / math.sqrt(n))
 
 
 def student_t(degrees_of_freedom: int) -> float:
-    """Return the 97.5% point of Student's t distribution, the factor of a two-sided 95% interval.
+    """Return the 97.5% point of Student's t distribution, the factor of a two-sided 95%
+    interval.
 
     Parameters
     ----------
@@ -252,12 +295,21 @@ def student_t(degrees_of_freedom: int) -> float:
     4.303
     """
     if degrees_of_freedom < 1:
-        raise ValueError(f"degrees_of_freedom is {degrees_of_freedom}; it needs 1 or more")
+        raise ValueError(
+            f"degrees_of_freedom is {degrees_of_freedom}; it needs 1 or more"
+        )
     return float(stdtrit(degrees_of_freedom, 0.975))
 
 
-def _check_pairs(first: Sequence[str], second: Sequence[str], first_name: str, second_name: str) -> None:
+def _check_pairs(
+    first: Sequence[str], second: Sequence[str], first_name: str, second_name: str
+) -> None:
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} {first_name} but {len(second)} {second_name}; give one for each")
+        raise ValueError(
+            f"{len(first)} {first_name} but {len(second)} {second_name}; give one for"
+            " each"
+        )
     if not first:
-        raise ValueError(f"no {first_name}: there is nothing to score; give at least one sentence")
+        raise ValueError(
+            f"no {first_name}: there is nothing to score; give at least one sentence"
+        )

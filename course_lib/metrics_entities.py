@@ -1,7 +1,9 @@
-"""How tags are scored: by whole entities, of which the first word, the last word and the type must all be right.
+"""How tags are scored: by whole entities, of which the first word, the last word and
+the type must all be right.
 
-Tags are of the form B-PER, I-PER and O. What a model guesses need not be well formed, so the rule of CoNLL's script
-applies, as in the library seqeval: an I- that does not go on with an entity of its own type begins one.
+Tags are of the form B-PER, I-PER and O. What a model guesses need not be well formed,
+so the rule of CoNLL's script applies, as in the library seqeval: an I- that does not go
+on with an entity of its own type begins one.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,8 @@ class Entity(NamedTuple):
 
 
 class EntityScore(NamedTuple):
-    """Precision, recall and their harmonic mean, from 0 to 1, and what they are made of.
+    """Precision, recall and their harmonic mean, from 0 to 1, and what they are made
+    of.
 
     Parameters
     ----------
@@ -74,7 +77,8 @@ def entities(tags: Sequence[str]) -> list[Entity]:
     Examples
     --------
     >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
-    [Entity(type='PER', first=0, last=1), Entity(type='LOC', first=3, last=3), Entity(type='LOC', first=4, last=4)]
+    [Entity(type='PER', first=0, last=1), Entity(type='LOC', first=3, last=3),
+    Entity(type='LOC', first=4, last=4)]
     """
     found: list[Entity] = []
     before = None  # the type of the word before, if it has one
@@ -82,7 +86,10 @@ def entities(tags: Sequence[str]) -> list[Entity]:
         prefix, _, kind = tag.partition("-")
         if tag != "O":
             if prefix not in ("B", "I") or not kind:
-                raise ValueError(f"tag {place} is {tag!r}; a tag is O, or B- or I- and a type, such as B-PER")
+                raise ValueError(
+                    f"tag {place} is {tag!r}; a tag is O, or B- or I- and a type, such"
+                    " as B-PER"
+                )
             if prefix == "I" and before == kind:
                 found[-1] = found[-1]._replace(last=place)
             else:
@@ -92,7 +99,9 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def entity_scores(
-    golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]], by_type: bool = False
+    golds: Sequence[Sequence[str]],
+    guesses: Sequence[Sequence[str]],
+    by_type: bool = False,
 ) -> EntityScore | dict[str, EntityScore]:
     """Score the tags of many sentences, with all their entities counted together.
 
@@ -111,36 +120,51 @@ def entity_scores(
     Raises
     ------
     ValueError
-        If there is no sentence, or the two differ in the number of sentences or of a sentence's words.
+        If there is no sentence, or the two differ in the number of sentences or of a
+        sentence's words.
 
     Notes
     -----
-    Tjong Kim Sang and De Meulder 2003; equal to ``f1_score`` of seqeval, in its default mode.
+    Tjong Kim Sang and De Meulder 2003; equal to ``f1_score`` of seqeval, in its default
+    mode.
 
     Examples
     --------
-    >>> score = entity_scores([["B-PER", "I-PER", "O"], ["B-LOC"]], [["B-PER", "O", "O"], ["B-LOC"]])
+    >>> score = entity_scores(
+    ...     [["B-PER", "I-PER", "O"], ["B-LOC"]], [["B-PER", "O", "O"], ["B-LOC"]]
+    ... )
     >>> score.f1, score.right
     (0.5, 1)
     """
     if len(golds) != len(guesses) or not golds:
-        raise ValueError(f"{len(golds)} sentences of gold tags but {len(guesses)} of guesses; give as many, at least 1")
+        raise ValueError(
+            f"{len(golds)} sentences of gold tags but {len(guesses)} of guesses; give"
+            " as many, at least 1"
+        )
     wanted, guessed = set(), set()
     for number, (gold, guess) in enumerate(zip(golds, guesses, strict=True)):
         if len(gold) != len(guess):
-            raise ValueError(f"sentence {number} has {len(gold)} gold tags but {len(guess)} guesses; one for each word")
+            raise ValueError(
+                f"sentence {number} has {len(gold)} gold tags but {len(guess)} guesses;"
+                " one for each word"
+            )
         wanted |= {(number, entity) for entity in entities(gold)}
         guessed |= {(number, entity) for entity in entities(guess)}
     if not by_type:
         return _score(wanted, guessed)
     types = sorted({entity.type for _, entity in wanted | guessed})
     return {
-        kind: _score({x for x in wanted if x[1].type == kind}, {x for x in guessed if x[1].type == kind})
+        kind: _score(
+            {x for x in wanted if x[1].type == kind},
+            {x for x in guessed if x[1].type == kind},
+        )
         for kind in types
     }
 
 
-def _score(wanted: set[tuple[int, Entity]], guessed: set[tuple[int, Entity]]) -> EntityScore:
+def _score(
+    wanted: set[tuple[int, Entity]], guessed: set[tuple[int, Entity]]
+) -> EntityScore:
     right = len(wanted & guessed)
     precision, recall = right / max(len(guessed), 1), right / max(len(wanted), 1)
     f1 = 2 * right / (len(guessed) + len(wanted)) if right else 0.0

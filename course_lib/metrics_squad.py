@@ -1,7 +1,9 @@
-"""How answers to questions are scored: exact match and F1, by the rules of SQuAD's own script.
+"""How answers to questions are scored: exact match and F1, by the rules of SQuAD's own
+script.
 
-Two answers are compared after both are normalised: small letters, no ASCII punctuation, no articles, single spaces. A
-question has several gold answers, and the one that fits best counts.
+Two answers are compared after both are normalised: small letters, no ASCII punctuation,
+no articles, single spaces. A question has several gold answers, and the one that fits
+best counts.
 """
 
 import re
@@ -10,7 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["SquadScore", "choose_null_threshold", "normalize_answer", "squad_exact", "squad_f1", "squad_scores"]
+__all__ = [
+    "SquadScore",
+    "choose_null_threshold",
+    "normalize_answer",
+    "squad_exact",
+    "squad_f1",
+    "squad_scores",
+]
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -34,8 +43,8 @@ def normalize_answer(text: str) -> str:
     Returns
     -------
     str
-        In small letters, without ASCII punctuation (what it joined grows together), then without the words *a*, *an*
-        and *the*, with single spaces.
+        In small letters, without ASCII punctuation (what it joined grows together),
+        then without the words *a*, *an* and *the*, with single spaces.
 
     Notes
     -----
@@ -82,13 +91,15 @@ def squad_f1(guess: str, gold: str, version: int = 2) -> float:
     guess, gold
         Two answers; empty for "no answer".
     version
-        Of the script. They differ where nothing is left of an answer after `normalize_answer`: in version 2 the score
-        is then 1 if nothing is left of the other too, in version 1 it is 0.
+        Of the script. They differ where nothing is left of an answer after
+        `normalize_answer`: in version 2 the score is then 1 if nothing is left of the
+        other too, in version 1 it is 0.
 
     Returns
     -------
     float
-        The harmonic mean of precision and recall over words, from 0 to 1; a word that stands twice counts twice.
+        The harmonic mean of precision and recall over words, from 0 to 1; a word that
+        stands twice counts twice.
 
     Raises
     ------
@@ -105,14 +116,18 @@ def squad_f1(guess: str, gold: str, version: int = 2) -> float:
     0.5
     """
     _check_version(version)
-    guessed, wanted = (Counter(normalize_answer(text).split()) for text in (guess, gold))
+    guessed, wanted = (
+        Counter(normalize_answer(text).split()) for text in (guess, gold)
+    )
     if version == 2 and not (guessed and wanted):
         return float(guessed == wanted)
     same = (guessed & wanted).total()
     return 2 * same / (guessed.total() + wanted.total()) if same else 0.0
 
 
-def squad_scores(guesses: Sequence[str], golds: Sequence[Sequence[str]], version: int = 2) -> SquadScore:
+def squad_scores(
+    guesses: Sequence[str], golds: Sequence[Sequence[str]], version: int = 2
+) -> SquadScore:
     """Score answers to many questions.
 
     Parameters
@@ -120,9 +135,11 @@ def squad_scores(guesses: Sequence[str], golds: Sequence[Sequence[str]], version
     guesses
         One for each question; empty for "no answer".
     golds
-        The gold answers of each question; none says that it has no answer, which version 2 allows.
+        The gold answers of each question; none says that it has no answer, which
+        version 2 allows.
     version
-        As in `squad_f1`. In version 2, gold answers of which nothing is left after `normalize_answer` do not count.
+        As in `squad_f1`. In version 2, gold answers of which nothing is left after
+        `normalize_answer` do not count.
 
     Returns
     -------
@@ -132,7 +149,8 @@ def squad_scores(guesses: Sequence[str], golds: Sequence[Sequence[str]], version
     Raises
     ------
     ValueError
-        If there is no question, the lists differ in length, or in version 1 a question has no gold answer.
+        If there is no question, the lists differ in length, or in version 1 a question
+        has no gold answer.
 
     Notes
     -----
@@ -140,19 +158,32 @@ def squad_scores(guesses: Sequence[str], golds: Sequence[Sequence[str]], version
 
     Examples
     --------
-    >>> squad_scores(["the Broncos", "Denver's best team", "", "1"], [["Denver Broncos", "Broncos"], ["team"], [], []])
+    >>> squad_scores(
+    ...     ["the Broncos", "Denver's best team", "", "1"],
+    ...     [["Denver Broncos", "Broncos"], ["team"], [], []],
+    ... )
     SquadScore(exact=50.0, f1=62.5)
     """
     _check_version(version)
     if len(guesses) != len(golds):
-        raise ValueError(f"{len(guesses)} guesses but {len(golds)} lists of gold answers; give one of each")
+        raise ValueError(
+            f"{len(guesses)} guesses but {len(golds)} lists of gold answers; give one"
+            " of each"
+        )
     if not guesses:
         raise ValueError("no guesses: there is nothing to score; give at least one")
     exact, f1 = 0.0, 0.0
     for number, (guess, of_question) in enumerate(zip(guesses, golds, strict=True)):
-        accepted = [gold for gold in of_question if normalize_answer(gold)] or [""] if version == 2 else of_question
+        accepted = (
+            [gold for gold in of_question if normalize_answer(gold)] or [""]
+            if version == 2
+            else of_question
+        )
         if not accepted:
-            raise ValueError(f"question {number} has no gold answer; only version 2 knows questions without an answer")
+            raise ValueError(
+                f"question {number} has no gold answer; only version 2 knows questions"
+                " without an answer"
+            )
         exact += max(squad_exact(guess, gold) for gold in accepted)
         f1 += max(squad_f1(guess, gold, version) for gold in accepted)
     return SquadScore(100 * exact / len(guesses), 100 * f1 / len(guesses))
@@ -161,22 +192,24 @@ def squad_scores(guesses: Sequence[str], golds: Sequence[Sequence[str]], version
 def choose_null_threshold(
     margins: Sequence[float], scores: Sequence[float], answerable: Sequence[bool]
 ) -> tuple[float, float]:
-    """Choose τ, above which an answer is given, so that the mean score is best; on data that is not the test's.
+    """Choose τ, above which an answer is given, so that the mean score is best; on data
+    that is not the test's.
 
     Parameters
     ----------
     margins
         By how much each question's best span scores above "no answer".
     scores
-        What each of these spans would earn: its F1, say, and 0 where the question has no answer.
+        What each of these spans would earn: its F1, say, and 0 where the question has
+        no answer.
     answerable
         Whether each question has an answer. Where it has none, silence earns 1.
 
     Returns
     -------
     threshold, score : float
-        An answer is given where the margin is above the threshold; the mean score is then this. Of thresholds that do
-        equally well the largest, which answers least.
+        An answer is given where the margin is above the threshold; the mean score is
+        then this. Of thresholds that do equally well the largest, which answers least.
 
     Raises
     ------
@@ -185,7 +218,8 @@ def choose_null_threshold(
 
     Notes
     -----
-    Devlin et al. 2019, section 4.3: "we select the threshold on the dev set to maximize F1".
+    Devlin et al. 2019, section 4.3: "we select the threshold on the dev set to maximize
+    F1".
 
     Examples
     --------
@@ -194,16 +228,20 @@ def choose_null_threshold(
     """
     if not len(margins) == len(scores) == len(answerable) >= 1:
         raise ValueError(
-            f"{len(margins)} margins, {len(scores)} scores and {len(answerable)} answerable; give one of each for each "
-            "question, and at least one"
+            f"{len(margins)} margins, {len(scores)} scores and {len(answerable)}"
+            " answerable; give one of each for each question, and at least one"
         )
     order = sorted(range(len(margins)), key=lambda index: -margins[index])
-    earned = float(sum(not there for there in answerable))  # when no answer is given at all
+    earned = float(
+        sum(not there for there in answerable)
+    )  # when no answer is given at all
     best, threshold = earned, margins[order[0]]
     for place, index in enumerate(order):
         earned += scores[index] - (not answerable[index])
         below = margins[order[place + 1]] if place + 1 < len(order) else float("-inf")
-        if below < margins[index] and earned > best:  # questions of one margin are answered together
+        if (
+            below < margins[index] and earned > best
+        ):  # questions of one margin are answered together
             best, threshold = earned, below
     return threshold, best / len(margins)
 

@@ -1,4 +1,5 @@
-"""How tasks are scored: each GLUE task by its own metric, and how far probabilities can be believed.
+"""How tasks are scored: each GLUE task by its own metric, and how far probabilities can
+be believed.
 
 The metrics are those of scikit-learn and SciPy.
 """
@@ -28,13 +29,15 @@ def glue_scores(task: str, guesses: Numbers, golds: Numbers) -> dict[str, float]
     Returns
     -------
     dict
-        Metric -> its value, from 0 to 1 or, for the correlations, from -1 to 1. A correlation with guesses that are all
-        equal is not defined: Matthews' is then 0, and Pearson's and Spearman's are not a number.
+        Metric -> its value, from 0 to 1 or, for the correlations, from -1 to 1. A
+        correlation with guesses that are all equal is not defined: Matthews' is then 0,
+        and Pearson's and Spearman's are not a number.
 
     Raises
     ------
     ValueError
-        If the task is not known, there is nothing to score, or the lists differ in length.
+        If the task is not known, there is nothing to score, or the lists differ in
+        length.
 
     Notes
     -----
@@ -46,10 +49,18 @@ def glue_scores(task: str, guesses: Numbers, golds: Numbers) -> dict[str, float]
     {'accuracy': 0.75, 'f1': 0.8}
     """
     if task not in GLUE:
-        raise ValueError(f"there is no GLUE task {task!r}; there are: {', '.join(GLUE)}")
+        raise ValueError(
+            f"there is no GLUE task {task!r}; there are: {', '.join(GLUE)}"
+        )
     if len(guesses) != len(golds) or not len(guesses):
-        raise ValueError(f"{len(guesses)} guesses but {len(golds)} labels; give as many of both, and at least one")
-    return {name: _METRICS[name](np.asarray(guesses), np.asarray(golds)) for name in GLUE[task]}
+        raise ValueError(
+            f"{len(guesses)} guesses but {len(golds)} labels; give as many of both, and"
+            " at least one"
+        )
+    return {
+        name: _METRICS[name](np.asarray(guesses), np.asarray(golds))
+        for name in GLUE[task]
+    }
 
 
 def _correlation(kind: Callable, guesses: np.ndarray, golds: np.ndarray) -> float:
@@ -101,7 +112,9 @@ class Calibration(NamedTuple):
     error: float
 
 
-def calibration(probabilities: Sequence[Sequence[float]], golds: Sequence[int], bins: int = 10) -> Calibration:
+def calibration(
+    probabilities: Sequence[Sequence[float]], golds: Sequence[int], bins: int = 10
+) -> Calibration:
     """Compare how sure a model is with how often it is right.
 
     Parameters
@@ -130,15 +143,21 @@ def calibration(probabilities: Sequence[Sequence[float]], golds: Sequence[int], 
     Examples
     --------
     >>> calibration([[0.75, 0.25], [0.25, 0.75], [0.125, 0.875]], [0, 0, 1], bins=5)
-    Calibration(confidence=[0.75, 0.875], accuracy=[0.5, 1.0], guesses=[2, 1], error=0.20833333333333334)
+    Calibration(confidence=[0.75, 0.875], accuracy=[0.5, 1.0], guesses=[2, 1],
+    error=0.20833333333333334)
     """
     if len(probabilities) != len(golds) or not len(golds):
-        raise ValueError(f"{len(probabilities)} guesses but {len(golds)} labels; give as many of both, at least one")
+        raise ValueError(
+            f"{len(probabilities)} guesses but {len(golds)} labels; give as many of"
+            " both, at least one"
+        )
     if bins < 1:
         raise ValueError(f"bins is {bins}; choose at least 1")
     table = np.asarray(probabilities, dtype=np.float64)
     confidence, right = table.max(axis=1), table.argmax(axis=1) == np.asarray(golds)
-    of_bin = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)  # a bin holds its upper bound
+    of_bin = np.clip(
+        np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1
+    )  # a bin holds its upper bound
     there = [of_bin == number for number in range(bins) if (of_bin == number).any()]
     sure = [float(confidence[rows].mean()) for rows in there]
     share = [float(right[rows].mean()) for rows in there]

@@ -1,16 +1,21 @@
 """Next sentence prediction: does the second segment follow the first in the text?
 
-Segments are runs of whole sentences. Each run of a document is cut in two at a random sentence: two segments that are
-adjacent, with the label `IS_NEXT`. Then pairs of different documents exchange their second segments, two by two, until
-half of all have the label `NOT_NEXT`. Two things follow that drawing a second segment from anywhere would not give:
+Segments are runs of whole sentences. Each run of a document is cut in two at a random
+sentence: two segments that are adjacent, with the label `IS_NEXT`. Then pairs of
+different documents exchange their second segments, two by two, until half of all have
+the label `NOT_NEXT`. Two things follow that drawing a second segment from anywhere
+would not give:
 
-- Neither segment alone tells the label. A segment drawn at random is often the first sentence of its document, or
-  shorter than what follows a first segment of that length; here both labels have the same second segments.
+- Neither segment alone tells the label. A segment drawn at random is often the first
+  sentence of its document, or shorter than what follows a first segment of that length;
+  here both labels have the same second segments.
 - Each sentence is read once an epoch, by whatever pair has it.
 
-A document of one sentence has no next one: it becomes a sequence of one segment, whose label is `IGNORE`.
+A document of one sentence has no next one: it becomes a sequence of one segment, whose
+label is `IGNORE`.
 
-Letters of this module: S sentences, D documents of a corpus, R its pairs (as in `packing`).
+Letters of this module: S sentences, D documents of a corpus, R its pairs (as in
+`packing`).
 """
 
 import numpy as np
@@ -34,15 +39,16 @@ def sentence_pairs(
     random: np.random.Generator,
     short_share: float = 0.1,
 ) -> Sequences:
-    """Make pairs of segments of a corpus, half of them adjacent in it, half from two documents.
+    """Make pairs of segments of a corpus, half of them adjacent in it, half from two
+    documents.
 
     Parameters
     ----------
     ids
         The ids of all tokens, to tell whether two segments begin alike.
     sentence_starts, document_starts
-        The boundaries of the corpus; a sentence may have at most ``(max_length - 3) // 2`` tokens
-        (`course_lib.packing.cut_long_sentences`).
+        The boundaries of the corpus; a sentence may have at most ``(max_length - 3) //
+        2`` tokens (`course_lib.packing.cut_long_sentences`).
     max_length
         Tokens of a pair with [CLS] and both [SEP].
     random
@@ -53,8 +59,9 @@ def sentence_pairs(
     Returns
     -------
     Sequences
-        In the order of the corpus; labels `IS_NEXT`, `NOT_NEXT`, and `IGNORE` for a single sentence. Of both labels
-        there are equally many, one or two pairs more or less where their number is not a multiple of four.
+        In the order of the corpus; labels `IS_NEXT`, `NOT_NEXT`, and `IGNORE` for a
+        single sentence. Of both labels there are equally many, one or two pairs more or
+        less where their number is not a multiple of four.
 
     Raises
     ------
@@ -72,7 +79,9 @@ def sentence_pairs(
     Two documents of two sentences: the pairs (0:3, 3:7) and (7:9, 9:11).
 
     >>> bounds = np.array([0, 3, 7, 9, 11]), np.array([0, 2, 4])
-    >>> pairs = sentence_pairs(np.arange(11), *bounds, max_length=11, random=np.random.default_rng(2))
+    >>> pairs = sentence_pairs(
+    ...     np.arange(11), *bounds, max_length=11, random=np.random.default_rng(2)
+    ... )
     >>> pairs.starts.reshape(-1, 2).tolist(), pairs.labels.tolist()
     ([[0, 9], [7, 3]], [1, 1])
     """
@@ -80,18 +89,32 @@ def sentence_pairs(
     longest = int(np.diff(sentence_starts).max())
     if longest > room // 2:
         raise ValueError(
-            f"a sentence has {longest} tokens; in pairs of max_length={max_length} there is room for {room // 2}: "
-            "cut long ones with cut_long_sentences first"
+            f"a sentence has {longest} tokens; in pairs of max_length={max_length}"
+            f" there is room for {room // 2}: cut long ones with cut_long_sentences"
+            " first"
         )
-    first, end, document = cut_into_runs(sentence_starts, document_starts, room, random, short_share)
+    first, end, document = cut_into_runs(
+        sentence_starts, document_starts, room, random, short_share
+    )
     paired = end - first > 1
-    middle = np.where(paired, first + random.integers(1, np.maximum(end - first, 2)), end)
+    middle = np.where(
+        paired, first + random.integers(1, np.maximum(end - first, 2)), end
+    )
     labels = np.where(paired, IS_NEXT, IGNORE)
     second = np.stack([sentence_starts[middle], sentence_starts[end]], axis=1)
     second[paired], labels[paired] = exchange_second_segments(
-        ids, sentence_starts[np.stack([first, middle], axis=1)][paired], second[paired], document[paired], room, random
+        ids,
+        sentence_starts[np.stack([first, middle], axis=1)][paired],
+        second[paired],
+        document[paired],
+        room,
+        random,
     )
-    return _as_sequences(np.stack([sentence_starts[first], sentence_starts[middle]], axis=1), second, labels)
+    return _as_sequences(
+        np.stack([sentence_starts[first], sentence_starts[middle]], axis=1),
+        second,
+        labels,
+    )
 
 
 def exchange_second_segments(
@@ -104,9 +127,10 @@ def exchange_second_segments(
 ) -> tuple[Integer[np.ndarray, "R 2"], Integer[np.ndarray, "R"]]:
     """Let half of the pairs exchange their second segments, two by two.
 
-    Two pairs may exchange if they are of different documents, their second segments do not begin alike (what follows
-    would be the true next one, or could be), and both fit into the room afterwards. Pairs with second segments of the
-    same length are put together, so that the length of a pair does not tell its label either.
+    Two pairs may exchange if they are of different documents, their second segments do
+    not begin alike (what follows would be the true next one, or could be), and both fit
+    into the room afterwards. Pairs with second segments of the same length are put
+    together, so that the length of a pair does not tell its label either.
 
     Parameters
     ----------
@@ -137,8 +161,13 @@ def exchange_second_segments(
 
     Examples
     --------
-    >>> first, second = np.array([[0, 2], [4, 6], [8, 9], [10, 11]]), np.array([[2, 4], [6, 8], [9, 10], [11, 12]])
-    >>> made = exchange_second_segments(np.arange(12), first, second, np.arange(4), 9, np.random.default_rng(0))
+    >>> first, second = (
+    ...     np.array([[0, 2], [4, 6], [8, 9], [10, 11]]),
+    ...     np.array([[2, 4], [6, 8], [9, 10], [11, 12]]),
+    ... )
+    >>> made = exchange_second_segments(
+    ...     np.arange(12), first, second, np.arange(4), 9, np.random.default_rng(0)
+    ... )
     >>> [column.tolist() for column in made]
     [[[6, 8], [2, 4], [9, 10], [11, 12]], [1, 1, 0, 0]]
     """
@@ -154,20 +183,25 @@ def exchange_second_segments(
             & (length[one] <= free[other])
         )
 
-    order = np.argsort(length + random.random(count))  # by length, in random order where it is the same
+    order = np.argsort(
+        length + random.random(count)
+    )  # by length, in random order where it is the same
     couples = order[: count // 2 * 2].reshape(-1, 2).T
     good = may_exchange(*couples)
-    # Those that may not are most often of one document. Sorted by document, one half meets the other: as long as no
-    # document has more than half of them, all meet another one.
+    # Those that may not are most often of one document. Sorted by document, one half
+    # meets the other: as long as no document has more than half of them, all meet
+    # another one.
     bad = couples[:, ~good].ravel()
     rest = bad[np.argsort(document[bad], kind="stable")].reshape(2, -1)
     couples = np.concatenate([couples[:, good], rest[:, may_exchange(*rest)]], axis=1)
-    # Two labels a couple, so a quarter as many couples as pairs; the rest of the division is left to chance.
+    # Two labels a couple, so a quarter as many couples as pairs; the rest of the
+    # division is left to chance.
     wanted = int(count / 4 + random.random())
     if couples.shape[1] < count // 4:
         raise ValueError(
-            f"of {count} pairs only {2 * couples.shape[1]} find a partner from another document, but {count // 2} are "
-            "to get a random second segment; take a corpus of more documents, none of which is most of it"
+            f"of {count} pairs only {2 * couples.shape[1]} find a partner from another"
+            f" document, but {count // 2} are to get a random second segment; take a"
+            " corpus of more documents, none of which is most of it"
         )
     one, other = couples[:, random.permutation(couples.shape[1])[:wanted]]
     second, labels = second.copy(), np.full(count, IS_NEXT)
@@ -188,9 +222,13 @@ def _alike(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return ((one == other) | (one < 0) | (other < 0)).all(axis=1)
 
 
-def _as_sequences(first: np.ndarray, second: np.ndarray, labels: np.ndarray) -> Sequences:
+def _as_sequences(
+    first: np.ndarray, second: np.ndarray, labels: np.ndarray
+) -> Sequences:
     """One piece for a sequence whose second segment is empty, two for the others."""
-    pieces = np.stack([first, second], axis=1)  # (R, 2, 2): sequence, segment, start and end
+    pieces = np.stack(
+        [first, second], axis=1
+    )  # (R, 2, 2): sequence, segment, start and end
     there = pieces[:, :, 1] > pieces[:, :, 0]
     return Sequences(
         starts=pieces[there][:, 0],

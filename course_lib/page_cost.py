@@ -1,4 +1,5 @@
-"""What it costs to execute a page: processor time of every process that it started, and memory."""
+"""What it costs to execute a page: processor time of every process that it started, and
+memory."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ __all__ = ["ChapterCost", "chapter_cost", "processor_seconds"]
 
 @dataclass(frozen=True)
 class ChapterCost:
-    """What executing a page has cost so far: processor time in seconds, and the largest memory in GiB."""
+    """What executing a page has cost so far: processor time in seconds, and the largest
+    memory in GiB."""
 
     cpu_seconds: float
     peak_memory_gib: float
@@ -24,7 +26,8 @@ def chapter_cost() -> ChapterCost:
     Returns
     -------
     ChapterCost
-        Processor seconds of all these processes, and the peak of this one's resident memory in GiB.
+        Processor seconds of all these processes, and the peak of this one's resident
+        memory in GiB.
 
     Examples
     --------
@@ -34,13 +37,17 @@ def chapter_cost() -> ChapterCost:
     """
     process = psutil.Process()
     peak = _peak_bytes(process.memory_info())
-    return ChapterCost(cpu_seconds=processor_seconds(process.pid), peak_memory_gib=peak / 2**30)
+    return ChapterCost(
+        cpu_seconds=processor_seconds(process.pid), peak_memory_gib=peak / 2**30
+    )
 
 
 def processor_seconds(pid: int) -> float:
-    """Add up the processor time of a process, of those it has started, and of those that these have started.
+    """Add up the processor time of a process, of those it has started, and of those
+    that these have started.
 
-    A process that has ended is counted by the one that waited for it, one that still runs by itself.
+    A process that has ended is counted by the one that waited for it, one that still
+    runs by itself.
 
     Parameters
     ----------

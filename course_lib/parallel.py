@@ -1,10 +1,13 @@
-"""Several processes as one: what the training loop needs from torch.distributed, and nothing more.
+"""Several processes as one: what the training loop needs from torch.distributed, and
+nothing more.
 
-``torchrun --nproc_per_node=2 script.py`` starts the same script twice. Each process sees the whole stream of batches
-and works on its share; sums of gradients, losses and counts are added up, so that the step equals that of one process.
+``torchrun --nproc_per_node=2 script.py`` starts the same script twice. Each process
+sees the whole stream of batches and works on its share; sums of gradients, losses and
+counts are added up, so that the step equals that of one process.
 
-What this module does not do: share the statistics of batch norm, which the course's models do not use; cut one
-batch in pieces; or carry a checkpoint to another machine: with several, its folder must be shared.
+What this module does not do: share the statistics of batch norm, which the course's
+models do not use; cut one batch in pieces; or carry a checkpoint to another machine:
+with several, its folder must be shared.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ def join(where: torch.device) -> tuple[int, int]:
     Parameters
     ----------
     where
-        The device this process trains on: it decides the backend (nccl on cuda, gloo on the CPU).
+        The device this process trains on: it decides the backend (nccl on cuda, gloo on
+        the CPU).
 
     Returns
     -------
@@ -49,7 +53,10 @@ def join(where: torch.device) -> tuple[int, int]:
     if not dist.is_initialized():
         backends = {"cuda": "nccl", "cpu": "gloo"}
         if where.type not in backends:
-            raise ValueError(f"several processes cannot share a {where.type} device; set COURSE_DEVICE=cpu or use one")
+            raise ValueError(
+                f"several processes cannot share a {where.type} device; set"
+                " COURSE_DEVICE=cpu or use one"
+            )
         if where.type == "cuda":
             torch.cuda.set_device(where)
         dist.init_process_group(backends[where.type])
@@ -87,7 +94,8 @@ def add_up(tensor: Tensor) -> Tensor:
 def add_up_gradients(model: nn.Module) -> None:
     """Replace the gradient of every parameter by its sum over all processes.
 
-    A parameter that no process used keeps no gradient, so that the optimizer leaves it alone, as with one process.
+    A parameter that no process used keeps no gradient, so that the optimizer leaves it
+    alone, as with one process.
 
     Parameters
     ----------
@@ -104,10 +112,19 @@ def add_up_gradients(model: nn.Module) -> None:
     """
     if not (dist.is_available() and dist.is_initialized()):
         return
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    used = torch.tensor([parameter.grad is not None for parameter in parameters], device=parameters[0].device).int()
+    parameters = [
+        parameter for parameter in model.parameters() if parameter.requires_grad
+    ]
+    used = torch.tensor(
+        [parameter.grad is not None for parameter in parameters],
+        device=parameters[0].device,
+    ).int()
     dist.all_reduce(used)
-    shared = [parameter for parameter, count in zip(parameters, used.tolist(), strict=True) if count]
+    shared = [
+        parameter
+        for parameter, count in zip(parameters, used.tolist(), strict=True)
+        if count
+    ]
     for parameter in shared:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
@@ -115,10 +132,14 @@ def add_up_gradients(model: nn.Module) -> None:
     for parameter in shared:
         assert parameter.grad is not None
         by_type.setdefault(parameter.grad.dtype, []).append(parameter.grad)
-    for gradients in by_type.values():  # one message for all: latency, not bandwidth, is what small models pay
+    for gradients in (
+        by_type.values()
+    ):  # one message for all: latency, not bandwidth, is what small models pay
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         dist.all_reduce(flat)
-        for gradient, summed in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        for gradient, summed in zip(
+            gradients, flat.split([g.numel() for g in gradients]), strict=True
+        ):
             gradient.copy_(summed.view_as(gradient))
 
 

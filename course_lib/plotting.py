@@ -1,12 +1,16 @@
-"""The figures of the course: attention as a heat map, alignments against gold, curves with bands over seeds.
+"""The figures of the course: attention as a heat map, alignments against gold, curves
+with bands over seeds.
 
-Every function returns a matplotlib Figure of at most 6 × 4 inches whose background is transparent and whose ink can be
-read on white and on black, so that one picture serves the light and the dark page. A model has the same colour, marker
-and dash in every figure of the book: `course_lib.figure_style.MODELS` says which. `alt_text` says what a figure shows.
+Every function returns a matplotlib Figure of at most 6 × 4 inches whose background is
+transparent and whose ink can be read on white and on black, so that one picture serves
+the light and the dark page. A model has the same colour, marker and dash in every
+figure of the book: `course_lib.figure_style.MODELS` says which. `alt_text` says what a
+figure shows.
 
     T  target words   S  source words   N  seeds   X  places along the horizontal axis
 
-What this module does not do: it keeps no figure open and changes no global setting of matplotlib.
+What this module does not do: it keeps no figure open and changes no global setting of
+matplotlib.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +23,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, from_numpy
 
-from course_lib.figure_style import INK, alt_text, contrast_ratio, describe, new_figure, style_of
+from course_lib.figure_style import (
+    INK,
+    alt_text,
+    contrast_ratio,
+    describe,
+    new_figure,
+    style_of,
+)
 from course_lib.metrics import alignment_from_weights, mean_interval
 
 __all__ = [
@@ -35,7 +46,9 @@ Limits = tuple[Number, Number]
 Weights = Float[Tensor, "T S"] | Float[np.ndarray, "T S"]
 Runs = Float[Tensor, "N X"] | Float[np.ndarray, "N X"] | Sequence[Sequence[Number]]
 
-HEAT = "cividis"  # even steps of lightness, the same with every kind of colour vision, readable in greyscale
+# even steps of lightness, the same with every kind of colour vision, readable in
+# greyscale
+HEAT = "cividis"
 DIGITS_UP_TO = 12  # words on a side: up to here each cell has room for its number
 
 
@@ -47,7 +60,8 @@ def attention_heatmap(
     xlabel: str = "source word",
     ylabel: str = "target word",
 ) -> Figure:
-    """Draw attention weights: one row a target word, one column a source word (Bahdanau et al. 2015, figure 3).
+    """Draw attention weights: one row a target word, one column a source word (Bahdanau
+    et al. 2015, figure 3).
 
     Parameters
     ----------
@@ -85,7 +99,12 @@ def attention_heatmap(
     _draw_heat(figure, axes, values, source_words, target_words)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    return describe(figure, _describe_heat("Heat map of attention weights", values, source_words, target_words))
+    return describe(
+        figure,
+        _describe_heat(
+            "Heat map of attention weights", values, source_words, target_words
+        ),
+    )
 
 
 def alignment_map(
@@ -124,16 +143,23 @@ def alignment_map(
 
     Examples
     --------
-    >>> figure = alignment_map(np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"], gold=[(1, 0)])
+    >>> figure = alignment_map(
+    ...     np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"], gold=[(1, 0)]
+    ... )
     >>> alt_text(figure).split(". ")[1]
     '1 of 1 target words attend most to a word that gold links them to'
     """
     values = _checked_weights(weights, source_words, target_words)
     rows, columns = values.shape
     links = {(int(s), int(t)) for s, t in gold}
-    outside = sorted((s, t) for s, t in links if not (0 <= s < columns and 0 <= t < rows))
+    outside = sorted(
+        (s, t) for s, t in links if not (0 <= s < columns and 0 <= t < rows)
+    )
     if outside:
-        raise ValueError(f"gold links {outside} lie outside a map of {columns} source and {rows} target words")
+        raise ValueError(
+            f"gold links {outside} lie outside a map of {columns} source and {rows}"
+            " target words"
+        )
     figure, axes = new_figure(title)
     _draw_heat(figure, axes, values, source_words, target_words)
     thin = min(1.0, DIGITS_UP_TO / max(rows, columns))
@@ -141,11 +167,25 @@ def alignment_map(
         # White over black: one of the two stands out from any cell, light or dark.
         for colour, width in (("black", 3.0), ("white", 1.2)):
             axes.add_patch(
-                Rectangle((s - 0.45, t - 0.45), 0.9, 0.9, fill=False, edgecolor=colour, linewidth=thin * width)
+                Rectangle(
+                    (s - 0.45, t - 0.45),
+                    0.9,
+                    0.9,
+                    fill=False,
+                    edgecolor=colour,
+                    linewidth=thin * width,
+                )
             )
     right = sum(link in links for link in _links(values))
-    hits = f"{right} of {rows} target words attend most to a word that gold links them to"
-    text = _describe_heat("Heat map of attention weights with gold links outlined", values, source_words, target_words)
+    hits = (
+        f"{right} of {rows} target words attend most to a word that gold links them to"
+    )
+    text = _describe_heat(
+        "Heat map of attention weights with gold links outlined",
+        values,
+        source_words,
+        target_words,
+    )
     first, rest = text.split(". ", 1)
     return describe(figure, f"{first}. {hits}. {rest}")
 
@@ -165,13 +205,15 @@ def learning_curves(
     x
         X places on the horizontal axis, e.g. training steps.
     curves
-        For each model of `MODELS` its runs: N seeds by X values. One seed gives no band.
+        For each model of `MODELS` its runs: N seeds by X values. One seed gives no
+        band.
     xlabel, ylabel
         What the axes show, with the unit: "training time (steps)".
     title
         A line above the figure.
     limits
-        The least and the greatest value that the measure can take; bands and axis stop there.
+        The least and the greatest value that the measure can take; bands and axis stop
+        there.
 
     Returns
     -------
@@ -189,16 +231,25 @@ def learning_curves(
 
     Examples
     --------
-    >>> runs = {"attention": [[3.0, 1.0], [3.2, 1.2]], "no attention": [[3.1, 2.0], [3.3, 2.4]]}
-    >>> figure = learning_curves([0, 100], runs, "training time (steps)", "loss (nats per word)")
+    >>> runs = {
+    ...     "attention": [[3.0, 1.0], [3.2, 1.2]],
+    ...     "no attention": [[3.1, 2.0], [3.3, 2.4]],
+    ... }
+    >>> figure = learning_curves(
+    ...     [0, 100], runs, "training time (steps)", "loss (nats per word)"
+    ... )
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['attention (2 seeds)', 'no attention (2 seeds)']
     """
     figure, axes = new_figure(title)
-    sentences = _draw_curves(axes, np.asarray(x, dtype=float), curves, limits, markers=False)
+    sentences = _draw_curves(
+        axes, np.asarray(x, dtype=float), curves, limits, markers=False
+    )
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    return describe(figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences))
+    return describe(
+        figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences)
+    )
 
 
 def score_by_length(
@@ -210,7 +261,8 @@ def score_by_length(
     limits: Limits | None = None,
     shortest: int = 1,
 ) -> Figure:
-    """Draw a score against sentence length: mean and 95% Student t interval over seeds (Bahdanau et al. 2015, fig. 2).
+    """Draw a score against sentence length: mean and 95% Student t interval over seeds
+    (Bahdanau et al. 2015, fig. 2).
 
     Parameters
     ----------
@@ -245,40 +297,63 @@ def score_by_length(
 
     Examples
     --------
-    >>> figure = score_by_length([10, 20], {"attention": [[0.9, 0.8], [1.0, 0.9]]}, "exact match (fraction)")
+    >>> figure = score_by_length(
+    ...     [10, 20], {"attention": [[0.9, 0.8], [1.0, 0.9]]}, "exact match (fraction)"
+    ... )
     >>> [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     ['1–10', '11–20']
     """
     edges = list(upper_edges)
     if edges != sorted(set(edges)):
-        raise ValueError(f"upper_edges {edges} must increase: each is the longest length in its group")
+        raise ValueError(
+            f"upper_edges {edges} must increase: each is the longest length in its"
+            " group"
+        )
     figure, axes = new_figure(title)
-    sentences = _draw_curves(axes, np.arange(len(edges), dtype=float), scores, limits, markers=True)
+    sentences = _draw_curves(
+        axes, np.arange(len(edges), dtype=float), scores, limits, markers=True
+    )
     first_of_group = [shortest, *(edge + 1 for edge in edges[:-1])]
-    axes.set_xticks(range(len(edges)), [f"{low}–{high}" for low, high in zip(first_of_group, edges, strict=True)])
+    axes.set_xticks(
+        range(len(edges)),
+        [f"{low}–{high}" for low, high in zip(first_of_group, edges, strict=True)],
+    )
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     groups = f"Groups of up to {', '.join(map(str, edges))} words."
-    return describe(figure, f"{ylabel} against {xlabel}. {groups} " + " ".join(sentences))
+    return describe(
+        figure, f"{ylabel} against {xlabel}. {groups} " + " ".join(sentences)
+    )
 
 
-# -- what the functions above share ----------------------------------------------------------------------------------
+# -- what the functions above share
+# ----------------------------------------------------------------------------------
 
 
 def _array(values: object) -> np.ndarray:
-    return (values.detach().float().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)).astype(float)
+    return (
+        values.detach().float().cpu().numpy()
+        if isinstance(values, Tensor)
+        else np.asarray(values)
+    ).astype(float)
 
 
-def _checked_weights(weights: Weights, source_words: Sequence[str], target_words: Sequence[str]) -> np.ndarray:
+def _checked_weights(
+    weights: Weights, source_words: Sequence[str], target_words: Sequence[str]
+) -> np.ndarray:
     values = _array(weights)
     if values.shape != (len(target_words), len(source_words)):
         raise ValueError(
-            f"weights have shape {values.shape}, but there are {len(target_words)} target words and "
-            f"{len(source_words)} source words; cut padding off, or transpose: rows are target words"
+            f"weights have shape {values.shape}, but there are {len(target_words)}"
+            f" target words and {len(source_words)} source words; cut padding off, or"
+            " transpose: rows are target words"
         )
     # A hair beyond 1 is what a softmax in bf16 rounds to.
     if values.size == 0 or not ((values >= 0) & (values <= 1.01)).all():
-        raise ValueError("weights must be numbers from 0 to 1, at least one; are these scores before the softmax?")
+        raise ValueError(
+            "weights must be numbers from 0 to 1, at least one; are these scores before"
+            " the softmax?"
+        )
     return values
 
 
@@ -287,14 +362,25 @@ def _links(values: np.ndarray) -> set[tuple[int, int]]:
 
 
 def _draw_heat(
-    figure: Figure, axes: Axes, values: np.ndarray, source_words: Sequence[str], target_words: Sequence[str]
+    figure: Figure,
+    axes: Axes,
+    values: np.ndarray,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
 ) -> None:
-    image = axes.imshow(values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    image = axes.imshow(
+        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
     longest = max(values.shape)
     digits = longest <= DIGITS_UP_TO
     size = 9 if digits else max(5, 9 * DIGITS_UP_TO / longest)
     axes.set_xticks(
-        range(len(source_words)), source_words, rotation=45, ha="left", rotation_mode="anchor", fontsize=size
+        range(len(source_words)),
+        source_words,
+        rotation=45,
+        ha="left",
+        rotation_mode="anchor",
+        fontsize=size,
     )
     axes.set_yticks(range(len(target_words)), target_words, fontsize=size)
     axes.xaxis.set_ticks_position("top")
@@ -304,13 +390,18 @@ def _draw_heat(
     for spine in axes.spines.values():
         spine.set_visible(False)
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-    bar.set_label("attention weight" + (" (in the cells: hundredths)" if digits else ""), color=INK)
+    bar.set_label(
+        "attention weight" + (" (in the cells: hundredths)" if digits else ""),
+        color=INK,
+    )
     bar.ax.tick_params(colors=INK, labelcolor=INK)
     bar.outline.set_edgecolor(INK)
     if digits:
         for t, s in np.ndindex(*values.shape):
             cell = colormaps[HEAT](values[t, s])
-            ink = max(("black", "white"), key=lambda colour: contrast_ratio(colour, cell))
+            ink = max(
+                ("black", "white"), key=lambda colour: contrast_ratio(colour, cell)
+            )
             axes.text(
                 s,
                 t,
@@ -322,13 +413,21 @@ def _draw_heat(
             )
 
 
-def _describe_heat(what: str, values: np.ndarray, source_words: Sequence[str], target_words: Sequence[str]) -> str:
+def _describe_heat(
+    what: str,
+    values: np.ndarray,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> str:
     rows, columns = values.shape
     best = ", ".join(
         f"{target_words[t]} on {source_words[s]} {values[t, s]:.2f}"
         for s, t in sorted(_links(values), key=lambda link: link[1])
     )
-    size = f"{rows} target word{'s' * (rows != 1)} by {columns} source word{'s' * (columns != 1)}"
+    size = (
+        f"{rows} target word{'s' * (rows != 1)} by {columns} source"
+        f" word{'s' * (columns != 1)}"
+    )
     return f"{what}, {size}. Largest weight of each target word: {best}."
 
 
@@ -336,18 +435,30 @@ CURVES_WITH_ROOM = 4
 
 
 def _draw_curves(
-    axes: Axes, x: np.ndarray, curves: Mapping[str, Runs], limits: Limits | None, markers: bool
+    axes: Axes,
+    x: np.ndarray,
+    curves: Mapping[str, Runs],
+    limits: Limits | None,
+    markers: bool,
 ) -> list[str]:
     """Draw each model's mean and band; return one sentence for each."""
     if not curves:
         raise ValueError("no curves: give at least one model with its runs")
     sentences = []
-    single = all(len(runs) == 1 for runs in curves.values())  # then there is no mean, and no interval
+    single = all(
+        len(runs) == 1 for runs in curves.values()
+    )  # then there is no mean, and no interval
     for label, runs in curves.items():
         values = _array(runs)
-        if values.ndim != 2 or values.shape[1] != len(x) or values.shape[0] == 0 or len(x) == 0:
+        if (
+            values.ndim != 2
+            or values.shape[1] != len(x)
+            or values.shape[0] == 0
+            or len(x) == 0
+        ):
             raise ValueError(
-                f"{label}: runs have shape {values.shape}; expected [seeds, {len(x)}], one value for each x"
+                f"{label}: runs have shape {values.shape}; expected [seeds, {len(x)}],"
+                " one value for each x"
             )
         style, seeds = style_of(label), len(values)
         mean = values.mean(axis=0)
@@ -361,7 +472,9 @@ def _draw_curves(
             label=label if single else f"{label} ({seeds} seed{'s' * (seeds > 1)})",
         )
         if seeds > 1:
-            half = np.array([mean_interval(column.tolist()).half_width for column in values.T])
+            half = np.array(
+                [mean_interval(column.tolist()).half_width for column in values.T]
+            )
             low, high = mean - half, mean + half
             if limits is not None:
                 low, high = low.clip(*limits), high.clip(*limits)

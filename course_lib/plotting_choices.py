@@ -1,4 +1,5 @@
-"""What a model chooses, given what it was told: one row for each thing told, one column for each possible choice."""
+"""What a model chooses, given what it was told: one row for each thing told, one column
+for each possible choice."""
 
 from collections.abc import Sequence
 
@@ -51,21 +52,42 @@ def choice_heatmap(
 
     Examples
     --------
-    >>> figure = choice_heatmap(np.array([[0.9, 0.1]]), ["dawn"], ["noon", "night"], "next time", "time told")
+    >>> figure = choice_heatmap(
+    ...     np.array([[0.9, 0.1]]),
+    ...     ["dawn"],
+    ...     ["noon", "night"],
+    ...     "next time",
+    ...     "time told",
+    ... )
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['90', '10']
     """
     values = np.asarray(shares, dtype=float)
     if values.shape != (len(told), len(choices)) or values.size == 0:
-        raise ValueError(f"shares have shape {values.shape}; expected ({len(told)}, {len(choices)}), as the labels")
+        raise ValueError(
+            f"shares have shape {values.shape}; expected ({len(told)}, {len(choices)}),"
+            " as the labels"
+        )
     if not ((values >= 0) & (values <= 1 + 1e-6)).all():
-        raise ValueError("choice_heatmap draws shares from 0 to 1; divide each row by its sum first")
+        raise ValueError(
+            "choice_heatmap draws shares from 0 to 1; divide each row by its sum first"
+        )
     figure, axes = new_figure(title)
-    image = axes.imshow(values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    image = axes.imshow(
+        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
     for row, column in np.ndindex(*values.shape):
         cell = colormaps[HEAT](values[row, column])
         ink = max(("black", "white"), key=lambda ink: contrast_ratio(ink, cell))
-        axes.text(column, row, f"{100 * values[row, column]:.0f}", ha="center", va="center", color=ink, fontsize=9)
+        axes.text(
+            column,
+            row,
+            f"{100 * values[row, column]:.0f}",
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=9,
+        )
     axes.set_xticks(range(len(choices)), choices, fontsize=9)
     axes.set_yticks(range(len(told)), told, fontsize=9)
     axes.set_xlabel(xlabel)
@@ -74,5 +96,13 @@ def choice_heatmap(
     bar.ax.tick_params(colors=INK, labelcolor=INK)
     bar.ax.yaxis.label.set_color(INK)
     bar.outline.set_edgecolor(INK)
-    best = [f"{name}: {choices[row.argmax()]} {100 * row.max():.0f}%" for name, row in zip(told, values, strict=True)]
-    return describe(figure, f"{xlabel} for each {ylabel}, the largest share of each row. " + "; ".join(best) + ".")
+    best = [
+        f"{name}: {choices[row.argmax()]} {100 * row.max():.0f}%"
+        for name, row in zip(told, values, strict=True)
+    ]
+    return describe(
+        figure,
+        f"{xlabel} for each {ylabel}, the largest share of each row. "
+        + "; ".join(best)
+        + ".",
+    )

@@ -17,7 +17,9 @@ __all__ = ["function_curves"]
 Values = Float[Tensor, "X"] | Float[np.ndarray, "X"] | Sequence[float]
 
 
-def function_curves(x: Values, curves: Mapping[str, Values], xlabel: str, ylabel: str, title: str = "") -> Figure:
+def function_curves(
+    x: Values, curves: Mapping[str, Values], xlabel: str, ylabel: str, title: str = ""
+) -> Figure:
     """Draw functions over the same places, with lines through zero.
 
     Parameters
@@ -39,7 +41,8 @@ def function_curves(x: Values, curves: Mapping[str, Values], xlabel: str, ylabel
     Raises
     ------
     ValueError
-        If there is nothing to draw, the places do not increase, or a function has not X values.
+        If there is nothing to draw, the places do not increase, or a function has not X
+        values.
 
     Notes
     -----
@@ -53,9 +56,15 @@ def function_curves(x: Values, curves: Mapping[str, Values], xlabel: str, ylabel
     'input'
     """
     places = _array(x)
-    if places.ndim != 1 or len(places) < 2 or (np.diff(places) <= 0).any() or not curves:
+    if (
+        places.ndim != 1
+        or len(places) < 2
+        or (np.diff(places) <= 0).any()
+        or not curves
+    ):
         raise ValueError(
-            f"x has shape {places.shape} and there are {len(curves)} curves; give increasing places, and a curve"
+            f"x has shape {places.shape} and there are {len(curves)} curves; give"
+            " increasing places, and a curve"
         )
     figure, axes = new_figure(title)
     for zero in (axes.axhline, axes.axvline):
@@ -64,17 +73,34 @@ def function_curves(x: Values, curves: Mapping[str, Values], xlabel: str, ylabel
     for label, of_function in curves.items():
         values, style = _array(of_function), style_of(label)
         if values.shape != places.shape:
-            raise ValueError(f"{label} has values of shape {values.shape}, but there are {len(places)} places")
-        axes.plot(places, values, color=style.colour, linestyle=style.dash, linewidth=2, label=label)
+            raise ValueError(
+                f"{label} has values of shape {values.shape}, but there are"
+                f" {len(places)} places"
+            )
+        axes.plot(
+            places,
+            values,
+            color=style.colour,
+            linestyle=style.dash,
+            linewidth=2,
+            label=label,
+        )
         least = int(values.argmin())
         sentences.append(
-            f"{label}: from {values[0]:.2f} to {values[-1]:.2f}, least {values[least]:.2f} at {places[least]:.2f}."
+            f"{label}: from {values[0]:.2f} to {values[-1]:.2f}, least"
+            f" {values[least]:.2f} at {places[least]:.2f}."
         )
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.legend(frameon=False, labelcolor=INK, fontsize=9)
-    return describe(figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences))
+    return describe(
+        figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences)
+    )
 
 
 def _array(values: Values) -> np.ndarray:
-    return (values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)).astype(float)
+    return (
+        values.detach().cpu().numpy()
+        if isinstance(values, Tensor)
+        else np.asarray(values)
+    ).astype(float)

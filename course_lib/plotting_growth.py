@@ -1,7 +1,9 @@
-"""How something grows: curves on logarithmic axes, the median of several runs in a band from the least to the greatest.
+"""How something grows: curves on logarithmic axes, the median of several runs in a band
+from the least to the greatest.
 
-On such axes a power law is a straight line, and its exponent is the slope. The band is the whole range and not an
-interval of the mean, which may reach below zero, where a logarithm ends.
+On such axes a power law is a straight line, and its exponent is the slope. The band is
+the whole range and not an interval of the mean, which may reach below zero, where a
+logarithm ends.
 
     N  runs   X  places along the horizontal axis
 
@@ -30,21 +32,23 @@ def growth_curves(
     title: str = "",
     logarithmic_y: bool = True,
 ) -> Figure:
-    """Draw the median of each model's runs against something that doubles from place to place.
+    """Draw the median of each model's runs against something that doubles from place to
+    place.
 
     Parameters
     ----------
     x
         X places, positive, in increasing order; each has a tick, on a logarithmic axis.
     curves
-        For each model of `course_lib.figure_style.MODELS` its runs: N repetitions or seeds by X values. One run has no
-        band. NaN leaves a place out.
+        For each model of `course_lib.figure_style.MODELS` its runs: N repetitions or
+        seeds by X values. One run has no band. NaN leaves a place out.
     xlabel, ylabel
         What the axes show, with the unit.
     title
         A line above the figure.
     logarithmic_y
-        Whether the vertical axis is logarithmic too; then a value that is not positive is left out.
+        Whether the vertical axis is logarithmic too; then a value that is not positive
+        is left out.
 
     Returns
     -------
@@ -54,7 +58,8 @@ def growth_curves(
     Raises
     ------
     ValueError
-        If a model's runs are not N by X, the places are not positive and increasing, or there is nothing to draw.
+        If a model's runs are not N by X, the places are not positive and increasing, or
+        there is nothing to draw.
 
     Notes
     -----
@@ -62,13 +67,21 @@ def growth_curves(
 
     Examples
     --------
-    >>> figure = growth_curves([256, 512], {"GRU": [[1.0, 2.1], [1.1, 2.0]]}, "length (tokens)", "time (seconds)")
+    >>> figure = growth_curves(
+    ...     [256, 512],
+    ...     {"GRU": [[1.0, 2.1], [1.1, 2.0]]},
+    ...     "length (tokens)",
+    ...     "time (seconds)",
+    ... )
     >>> [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     ['256', '512']
     """
     places = np.asarray(x, dtype=float)
     if len(places) == 0 or places[0] <= 0 or (np.diff(places) <= 0).any():
-        raise ValueError(f"x is {list(x)}; places on a logarithmic axis must be positive and increase")
+        raise ValueError(
+            f"x is {list(x)}; places on a logarithmic axis must be positive and"
+            " increase"
+        )
     if not curves:
         raise ValueError("no curves: give at least one model with its runs")
     figure, axes = new_figure(title)
@@ -79,7 +92,10 @@ def growth_curves(
     for label, runs in curves.items():
         values = np.asarray(runs, dtype=float)
         if values.ndim != 2 or values.shape[1] != len(places) or len(values) == 0:
-            raise ValueError(f"{label}: runs have shape {values.shape}; expected [runs, {len(places)}]")
+            raise ValueError(
+                f"{label}: runs have shape {values.shape}; expected [runs,"
+                f" {len(places)}]"
+            )
         if logarithmic_y:
             values = np.where(values > 0, values, np.nan)
         style, count = style_of(label), len(values)
@@ -96,12 +112,25 @@ def growth_curves(
         )
         if count > 1:
             low, high = values[:, seen].min(axis=0), values[:, seen].max(axis=0)
-            axes.fill_between(places[seen], low, high, color=style.colour, alpha=0.35, linewidth=0)
-        sentences.append(f"{label}: from {middle[0]:.3g} at the left to {middle[-1]:.3g} at the right.")
+            axes.fill_between(
+                places[seen], low, high, color=style.colour, alpha=0.35, linewidth=0
+            )
+        sentences.append(
+            f"{label}: from {middle[0]:.3g} at the left to {middle[-1]:.3g} at the"
+            " right."
+        )
     axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.minorticks_off()
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    legend = axes.legend(frameon=False, labelcolor=INK, fontsize=9, title="median, range", title_fontsize=8)
+    legend = axes.legend(
+        frameon=False,
+        labelcolor=INK,
+        fontsize=9,
+        title="median, range",
+        title_fontsize=8,
+    )
     legend.get_title().set_color(INK)
-    return describe(figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences))
+    return describe(
+        figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences)
+    )

@@ -1,4 +1,5 @@
-"""A ladder of measures, each on top of those before it: how many times as fast each rung is as where it all began."""
+"""A ladder of measures, each on top of those before it: how many times as fast each
+rung is as where it all began."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +12,22 @@ __all__ = ["ladder"]
 Ratio = tuple[float, float, float]
 
 
-def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlabel: str, title: str = "") -> Figure:
-    """Draw the ratio of each rung for each model: its median, and a line from the lower to the upper quartile.
+def ladder(
+    rungs: Sequence[str],
+    ratios: Mapping[str, Mapping[str, Ratio]],
+    xlabel: str,
+    title: str = "",
+) -> Figure:
+    """Draw the ratio of each rung for each model: its median, and a line from the lower
+    to the upper quartile.
 
     Parameters
     ----------
     rungs
         The measures, in the order in which they are taken, from top to bottom.
     ratios
-        For each model of `course_lib.figure_style.MODELS`, by rung: lower quartile, median and upper quartile, each
-        above 0. A rung that a model lacks is left out.
+        For each model of `course_lib.figure_style.MODELS`, by rung: lower quartile,
+        median and upper quartile, each above 0. A rung that a model lacks is left out.
     xlabel
         What the ratio says: "times as fast as before".
     title
@@ -34,7 +41,8 @@ def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlab
     Raises
     ------
     ValueError
-        If there is nothing to draw, a model has a rung that is not listed, or quartiles and median are out of order.
+        If there is nothing to draw, a model has a rung that is not listed, or quartiles
+        and median are out of order.
 
     Notes
     -----
@@ -48,7 +56,9 @@ def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlab
     ['no mask', 'bf16']
     """
     if not rungs or not ratios:
-        raise ValueError(f"{len(rungs)} rungs and {len(ratios)} models: there must be one of each")
+        raise ValueError(
+            f"{len(rungs)} rungs and {len(ratios)} models: there must be one of each"
+        )
     figure, axes = new_figure(title)
     figure.set_figheight(min(SIZE[1], 1.2 + 0.32 * len(rungs)))
     sentences = []
@@ -60,8 +70,8 @@ def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlab
         ]
         if wrong:
             raise ValueError(
-                f"{model}, {wrong[0]!r}: {of_model[wrong[0]]}; expected a rung of {', '.join(rungs)}, "
-                "and quartiles in order"
+                f"{model}, {wrong[0]!r}: {of_model[wrong[0]]}; expected a rung of"
+                f" {', '.join(rungs)}, and quartiles in order"
             )
         style = style_of(model)
         shift = 0.16 * (place - (len(ratios) - 1) / 2)  # models do not hide each other
@@ -78,7 +88,10 @@ def ladder(rungs: Sequence[str], ratios: Mapping[str, Mapping[str, Ratio]], xlab
             linestyle="none",
             label=model,
         )
-        told = ", ".join(f"{rungs[row]} {median:.2f}" for row, median in zip(rows, medians, strict=True))
+        told = ", ".join(
+            f"{rungs[row]} {median:.2f}"
+            for row, median in zip(rows, medians, strict=True)
+        )
         sentences.append(f"{model}: {told}.")
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(rungs)), rungs, fontsize=8)

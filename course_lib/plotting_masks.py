@@ -1,4 +1,5 @@
-"""Masks as pictures: one square for each query and key, filled where the query may attend.
+"""Masks as pictures: one square for each query and key, filled where the query may
+attend.
 
 T  queries   S  keys
 """
@@ -42,7 +43,8 @@ def mask_panels(
     Returns
     -------
     Figure
-        One panel for each mask: filled squares are allowed, empty ones with a cross forbidden.
+        One panel for each mask: filled squares are allowed, empty ones with a cross
+        forbidden.
 
     Raises
     ------
@@ -55,35 +57,65 @@ def mask_panels(
 
     Examples
     --------
-    >>> figure = mask_panels({"causal": np.tri(2, dtype=bool)}, ["a", "cat"], ["a", "cat"])
+    >>> figure = mask_panels(
+    ...     {"causal": np.tri(2, dtype=bool)}, ["a", "cat"], ["a", "cat"]
+    ... )
     >>> figure.axes[0].get_title()
     'causal'
     """
     if not masks:
         raise ValueError("no masks: give at least one, by name")
-    # As in `new_figure`, which makes one panel: transparent, and closed at once so that a notebook draws it once.
+    # As in `new_figure`, which makes one panel: transparent, and closed at once so that
+    # a notebook draws it once.
     figure, grid = plt.subplots(
-        1, len(masks), figsize=(SIZE[0], 2.6), dpi=144, layout="constrained", facecolor="none", squeeze=False
+        1,
+        len(masks),
+        figsize=(SIZE[0], 2.6),
+        dpi=144,
+        layout="constrained",
+        facecolor="none",
+        squeeze=False,
     )
     plt.close(figure)
     sentences = []
-    for place, (axes, (name, mask)) in enumerate(zip(grid[0], masks.items(), strict=True)):
+    for place, (axes, (name, mask)) in enumerate(
+        zip(grid[0], masks.items(), strict=True)
+    ):
         allowed = np.asarray(mask)
         if allowed.shape != (len(query_words), len(key_words)) or allowed.dtype != bool:
             raise ValueError(
-                f"{name}: the mask has shape {allowed.shape} and type {allowed.dtype}, but there are "
-                f"{len(query_words)} queries and {len(key_words)} keys; give a boolean mask, one row for each query"
+                f"{name}: the mask has shape {allowed.shape} and type {allowed.dtype},"
+                f" but there are {len(query_words)} queries and {len(key_words)} keys;"
+                " give a boolean mask, one row for each query"
             )
         axes.set_facecolor("none")
         for (t, s), may in np.ndenumerate(allowed):
-            square = Rectangle((s - 0.44, t - 0.44), 0.88, 0.88, edgecolor=INK, linewidth=0.8, fill=bool(may))
+            square = Rectangle(
+                (s - 0.44, t - 0.44),
+                0.88,
+                0.88,
+                edgecolor=INK,
+                linewidth=0.8,
+                fill=bool(may),
+            )
             if may:
                 square.set_facecolor(ALLOWED)
             else:
                 axes.plot(s, t, marker="x", color=INK, markersize=4)
             axes.add_patch(square)
-        axes.set(xlim=(-0.6, len(key_words) - 0.4), ylim=(len(query_words) - 0.4, -0.6), aspect="equal")
-        axes.set_xticks(range(len(key_words)), key_words, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+        axes.set(
+            xlim=(-0.6, len(key_words) - 0.4),
+            ylim=(len(query_words) - 0.4, -0.6),
+            aspect="equal",
+        )
+        axes.set_xticks(
+            range(len(key_words)),
+            key_words,
+            rotation=60,
+            ha="right",
+            rotation_mode="anchor",
+            fontsize=8,
+        )
         if place == 0:
             axes.set_yticks(range(len(query_words)), query_words, fontsize=8)
             axes.set_ylabel(ylabel, color=INK, fontsize=9)
@@ -95,8 +127,12 @@ def mask_panels(
         for spine in axes.spines.values():
             spine.set_visible(False)
         rows = "; ".join(
-            f"{word} may attend to {', '.join(key_words[s] for s in np.flatnonzero(row).tolist()) or 'nothing'}"
+            f"{word} may attend to"
+            f" {', '.join(key_words[s] for s in np.flatnonzero(row).tolist()) or 'nothing'}"  # noqa: E501
             for word, row in zip(query_words, allowed, strict=True)
         )
         sentences.append(f"{name}: {rows}.")
-    return describe(figure, "Masks, a filled square where a query may attend. " + " ".join(sentences))
+    return describe(
+        figure,
+        "Masks, a filled square where a query may attend. " + " ".join(sentences),
+    )

@@ -1,9 +1,10 @@
-"""Words and positions: a row of the embedding for each word, and a vector that says where the word stands.
+"""Words and positions: a row of the embedding for each word, and a vector that says
+where the word stands.
 
 Dimension letters, everywhere in this module::
 
     B  sentences in a batch     T  positions     D  features of a hidden state     V  words in the vocabulary
-"""
+"""  # noqa: E501
 
 import math
 
@@ -12,13 +13,21 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-__all__ = ["LearnedPositions", "WordAndPosition", "one_hot_lookup", "sinusoidal_positions"]
+__all__ = [
+    "LearnedPositions",
+    "WordAndPosition",
+    "one_hot_lookup",
+    "sinusoidal_positions",
+]
 
 POSITIONS = ("sinusoidal", "learned", "none")
 
 
-def one_hot_lookup(ids: Int[Tensor, "*shape"], embedding: Float[Tensor, "V D"]) -> Float[Tensor, "*shape D"]:
-    """Multiply one-hot rows with the embedding matrix: the same as looking rows up, at V times the cost.
+def one_hot_lookup(
+    ids: Int[Tensor, "*shape"], embedding: Float[Tensor, "V D"]
+) -> Float[Tensor, "*shape D"]:
+    """Multiply one-hot rows with the embedding matrix: the same as looking rows up, at
+    V times the cost.
 
     Parameters
     ----------
@@ -45,21 +54,28 @@ def one_hot_lookup(ids: Int[Tensor, "*shape"], embedding: Float[Tensor, "V D"]) 
 
     Examples
     --------
-    >>> one_hot_lookup(torch.tensor([2, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    >>> one_hot_lookup(
+    ...     torch.tensor([2, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    ... )
     tensor([[5., 6.],
             [1., 2.]])
     """
     vocab_size = len(embedding)
     if ids.numel() and (int(ids.min()) < 0 or int(ids.max()) >= vocab_size):
         raise ValueError(
-            f"ids run from {int(ids.min())} to {int(ids.max())}, but the embedding has {vocab_size} rows; "
-            f"ids must lie between 0 and {vocab_size - 1}"
+            f"ids run from {int(ids.min())} to {int(ids.max())}, but the embedding has"
+            f" {vocab_size} rows; ids must lie between 0 and {vocab_size - 1}"
         )
-    return F.one_hot(ids, vocab_size).to(embedding.dtype) @ embedding  # (*shape, V) @ (V, D) -> (*shape, D)
+    return (
+        F.one_hot(ids, vocab_size).to(embedding.dtype) @ embedding
+    )  # (*shape, V) @ (V, D) -> (*shape, D)
 
 
-def sinusoidal_positions(length: int, dim: int, base: float = 10000.0) -> Float[Tensor, "T D"]:
-    r"""Give each position a vector of sines and cosines of falling frequency (Vaswani et al. 2017, section 3.5).
+def sinusoidal_positions(
+    length: int, dim: int, base: float = 10000.0
+) -> Float[Tensor, "T D"]:
+    r"""Give each position a vector of sines and cosines of falling frequency (Vaswani
+    et al. 2017, section 3.5).
 
     .. math::
        P_{k,2i} = \sin\left(\frac{k}{n^{2i/d}}\right), \qquad P_{k,2i+1} = \cos\left(\frac{k}{n^{2i/d}}\right)
@@ -76,7 +92,8 @@ def sinusoidal_positions(length: int, dim: int, base: float = 10000.0) -> Float[
     Returns
     -------
     Tensor
-        Row k belongs to position k. Computed in double precision, returned in torch's default dtype.
+        Row k belongs to position k. Computed in double precision, returned in torch's
+        default dtype.
 
     Raises
     ------
@@ -93,16 +110,24 @@ def sinusoidal_positions(length: int, dim: int, base: float = 10000.0) -> Float[
     tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
             [ 0.8415,  0.5403,  0.0998,  0.9950],
             [ 0.9093, -0.4161,  0.1987,  0.9801]])
-    """
+    """  # noqa: E501
     if dim < 2 or dim % 2:
-        raise ValueError(f"dim is {dim}, but sines and cosines come in pairs; choose an even number, e.g. {dim + 1}")
+        raise ValueError(
+            f"dim is {dim}, but sines and cosines come in pairs; choose an even number,"
+            f" e.g. {dim + 1}"
+        )
     if length < 0 or base <= 0:
-        raise ValueError(f"length={length}, base={base}: length must be at least 0, and base positive")
+        raise ValueError(
+            f"length={length}, base={base}: length must be at least 0, and base"
+            " positive"
+        )
     position = torch.arange(length, dtype=torch.float64)[:, None]  # k
     exponent = torch.arange(0, dim, 2, dtype=torch.float64) / dim  # 2i / d
     angle = position / base**exponent  # (T, 1) / (D/2) -> (T, D/2)
     pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (T, D/2, 2)
-    return pairs.flatten(1).to(torch.get_default_dtype())  # (T, D): sine, cosine, sine, cosine, ...
+    return pairs.flatten(1).to(
+        torch.get_default_dtype()
+    )  # (T, D): sine, cosine, sine, cosine, ...
 
 
 class LearnedPositions(nn.Module):
@@ -136,7 +161,8 @@ class LearnedPositions(nn.Module):
 
 
 class WordAndPosition(nn.Module):
-    """The first layer: a word's embedding times √D, plus its position's vector (Vaswani et al. 2017, section 3.4).
+    """The first layer: a word's embedding times √D, plus its position's vector (Vaswani
+    et al. 2017, section 3.4).
 
     Parameters
     ----------
@@ -167,27 +193,43 @@ class WordAndPosition(nn.Module):
     table: Tensor | None
 
     def __init__(
-        self, embedding: nn.Embedding, positions: str = "sinusoidal", max_length: int = 512, dropout: float = 0.0
+        self,
+        embedding: nn.Embedding,
+        positions: str = "sinusoidal",
+        max_length: int = 512,
+        dropout: float = 0.0,
     ):
         super().__init__()
         if positions not in POSITIONS:
-            raise ValueError(f"positions is {positions!r}; choose one of {', '.join(POSITIONS)}")
+            raise ValueError(
+                f"positions is {positions!r}; choose one of {', '.join(POSITIONS)}"
+            )
         dim = embedding.embedding_dim
         self.embedding = embedding
         self.scale = math.sqrt(dim)
         self.max_length = max_length
-        self.learned = LearnedPositions(max_length, dim) if positions == "learned" else None
-        table = sinusoidal_positions(max_length, dim) if positions == "sinusoidal" else None
-        self.register_buffer("table", table, persistent=False)  # computed, so a checkpoint need not hold it
+        self.learned = (
+            LearnedPositions(max_length, dim) if positions == "learned" else None
+        )
+        table = (
+            sinusoidal_positions(max_length, dim) if positions == "sinusoidal" else None
+        )
+        self.register_buffer(
+            "table", table, persistent=False
+        )  # computed, so a checkpoint need not hold it
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
-        """Return the sum for each word; the words stand at positions `first`, `first` + 1, ..."""
+    def forward(
+        self, ids: Int[Tensor, "B T"], first: int = 0
+    ) -> Float[Tensor, "B T D"]:
+        """Return the sum for each word; the words stand at positions `first`, `first` +
+        1, ..."""
         end = first + ids.shape[1]
         if end > self.max_length:
             raise ValueError(
-                f"the sequence is {end} words long, but max_length is {self.max_length}; "
-                "shorten it, or build the model with a larger max_length"
+                f"the sequence is {end} words long, but max_length is"
+                f" {self.max_length}; shorten it, or build the model with a larger"
+                " max_length"
             )
         hidden = self.embedding(ids) * self.scale
         if self.table is not None:

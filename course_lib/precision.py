@@ -1,8 +1,10 @@
-"""Which precision a machine computes in: float32, or bfloat16 where it multiplies faster.
+"""Which precision a machine computes in: float32, or bfloat16 where it multiplies
+faster.
 
-bfloat16 keeps float32's range and a third of its digits. Where the processor has instructions for it, products of
-matrices take half the time or less; where it has none they are emulated, and may take a hundred times as long. So
-``"auto"`` asks the machine, and this module is the only place that does.
+bfloat16 keeps float32's range and a third of its digits. Where the processor has
+instructions for it, products of matrices take half the time or less; where it has none
+they are emulated, and may take a hundred times as long. So ``"auto"`` asks the machine,
+and this module is the only place that does.
 """
 
 import math
@@ -22,10 +24,12 @@ TURNS, SECONDS = 5, 0.003  # of each precision, and how long a turn lasts at lea
 
 
 def choose_precision(precision: str, where: torch.device) -> str:
-    """Return the precision that is computed in: as asked for, and for "auto" what the device is faster in.
+    """Return the precision that is computed in: as asked for, and for "auto" what the
+    device is faster in.
 
-    On a CPU, bfloat16 needs both the instructions and a timed product that is faster with them: a library may leave
-    the instructions unused. A CUDA device that reports bfloat16 is fast in it.
+    On a CPU, bfloat16 needs both the instructions and a timed product that is faster
+    with them: a library may leave the instructions unused. A CUDA device that reports
+    bfloat16 is fast in it.
 
     Parameters
     ----------
@@ -54,7 +58,9 @@ def choose_precision(precision: str, where: torch.device) -> str:
     'float32'
     """
     if precision not in PRECISIONS:
-        raise ValueError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
+        raise ValueError(
+            f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}"
+        )
     if precision != "auto":
         return precision
     if not has_bfloat16(where):
@@ -66,7 +72,8 @@ def choose_precision(precision: str, where: torch.device) -> str:
 
 
 def agreed_precision(precision: str, where: torch.device) -> str:
-    """Return what process 0 chooses: processes that time their products may differ, but must compute alike.
+    """Return what process 0 chooses: processes that time their products may differ, but
+    must compute alike.
 
     Parameters
     ----------
@@ -87,7 +94,9 @@ def agreed_precision(precision: str, where: torch.device) -> str:
     >>> agreed_precision("bfloat16", torch.device("cpu"))
     'bfloat16'
     """
-    chosen = torch.tensor(PRECISIONS.index(choose_precision(precision, where)), device=where)
+    chosen = torch.tensor(
+        PRECISIONS.index(choose_precision(precision, where)), device=where
+    )
     copy_from_first(chosen)
     return PRECISIONS[int(chosen)]
 
@@ -115,7 +124,11 @@ def autocast(precision: str, where: torch.device) -> torch.autocast:
     ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
     torch.bfloat16
     """
-    return torch.autocast(where.type, torch.bfloat16, enabled=choose_precision(precision, where) == "bfloat16")
+    return torch.autocast(
+        where.type,
+        torch.bfloat16,
+        enabled=choose_precision(precision, where) == "bfloat16",
+    )
 
 
 def has_bfloat16(where: torch.device) -> bool:
@@ -150,10 +163,12 @@ def has_bfloat16(where: torch.device) -> bool:
 
 @cache
 def product_rates(where: torch.device) -> dict[str, float]:
-    """Measure once a process how fast a device multiplies two matrices, in float32 and in bfloat16.
+    """Measure once a process how fast a device multiplies two matrices, in float32 and
+    in bfloat16.
 
-    The two take turns, and the fastest product of each counts: what else the machine does disturbs neither. The
-    matrices have 256 rows and columns on a CPU, where one thread multiplies them, and 4,096 elsewhere.
+    The two take turns, and the fastest product of each counts: what else the machine
+    does disturbs neither. The matrices have 256 rows and columns on a CPU, where one
+    thread multiplies them, and 4,096 elsewhere.
 
     Parameters
     ----------
@@ -175,7 +190,10 @@ def product_rates(where: torch.device) -> dict[str, float]:
     ['bfloat16', 'float32']
     """
     side = 256 if where.type == "cpu" else 4096
-    factors = {name: torch.ones(side, side, device=where, dtype=getattr(torch, name)) for name in PRECISIONS[1:]}
+    factors = {
+        name: torch.ones(side, side, device=where, dtype=getattr(torch, name))
+        for name in PRECISIONS[1:]
+    }
     best = dict.fromkeys(factors, math.inf)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -212,6 +230,8 @@ def describe_rates(where: torch.device) -> str:
     >>> "GFLOP/s a thread; precision auto takes" in describe_rates(torch.device("cpu"))
     True
     """
-    told = ", ".join(f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(where).items())
+    told = ", ".join(
+        f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(where).items()
+    )
     unit = f"GFLOP/s {'a thread' if where.type == 'cpu' else f'on {where}'}"
     return f"{told} {unit}; precision auto takes {choose_precision('auto', where)}"

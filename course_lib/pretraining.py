@@ -1,16 +1,19 @@
-"""Pre-training: batches of hidden tokens and sentence pairs, and the loss that they are learnt by.
+"""Pre-training: batches of hidden tokens and sentence pairs, and the loss that they are
+learnt by.
 
 Dimension letters, everywhere in this module::
 
     B  sequences in a batch     T  positions     V  tokens in the vocabulary     N  chosen positions of the whole batch
 
-The loss of a step is the mean over its chosen positions plus the mean over its sentence pairs. A step may be cut into
-batches, and these be shared by processes; the mean of their means is another number, since their counts differ. So the
-batches of one step are made together, and each carries the weights that turn its sums into a share of the step's loss.
+The loss of a step is the mean over its chosen positions plus the mean over its sentence
+pairs. A step may be cut into batches, and these be shared by processes; the mean of
+their means is another number, since their counts differ. So the batches of one step are
+made together, and each carries the weights that turn its sums into a share of the
+step's loss.
 
-What is drawn depends on (seed, epoch, batch) and on nothing that was drawn before: a resumed run and a second process
-draw what one run in one go would have drawn.
-"""
+What is drawn depends on (seed, epoch, batch) and on nothing that was drawn before: a
+resumed run and a second process draw what one run in one go would have drawn.
+"""  # noqa: E501
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +25,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.masked_language_model import IGNORE, MaskingConfig, VocabIds, mask_tokens
+from course_lib.masked_language_model import (
+    IGNORE,
+    MaskingConfig,
+    VocabIds,
+    mask_tokens,
+)
 from course_lib.next_sentence import sentence_pairs
 from course_lib.packing import Corpus, cut_long_sentences, pack
 from course_lib.sequences import Sequences, Specials, batch_plan, lay_out
@@ -36,7 +44,9 @@ __all__ = [
     "pretraining_loss_sum",
 ]
 
-SEQUENCES, ORDER, MASKS = range(3)  # what a generator draws; each has a stream of its own
+SEQUENCES, ORDER, MASKS = range(
+    3
+)  # what a generator draws; each has a stream of its own
 
 
 class PreTrainingBatch(NamedTuple):
@@ -53,9 +63,11 @@ class PreTrainingBatch(NamedTuple):
     masked_labels
         The ids there, ``(N,)``.
     next_sentence_labels
-        `IS_NEXT`, `NOT_NEXT`, or `IGNORE` for a sequence of one segment, ``(B,)``; None when they are not trained on.
+        `IS_NEXT`, `NOT_NEXT`, or `IGNORE` for a sequence of one segment, ``(B,)``; None
+        when they are not trained on.
     mlm_weight, nsp_weight
-        Sequences in the step, divided by its chosen positions and by its labelled pairs: see `pretraining_loss_sum`.
+        Sequences in the step, divided by its chosen positions and by its labelled
+        pairs: see `pretraining_loss_sum`.
 
     Notes
     -----
@@ -78,7 +90,8 @@ def pretraining_loss(
     masked_labels: Int[Tensor, "*place"],
     next_sentence_labels: Int[Tensor, "B"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy at the chosen positions plus mean cross-entropy of the sentence pairs.
+    """Mean cross-entropy at the chosen positions plus mean cross-entropy of the
+    sentence pairs.
 
     Parameters
     ----------
@@ -98,28 +111,41 @@ def pretraining_loss(
 
     Notes
     -----
-    Devlin et al. 2019, appendix A.2: "the training loss is the sum of the mean masked LM likelihood and the mean next
-    sentence prediction likelihood".
+    Devlin et al. 2019, appendix A.2: "the training loss is the sum of the mean masked
+    LM likelihood and the mean next sentence prediction likelihood".
 
     Chapter: pretraining
 
     Examples
     --------
-    >>> loss = pretraining_loss(torch.zeros(3, 50), torch.zeros(2, 2), torch.tensor([7, -100, 9]), torch.tensor([0, 1]))
+    >>> loss = pretraining_loss(
+    ...     torch.zeros(3, 50),
+    ...     torch.zeros(2, 2),
+    ...     torch.tensor([7, -100, 9]),
+    ...     torch.tensor([0, 1]),
+    ... )
     >>> torch.isclose(loss, torch.tensor(50.0).log() + torch.tensor(2.0).log())
     tensor(True)
     """
-    loss = F.cross_entropy(prediction_logits.flatten(0, -2), masked_labels.flatten(), ignore_index=IGNORE)
+    loss = F.cross_entropy(
+        prediction_logits.flatten(0, -2), masked_labels.flatten(), ignore_index=IGNORE
+    )
     if next_sentence_labels is not None:
-        loss = loss + F.cross_entropy(seq_relationship_logits, next_sentence_labels, ignore_index=IGNORE)
+        loss = loss + F.cross_entropy(
+            seq_relationship_logits, next_sentence_labels, ignore_index=IGNORE
+        )
     return loss
 
 
-def pretraining_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Float[Tensor, ""], int]:
-    """Return a batch's share of the step's loss for `course_lib.training.train`: a sum, and the number of sequences.
+def pretraining_loss_sum(
+    model: nn.Module, batch: PreTrainingBatch
+) -> tuple[Float[Tensor, ""], int]:
+    """Return a batch's share of the step's loss for `course_lib.training.train`: a sum,
+    and the number of sequences.
 
-    Added up over the batches of a step and divided by its sequences, the sums are the mean over all chosen positions of
-    the step plus the mean over all its labelled pairs.
+    Added up over the batches of a step and divided by its sequences, the sums are the
+    mean over all chosen positions of the step plus the mean over all its labelled
+    pairs.
 
     Parameters
     ----------
@@ -131,7 +157,8 @@ def pretraining_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Flo
     Returns
     -------
     loss : Tensor
-        ``mlm_weight`` times the sum over positions plus ``nsp_weight`` times the sum over pairs, in nats.
+        ``mlm_weight`` times the sum over positions plus ``nsp_weight`` times the sum
+        over pairs, in nats.
     count : int
         Sequences in the batch.
 
@@ -144,17 +171,39 @@ def pretraining_loss_sum(model: nn.Module, batch: PreTrainingBatch) -> tuple[Flo
     >>> from course_lib.bert import BertConfig, BertForPreTraining
     >>> _ = torch.manual_seed(0)
     >>> model = BertForPreTraining(BertConfig.tiny(vocab_size=40))
-    >>> ids, ones = torch.tensor([[2, 4, 3], [2, 8, 3]]), torch.ones(2, dtype=torch.long)
-    >>> batch = PreTrainingBatch(ids, ids * 0, None, ids[0, :1], ids[0, 1:2], ones, mlm_weight=2.0, nsp_weight=1.0)
+    >>> ids, ones = (
+    ...     torch.tensor([[2, 4, 3], [2, 8, 3]]),
+    ...     torch.ones(2, dtype=torch.long),
+    ... )
+    >>> batch = PreTrainingBatch(
+    ...     ids,
+    ...     ids * 0,
+    ...     None,
+    ...     ids[0, :1],
+    ...     ids[0, 1:2],
+    ...     ones,
+    ...     mlm_weight=2.0,
+    ...     nsp_weight=1.0,
+    ... )
     >>> loss, count = pretraining_loss_sum(model, batch)
     >>> count, round(loss.item() / count) == round(torch.tensor(80.0).log().item())
     (2, True)
     """
-    output = model(batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.masked_positions)
-    loss = batch.mlm_weight * F.cross_entropy(output.prediction_logits, batch.masked_labels, reduction="sum")
+    output = model(
+        batch.input_ids,
+        batch.attention_mask,
+        batch.token_type_ids,
+        batch.masked_positions,
+    )
+    loss = batch.mlm_weight * F.cross_entropy(
+        output.prediction_logits, batch.masked_labels, reduction="sum"
+    )
     if batch.next_sentence_labels is not None:
         loss = loss + batch.nsp_weight * F.cross_entropy(
-            output.seq_relationship_logits, batch.next_sentence_labels, ignore_index=IGNORE, reduction="sum"
+            output.seq_relationship_logits,
+            batch.next_sentence_labels,
+            ignore_index=IGNORE,
+            reduction="sum",
         )
     return loss, len(batch.input_ids)
 
@@ -193,14 +242,30 @@ def collate(
     Examples
     --------
     >>> pair = Sequences(*map(np.array, ([2, 0], [5, 2], [0, 1], [0, 2], [1])))
-    >>> made = collate(np.array([7, 8, 11, 12, 13]), pair, np.array([0]), 8, Specials(0, 1, 2),
-    ...                VocabIds(3, 20, (0, 1, 2, 3)), torch.Generator().manual_seed(0), MaskingConfig())
-    >>> made.input_ids.tolist(), made.masked_positions.tolist(), made.masked_labels.tolist()
+    >>> made = collate(
+    ...     np.array([7, 8, 11, 12, 13]),
+    ...     pair,
+    ...     np.array([0]),
+    ...     8,
+    ...     Specials(0, 1, 2),
+    ...     VocabIds(3, 20, (0, 1, 2, 3)),
+    ...     torch.Generator().manual_seed(0),
+    ...     MaskingConfig(),
+    ... )
+    >>> (
+    ...     made.input_ids.tolist(),
+    ...     made.masked_positions.tolist(),
+    ...     made.masked_labels.tolist(),
+    ... )
     ([[1, 11, 3, 3, 2, 7, 8, 2]], [2, 3], [12, 13])
     """
     laid = lay_out(ids, sequences, rows, width, specials)
     input_ids, labels = mask_tokens(
-        torch.from_numpy(laid.input_ids), torch.from_numpy(laid.special_tokens_mask), generator, vocab, masking
+        torch.from_numpy(laid.input_ids),
+        torch.from_numpy(laid.special_tokens_mask),
+        generator,
+        vocab,
+        masking,
     )
     positions = torch.nonzero(labels.flatten() != IGNORE).flatten()
     padded = bool((laid.lengths < width).any())
@@ -222,11 +287,15 @@ def _weighted(step: list[PreTrainingBatch]) -> list[PreTrainingBatch]:
     sequences = sum(len(batch.input_ids) for batch in step)
     chosen = sum(len(batch.masked_labels) for batch in step)
     pairs = sum(
-        int((batch.next_sentence_labels != IGNORE).sum()) for batch in step if batch.next_sentence_labels is not None
+        int((batch.next_sentence_labels != IGNORE).sum())
+        for batch in step
+        if batch.next_sentence_labels is not None
     )
     # A step without a chosen position, or without a pair, has no term to weigh.
     mlm_weight, nsp_weight = sequences / max(chosen, 1), sequences / max(pairs, 1)
-    return [batch._replace(mlm_weight=mlm_weight, nsp_weight=nsp_weight) for batch in step]
+    return [
+        batch._replace(mlm_weight=mlm_weight, nsp_weight=nsp_weight) for batch in step
+    ]
 
 
 @dataclass(eq=False)
@@ -242,7 +311,8 @@ class EpochBatches(Sequence[PreTrainingBatch]):
     plan
         Width and sequences of each batch.
     order
-        Which batch of the plan comes when: a step after the other, ``(steps, batches of a step)``.
+        Which batch of the plan comes when: a step after the other, ``(steps, batches of
+        a step)``.
     mask_epoch
         The epoch whose masks are drawn.
 
@@ -256,7 +326,9 @@ class EpochBatches(Sequence[PreTrainingBatch]):
     plan: list[tuple[int, np.ndarray]]
     order: np.ndarray
     mask_epoch: int
-    _latest: tuple[int, list[PreTrainingBatch]] = field(default=(-1, []), init=False, repr=False)
+    _latest: tuple[int, list[PreTrainingBatch]] = field(
+        default=(-1, []), init=False, repr=False
+    )
 
     def __len__(self) -> int:
         return self.order.size
@@ -267,7 +339,9 @@ class EpochBatches(Sequence[PreTrainingBatch]):
     @overload
     def __getitem__(self, index: slice) -> list[PreTrainingBatch]: ...
 
-    def __getitem__(self, index: int | slice) -> PreTrainingBatch | list[PreTrainingBatch]:
+    def __getitem__(
+        self, index: int | slice
+    ) -> PreTrainingBatch | list[PreTrainingBatch]:
         places = range(len(self))[index]
         if isinstance(places, range):
             return [self[place] for place in places]
@@ -282,9 +356,17 @@ class EpochBatches(Sequence[PreTrainingBatch]):
 
     def _make(self, batch: int) -> PreTrainingBatch:
         data, (width, rows) = self.data, self.plan[batch]
-        seed = np.random.SeedSequence([data.seed, self.mask_epoch, MASKS, batch]).generate_state(1, np.uint64)
+        seed = np.random.SeedSequence(
+            [data.seed, self.mask_epoch, MASKS, batch]
+        ).generate_state(1, np.uint64)
         generator = torch.Generator().manual_seed(int(seed[0]))
-        drawn = data.specials, data.vocab_ids, generator, data.masking, data.next_sentence
+        drawn = (
+            data.specials,
+            data.vocab_ids,
+            generator,
+            data.masking,
+            data.next_sentence,
+        )
         return collate(data.corpus.ids, self.sequences, rows, width, *drawn)
 
 
@@ -301,7 +383,8 @@ class PreTrainingBatches:
     max_length
         Tokens of a sequence with [CLS] and each [SEP].
     batch_size
-        Sequences of the full length that a batch has room for; of shorter ones it takes more.
+        Sequences of the full length that a batch has room for; of shorter ones it takes
+        more.
     batches_per_step
         Batches that the optimizer makes one step of: `TrainingConfig.accumulate`.
     seed
@@ -311,22 +394,27 @@ class PreTrainingBatches:
     next_sentence
         Whether sequences are sentence pairs; else each is filled with what fits.
     static_masking
-        Whether each epoch has the sequences and masks of the first, in another order; else both are drawn anew.
+        Whether each epoch has the sequences and masks of the first, in another order;
+        else both are drawn anew.
     static_sequences
-        Whether each epoch has the sequences of the first; a control, to tell the effect of masks from that of pairs.
+        Whether each epoch has the sequences of the first; a control, to tell the effect
+        of masks from that of pairs.
     across_documents
         Without next sentences: whether a sequence may go on with the next document.
     multiple
         Widths are multiples of it. Fewer widths cost padding, and save compiling.
     drop_last
-        Whether to leave out what does not fill a batch, another part in each epoch; False to evaluate on everything.
+        Whether to leave out what does not fill a batch, another part in each epoch;
+        False to evaluate on everything.
     preferred
-        The tokens that are hidden at the full rate, and others rarely (`VocabIds`); none given: all at the full rate.
+        The tokens that are hidden at the full rate, and others rarely (`VocabIds`);
+        none given: all at the full rate.
 
     Raises
     ------
     ValueError
-        If a setting is out of range, the corpus is too small for one step, or the vocabulary lacks a special token.
+        If a setting is out of range, the corpus is too small for one step, or the
+        vocabulary lacks a special token.
 
     Notes
     -----
@@ -339,10 +427,18 @@ class PreTrainingBatches:
     >>> from types import SimpleNamespace
     >>> from course_lib.wordpiece import SPECIAL_TOKENS
     >>> arrays = np.arange(5, 45), np.arange(0, 41, 5), np.arange(0, 9, 2)
-    >>> corpus = SimpleNamespace(**dict(zip(["ids", "sentence_starts", "document_starts"], arrays)))
-    >>> vocab = {token: index for index, token in enumerate([*SPECIAL_TOKENS, *map(str, range(5, 45))])}
+    >>> corpus = SimpleNamespace(
+    ...     **dict(zip(["ids", "sentence_starts", "document_starts"], arrays))
+    ... )
+    >>> vocab = {
+    ...     token: index
+    ...     for index, token in enumerate([*SPECIAL_TOKENS, *map(str, range(5, 45))])
+    ... }
     >>> data = PreTrainingBatches(corpus, vocab, max_length=13, batch_size=2)
-    >>> [tuple(batch.input_ids.shape) for batch in data(epoch=0)], data(0)[1].next_sentence_labels is not None
+    >>> (
+    ...     [tuple(batch.input_ids.shape) for batch in data(epoch=0)],
+    ...     data(0)[1].next_sentence_labels is not None,
+    ... )
     ([(2, 16), (2, 16)], True)
     """
 
@@ -369,32 +465,59 @@ class PreTrainingBatches:
             ("multiple", 1),
         ):
             if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}"
+                )
         if not self.drop_last and self.batches_per_step > 1:
-            raise ValueError("drop_last=False keeps batches that fill no step; set batches_per_step=1 to evaluate")
-        self.vocab_ids, self.specials = VocabIds.of(self.vocab, self.preferred), Specials.of(self.vocab)
-        longest = (self.max_length - 3) // 2 if self.next_sentence else self.max_length - 2
-        bounds = np.asarray(self.corpus.sentence_starts), np.asarray(self.corpus.document_starts)
+            raise ValueError(
+                "drop_last=False keeps batches that fill no step; set"
+                " batches_per_step=1 to evaluate"
+            )
+        self.vocab_ids, self.specials = (
+            VocabIds.of(self.vocab, self.preferred),
+            Specials.of(self.vocab),
+        )
+        longest = (
+            (self.max_length - 3) // 2 if self.next_sentence else self.max_length - 2
+        )
+        bounds = (
+            np.asarray(self.corpus.sentence_starts),
+            np.asarray(self.corpus.document_starts),
+        )
         self._bounds = cut_long_sentences(*bounds, longest)
 
     def __call__(self, epoch: int) -> EpochBatches:
-        """Return the batches of an epoch; what does not fill a step is left out, another part in each epoch."""
+        """Return the batches of an epoch; what does not fill a step is left out,
+        another part in each epoch."""
         drawn_in = 0 if self.static_sequences or self.static_masking else epoch
         random = np.random.default_rng([self.seed, drawn_in, SEQUENCES])
         sequences = self._sequences(random)
         width = -(-self.max_length // self.multiple) * self.multiple
-        plan = batch_plan(sequences.lengths, self.batch_size * width, self.multiple, random, self.drop_last)
+        plan = batch_plan(
+            sequences.lengths,
+            self.batch_size * width,
+            self.multiple,
+            random,
+            self.drop_last,
+        )
         order = np.random.default_rng([self.seed, epoch, ORDER]).permutation(len(plan))
         steps = len(plan) // self.batches_per_step
         if steps == 0:
             raise ValueError(
-                f"the corpus makes {len(plan)} batches of {self.batch_size} sequences, but a step takes "
-                f"{self.batches_per_step}; take a smaller batch_size or a larger corpus"
+                f"the corpus makes {len(plan)} batches of {self.batch_size} sequences,"
+                f" but a step takes {self.batches_per_step}; take a smaller batch_size"
+                " or a larger corpus"
             )
         order = order[: steps * self.batches_per_step].reshape(steps, -1)
-        return EpochBatches(self, sequences, plan, order, 0 if self.static_masking else epoch)
+        return EpochBatches(
+            self, sequences, plan, order, 0 if self.static_masking else epoch
+        )
 
     def _sequences(self, random: np.random.Generator) -> Sequences:
         if self.next_sentence:
-            return sentence_pairs(self.corpus.ids, *self._bounds, self.max_length, random)
-        return pack(*self._bounds, self.max_length, random, IGNORE, self.across_documents)
+            return sentence_pairs(
+                self.corpus.ids, *self._bounds, self.max_length, random
+            )
+        return pack(
+            *self._bounds, self.max_length, random, IGNORE, self.across_documents
+        )

@@ -1,4 +1,5 @@
-"""Learning-rate schedules: every one begins with a linear warm-up and is a function of the step alone."""
+"""Learning-rate schedules: every one begins with a linear warm-up and is a function of
+the step alone."""
 
 import math
 
@@ -33,15 +34,23 @@ SCHEDULES = {
 
 
 def learning_rate_at(
-    step: int, peak: float, schedule: str, warmup_steps: int, steps: int, decay_steps: int = 0
+    step: int,
+    peak: float,
+    schedule: str,
+    warmup_steps: int,
+    steps: int,
+    decay_steps: int = 0,
 ) -> float:
-    """The learning rate of one step: up to the peak in a straight line, then along the schedule.
+    """The learning rate of one step: up to the peak in a straight line, then along the
+    schedule.
 
-    `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step after the last, so that no
-    step is wasted; `inverse_sqrt` falls as 1/sqrt(step), which is equation 3 of Vaswani et al. 2017,
-    d^-0.5 * min(step^-0.5, step * warmup^-1.5), when the peak is `paper_peak`'s. `trapezoid` stays at the peak and
-    falls in the last `decay_steps` as 1 - sqrt(part of them made), which Hägele et al. 2024 found best (section 3). It
-    does not look at the end before it falls, so that one can decide late how long to train.
+    `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step
+    after the last, so that no step is wasted; `inverse_sqrt` falls as 1/sqrt(step),
+    which is equation 3 of Vaswani et al. 2017, d^-0.5 * min(step^-0.5, step *
+    warmup^-1.5), when the peak is `paper_peak`'s. `trapezoid` stays at the peak and
+    falls in the last `decay_steps` as 1 - sqrt(part of them made), which Hägele et al.
+    2024 found best (section 3). It does not look at the end before it falls, so that
+    one can decide late how long to train.
 
     Parameters
     ----------
@@ -74,20 +83,31 @@ def learning_rate_at(
 
     Examples
     --------
-    >>> [learning_rate_at(step, 1.0, "linear", warmup_steps=2, steps=5) for step in range(1, 6)]
+    >>> [
+    ...     learning_rate_at(step, 1.0, "linear", warmup_steps=2, steps=5)
+    ...     for step in range(1, 6)
+    ... ]
     [0.5, 1.0, 0.75, 0.5, 0.25]
-    >>> [learning_rate_at(step, 1.0, "trapezoid", warmup_steps=2, steps=6, decay_steps=3) for step in range(1, 7)]
+    >>> [
+    ...     learning_rate_at(
+    ...         step, 1.0, "trapezoid", warmup_steps=2, steps=6, decay_steps=3
+    ...     )
+    ...     for step in range(1, 7)
+    ... ]
     [0.5, 1.0, 1.0, 0.5, 0.2928..., 0.1339...]
     """
     if schedule not in SCHEDULES:
-        raise ValueError(f"there is no schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
+        raise ValueError(
+            f"there is no schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}"
+        )
     if step < warmup_steps:
         return peak * step / warmup_steps
     return peak * SCHEDULES[schedule](step, max(warmup_steps, 1), steps, decay_steps)
 
 
 def paper_peak(dim: int, warmup_steps: int) -> float:
-    """The peak at which "inverse_sqrt" is the schedule of Vaswani et al. 2017, equation 3.
+    """The peak at which "inverse_sqrt" is the schedule of Vaswani et al. 2017, equation
+    3.
 
     Parameters
     ----------
@@ -116,5 +136,7 @@ def paper_peak(dim: int, warmup_steps: int) -> float:
     0.000699
     """
     if dim < 1 or warmup_steps < 1:
-        raise ValueError(f"dim={dim} and warmup_steps={warmup_steps}: both must be at least 1")
+        raise ValueError(
+            f"dim={dim} and warmup_steps={warmup_steps}: both must be at least 1"
+        )
     return (dim * warmup_steps) ** -0.5

@@ -25,26 +25,33 @@ class DotScore(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> query, key = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 4.0], [1.0, 0.0]]])
+    >>> query, key = (
+    ...     torch.tensor([[[1.0, 2.0]]]),
+    ...     torch.tensor([[[3.0, 4.0], [1.0, 0.0]]]),
+    ... )
     >>> DotScore()(query, key)
     tensor([[[11.,  1.]]])
     """
 
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+    def forward(
+        self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
+    ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
         check_same_features(query, key)
         return query @ key.mT  # (B, T, D) @ (B, D, S) -> (B, T, S)
 
 
 class BilinearScore(nn.Module):
-    """Score a query and a key through a learned matrix: query · W · key ("general" in Luong et al. 2015, section 3.1).
+    """Score a query and a key through a learned matrix: query · W · key ("general" in
+    Luong et al. 2015, section 3.1).
 
     Parameters
     ----------
     query_dim, key_dim
         Features of the queries and of the keys; they may differ.
     scaled
-        Whether to divide by the root of `key_dim`, as Vaswani et al. 2017, section 3.2.1, do with a dot product.
+        Whether to divide by the root of `key_dim`, as Vaswani et al. 2017, section
+        3.2.1, do with a dot product.
 
     Notes
     -----
@@ -63,13 +70,18 @@ class BilinearScore(nn.Module):
         self.project = nn.Linear(key_dim, query_dim, bias=False)
         self.scale = key_dim**-0.5 if scaled else 1.0
 
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+    def forward(
+        self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
+    ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        return (self.scale * query @ self.project.weight) @ key.mT  # (B, T, Q) @ (Q, K) @ (B, K, S) -> (B, T, S)
+        return (
+            self.scale * query @ self.project.weight
+        ) @ key.mT  # (B, T, Q) @ (Q, K) @ (B, K, S) -> (B, T, S)
 
 
 class AdditiveScore(nn.Module):
-    """Score a query and a key with a small network: v · tanh(W query + U key) (Bahdanau et al. 2015, appendix A.1.2).
+    """Score a query and a key with a small network: v · tanh(W query + U key) (Bahdanau
+    et al. 2015, appendix A.1.2).
 
     Parameters
     ----------
@@ -98,9 +110,13 @@ class AdditiveScore(nn.Module):
         self.project_key = nn.Linear(key_dim, hidden_dim)
         self.reduce = nn.Linear(hidden_dim, 1, bias=False)
 
-    def forward(self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+    def forward(
+        self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
+    ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        pairs = self.project_query(query)[:, :, None] + self.project_key(key)[:, None]  # (B, T, 1, A) + (B, 1, S, A)
+        pairs = (
+            self.project_query(query)[:, :, None] + self.project_key(key)[:, None]
+        )  # (B, T, 1, A) + (B, 1, S, A)
         return self.reduce(pairs.tanh()).squeeze(-1)  # (B, T, S, A) -> (B, T, S)
 
 
@@ -128,6 +144,7 @@ def check_same_features(query: Tensor, key: Tensor) -> None:
     """
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
-            f"query has {query.shape[-1]} features and key has {key.shape[-1]}, but a dot product needs as many; "
-            "project one of them, or use BilinearScore or AdditiveScore"
+            f"query has {query.shape[-1]} features and key has {key.shape[-1]}, but a"
+            " dot product needs as many; project one of them, or use BilinearScore or"
+            " AdditiveScore"
         )

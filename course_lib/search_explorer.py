@@ -1,13 +1,17 @@
-"""Search in a page: a reader types a question and sees what words, and what vectors, find among many paragraphs.
+"""Search in a page: a reader types a question and sees what words, and what vectors,
+find among many paragraphs.
 
-A cell ends with `search_explorer(...)`. What it shows is plain HTML: a box to type into, once a script runs, and a
-table of one question that can be read without one. The paragraphs are too many for the page itself. They lie beside it
-in a script, which `search_data` writes and `book/_static/searcher.js` loads when the reader asks for it: a page that
-is opened from disk may load a script, and nothing else. Nothing is sent and nothing is stored.
+A cell ends with `search_explorer(...)`. What it shows is plain HTML: a box to type
+into, once a script runs, and a table of one question that can be read without one. The
+paragraphs are too many for the page itself. They lie beside it in a script, which
+`search_data` writes and `book/_static/searcher.js` loads when the reader asks for it: a
+page that is opened from disk may load a script, and nothing else. Nothing is sent and
+nothing is stored.
 
     V  pieces of the vocabulary     D  features of a vector
 
-What this module does not do: it trains nothing and measures nothing. `course_lib.experiments.static_search` does.
+What this module does not do: it trains nothing and measures nothing.
+`course_lib.experiments.static_search` does.
 """
 
 import base64
@@ -22,7 +26,14 @@ from jaxtyping import Float, Int
 
 from course_lib.explorer import Explorer, script_safe
 
-__all__ = ["Document", "Licence", "quantised", "restored", "search_data", "search_explorer"]
+__all__ = [
+    "Document",
+    "Licence",
+    "quantised",
+    "restored",
+    "search_data",
+    "search_explorer",
+]
 
 HIGHEST = 127  # of an int8, so that the range is the same on both sides of 0
 LARGEST = 6_000_000  # bytes of the script: what a reader can be asked to load
@@ -81,8 +92,11 @@ class Licence(NamedTuple):
     text: str
 
 
-def quantised(matrix: Float[np.ndarray, "V D"]) -> tuple[Int[np.ndarray, "V D"], Float[np.ndarray, "V"]]:
-    """Write each row in whole numbers from -127 to 127, times a scale of its own: a quarter of the bytes.
+def quantised(
+    matrix: Float[np.ndarray, "V D"],
+) -> tuple[Int[np.ndarray, "V D"], Float[np.ndarray, "V"]]:
+    """Write each row in whole numbers from -127 to 127, times a scale of its own: a
+    quarter of the bytes.
 
     Parameters
     ----------
@@ -112,12 +126,20 @@ def quantised(matrix: Float[np.ndarray, "V D"]) -> tuple[Int[np.ndarray, "V D"],
     ([[25, -127], [0, 0]], [0.02, 0.0])
     """
     if not np.isfinite(matrix).all():
-        raise ValueError("the matrix holds a number that is not finite; look at the training that it came from")
+        raise ValueError(
+            "the matrix holds a number that is not finite; look at the training that it"
+            " came from"
+        )
     scales = (np.abs(matrix).max(axis=1) / HIGHEST).astype(np.float32)
-    return np.rint(matrix / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8), scales
+    return (
+        np.rint(matrix / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8),
+        scales,
+    )
 
 
-def restored(numbers: Int[np.ndarray, "V D"], scales: Float[np.ndarray, "V"]) -> Float[np.ndarray, "V D"]:
+def restored(
+    numbers: Int[np.ndarray, "V D"], scales: Float[np.ndarray, "V"]
+) -> Float[np.ndarray, "V D"]:
     """Return what is left of a matrix after `quantised`.
 
     Parameters
@@ -136,7 +158,9 @@ def restored(numbers: Int[np.ndarray, "V D"], scales: Float[np.ndarray, "V"]) ->
 
     Examples
     --------
-    >>> restored(np.array([[25, -127]], dtype=np.int8), np.array([0.5], dtype=np.float32)).tolist()
+    >>> restored(
+    ...     np.array([[25, -127]], dtype=np.int8), np.array([0.5], dtype=np.float32)
+    ... ).tolist()
     [[12.5, -63.5]]
     """
     return numbers.astype(np.float32) * scales[:, None]
@@ -150,9 +174,11 @@ def search_data(
     licences: Mapping[str, Licence],
     bm25: tuple[float, float],
 ) -> str:
-    """Write the script that `searcher.js` loads: tokenizer, vectors of pieces, and the paragraphs, compressed.
+    """Write the script that `searcher.js` loads: tokenizer, vectors of pieces, and the
+    paragraphs, compressed.
 
-    Vectors of paragraphs are not in it. The browser makes them, by averaging: that is quicker than loading them.
+    Vectors of paragraphs are not in it. The browser makes them, by averaging: that is
+    quicker than loading them.
 
     Parameters
     ----------
@@ -175,8 +201,8 @@ def search_data(
     Raises
     ------
     ValueError
-        If vectors and vocabulary differ in number, a package has no licence, a paragraph has a line break, or the
-        script would be heavy.
+        If vectors and vocabulary differ in number, a package has no licence, a
+        paragraph has a line break, or the script would be heavy.
 
     Notes
     -----
@@ -186,24 +212,43 @@ def search_data(
     --------
     >>> documents = [Document("p", "p.m", ["One.", "Two."])]
     >>> numbers, scales = quantised(np.eye(2))
-    >>> search_data({"vocabulary": ["a", "b"]}, numbers, scales, documents, {"p": Licence("1", "MIT", "")}, (1.2, 0.75))
+    >>> search_data(
+    ...     {"vocabulary": ["a", "b"]},
+    ...     numbers,
+    ...     scales,
+    ...     documents,
+    ...     {"p": Licence("1", "MIT", "")},
+    ...     (1.2, 0.75),
+    ... )
     'courseSearchData({"tokenizer":{"vocabulary":["a","b"]},...});\\n'
     """
     vocabulary = tokenizer["vocabulary"]
     assert isinstance(vocabulary, Sequence)
     if not len(vocabulary) == len(numbers) == len(scales):
         raise ValueError(
-            f"{len(vocabulary)} pieces, {len(numbers)} vectors, {len(scales)} scales; give as many of each"
+            f"{len(vocabulary)} pieces, {len(numbers)} vectors, {len(scales)} scales;"
+            " give as many of each"
         )
     packages = sorted({document.package for document in documents})
     if absent := [package for package in packages if package not in licences]:
-        raise ValueError(f"no licence is known for {absent[0]}; its text must not be shown without")
-    if broken := [text for document in documents for text in document.paragraphs if "\n" in text]:
-        raise ValueError(f"a paragraph has a line break, by which paragraphs are told apart: {broken[0][:60]!r}")
+        raise ValueError(
+            f"no licence is known for {absent[0]}; its text must not be shown without"
+        )
+    if broken := [
+        text for document in documents for text in document.paragraphs if "\n" in text
+    ]:
+        raise ValueError(
+            "a paragraph has a line break, by which paragraphs are told apart:"
+            f" {broken[0][:60]!r}"
+        )
     collection = {
         "packages": [[name, *licences[name]] for name in packages],
-        "documents": [[packages.index(d.package), d.title, len(d.paragraphs)] for d in documents],
-        "paragraphs": "\n".join(text for document in documents for text in document.paragraphs),
+        "documents": [
+            [packages.index(d.package), d.title, len(d.paragraphs)] for d in documents
+        ],
+        "paragraphs": "\n".join(
+            text for document in documents for text in document.paragraphs
+        ),
     }
     data = {
         "tokenizer": tokenizer,
@@ -211,13 +256,18 @@ def search_data(
         "table": _base64(numbers.astype(np.int8).tobytes()),
         "scales": _base64(scales.astype("<f4").tobytes()),
         "bm25": list(bm25),
-        "collection": _base64(gzip.compress(json.dumps(collection, ensure_ascii=False).encode(), 9, mtime=0)),
+        "collection": _base64(
+            gzip.compress(
+                json.dumps(collection, ensure_ascii=False).encode(), 9, mtime=0
+            )
+        ),
     }
     text = f"{CALL}({script_safe(data)});\n"
     if len(text) > LARGEST:
         raise ValueError(
-            f"the script takes {len(text):,} bytes, more than the {LARGEST:,} that a reader can be asked to load; "
-            "give it fewer paragraphs, or vectors of fewer features"
+            f"the script takes {len(text):,} bytes, more than the {LARGEST:,} that a"
+            " reader can be asked to load; give it fewer paragraphs, or vectors of"
+            " fewer features"
         )
     return text
 
@@ -247,7 +297,8 @@ def search_explorer(
     question
         The one that the page begins with; what it finds stands where no script runs.
     found
-        For each way of searching, as `searcher.js` names them, the first hits: where they stand, and their text.
+        For each way of searching, as `searcher.js` names them, the first hits: where
+        they stand, and their text.
     title
         A line above it; also its name for screen readers.
 
@@ -267,28 +318,47 @@ def search_explorer(
 
     Examples
     --------
-    >>> search_explorer("_static/x.js", 5_000_000, 70_000, "sort a list", {"By words": [("python: sorted", "Sort.")]})
+    >>> search_explorer(
+    ...     "_static/x.js",
+    ...     5_000_000,
+    ...     70_000,
+    ...     "sort a list",
+    ...     {"By words": [("python: sorted", "Sort.")]},
+    ... )
     Search in your browser: 70,000 paragraphs
     """
     if "//" in source or source.startswith("/") or ":" in source:
-        raise ValueError(f"source is {source!r}; give a path from the page, such as _static/search/data.js")
+        raise ValueError(
+            f"source is {source!r}; give a path from the page, such as"
+            " _static/search/data.js"
+        )
     name = html.escape(title)
     data = script_safe(
-        {"source": source, "megabytes": f"{size / 1e6:.1f}", "paragraphs": paragraphs, "question": question}
+        {
+            "source": source,
+            "megabytes": f"{size / 1e6:.1f}",
+            "paragraphs": paragraphs,
+            "question": question,
+        }
     )
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(way) if place == 1 else ""}</th><td>{place}</td>'
-        f"<td><code>{html.escape(where)}</code> {html.escape(text)}</td></tr>"
+        "<tr><th"
+        f' scope="row">{html.escape(way) if place == 1 else ""}</th><td>{place}</td><td><code>{html.escape(where)}</code>'  # noqa: E501
+        f" {html.escape(text)}</td></tr>"
         for way, hits in found.items()
         for place, (where, text) in enumerate(hits, start=1)
     )
     markup = (
-        f'<div class="searcher" role="group" aria-label="{name}"><p class="searcher-title">{name}</p>'
+        f'<div class="searcher" role="group" aria-label="{name}"><p'
+        f' class="searcher-title">{name}</p>'
         f'<script type="application/json">{data}</script>'
-        '<details class="searcher-static" open><summary>As a table: one question</summary>'
-        '<div class="searcher-frame" role="group" tabindex="0" aria-label="Hits of one question"><table>'
+        '<details class="searcher-static" open><summary>As a table: one'
+        " question</summary>"
+        '<div class="searcher-frame" role="group" tabindex="0" aria-label="Hits of one'
+        ' question"><table>'
         f"<caption>{html.escape(question)}</caption>"
-        '<thead><tr><th scope="col">way</th><th scope="col">place</th><th scope="col">paragraph</th></tr></thead>'
+        '<thead><tr><th scope="col">way</th><th scope="col">place</th><th'
+        ' scope="col">paragraph</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></details></div>"
     )
     return Explorer(markup, f"{title}: {paragraphs:,} paragraphs")

@@ -1,4 +1,5 @@
-"""What sentence encoders are trained on: four objectives, each for examples of its own kind.
+"""What sentence encoders are trained on: four objectives, each for examples of its own
+kind.
 
 Dimension letters, everywhere in this module::
 
@@ -11,9 +12,9 @@ What an example is, and what its vectors are to do::
     TripletObjective      anchor, positive, negative     the positive is nearer to the anchor, by a margin
     InBatchObjective      query, document, negatives     of all documents of the batch, the query's own is the nearest
 
-Each gives one loss for each example, so that whoever adds them up knows how many there are. The formulas stand in
-:mod:`course_lib.sentence_losses`.
-"""
+Each gives one loss for each example, so that whoever adds them up knows how many there
+are. The formulas stand in :mod:`course_lib.sentence_losses`.
+"""  # noqa: E501
 
 from collections.abc import Sequence
 
@@ -31,16 +32,23 @@ from course_lib.sentence_losses import (
     triplet_losses,
 )
 
-__all__ = ["CosineObjective", "InBatchObjective", "Objective", "SoftmaxObjective", "TripletObjective"]
+__all__ = [
+    "CosineObjective",
+    "InBatchObjective",
+    "Objective",
+    "SoftmaxObjective",
+    "TripletObjective",
+]
 
 
 class Objective(nn.Module):
-    """What the four objectives share: how many sentences an example has, what its label is, and the loss.
+    """What the four objectives share: how many sentences an example has, what its label
+    is, and the loss.
 
     Notes
     -----
-    A kind of objective says `sentences`, how many an example may have; `labels`, the names of its classes; and
-    `guesses_number`, if its label is a number.
+    A kind of objective says `sentences`, how many an example may have; `labels`, the
+    names of its classes; and `guesses_number`, if its label is a number.
 
     Chapter: sentence-bert
 
@@ -51,19 +59,26 @@ class Objective(nn.Module):
     """
 
     sentences: range
-    labels: tuple[str, ...] = ("first",)  # where nothing is to be named, the label of an example says nothing
+    labels: tuple[str, ...] = (
+        "first",
+    )  # where nothing is to be named, the label of an example says nothing
     guesses_number: bool = False
 
-    def forward(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Float[Tensor, "B"]:
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
         """Return the loss of each example."""
         raise NotImplementedError
 
-    def right(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Bool[Tensor, "B"]:
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
         """Say which examples the vectors get right."""
         raise NotImplementedError
 
     def split(self, vectors: Float[Tensor, "B C D"]) -> tuple[Tensor, ...]:
-        """Return the vectors of the first sentences, of the second, and so on, ``(B, D)`` each.
+        """Return the vectors of the first sentences, of the second, and so on, ``(B,
+        D)`` each.
 
         Raises
         ------
@@ -74,8 +89,9 @@ class Objective(nn.Module):
             least, most = self.sentences[0], self.sentences[-1]
             wanted = f"{least}" if least == most else f"{least} to {most}"
             raise ValueError(
-                f"an example has {vectors.shape[1]} sentences, but a {type(self).__name__} compares {wanted}; "
-                "make the examples of as many columns"
+                f"an example has {vectors.shape[1]} sentences, but a"
+                f" {type(self).__name__} compares {wanted}; make the examples of as"
+                " many columns"
             )
         return vectors.unbind(dim=1)
 
@@ -97,7 +113,8 @@ class SoftmaxObjective(Objective):
 
     Notes
     -----
-    Reimers and Gurevych 2019, section 3, "classification objective function". W serves training only and is not kept.
+    Reimers and Gurevych 2019, section 3, "classification objective function". W serves
+    training only and is not kept.
 
     Chapter: sentence-bert
 
@@ -120,11 +137,15 @@ class SoftmaxObjective(Objective):
         u, v = self.split(vectors)
         return self.classifier(softmax_features(u, v))
 
-    def forward(self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]) -> Float[Tensor, "B"]:
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]
+    ) -> Float[Tensor, "B"]:
         """Return the cross-entropy of each pair."""
         return F.cross_entropy(self.logits(vectors), labels, reduction="none")
 
-    def right(self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]) -> Bool[Tensor, "B"]:
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]
+    ) -> Bool[Tensor, "B"]:
         """Say for which pairs the most probable class is the right one."""
         return self.logits(vectors).argmax(dim=1) == labels
 
@@ -138,21 +159,26 @@ class CosineObjective(Objective):
 
     Examples
     --------
-    >>> CosineObjective()(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0.5])).tolist()
+    >>> CosineObjective()(
+    ...     torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0.5])
+    ... ).tolist()
     [0.25]
     """
 
     sentences = range(2, 3)
     guesses_number = True
 
-    def forward(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Float[Tensor, "B"]:
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
         """Return the squared error of each pair."""
         u, v = self.split(vectors)
         return cosine_losses(u, v, labels.to(u.dtype))
 
 
 class TripletObjective(Objective):
-    """Bring the second sentence nearer to the first than the third is: see `triplet_losses`.
+    """Bring the second sentence nearer to the first than the third is: see
+    `triplet_losses`.
 
     Parameters
     ----------
@@ -166,7 +192,9 @@ class TripletObjective(Objective):
     Examples
     --------
     >>> triplet = torch.tensor([[[0.0, 0.0], [0.0, 2.0], [4.0, 0.0]]])
-    >>> TripletObjective(margin=3.0)(triplet, torch.tensor([0])).round(decimals=3).tolist()
+    >>> TripletObjective(margin=3.0)(triplet, torch.tensor([0])).round(
+    ...     decimals=3
+    ... ).tolist()
     [1.0]
     """
 
@@ -178,15 +206,21 @@ class TripletObjective(Objective):
             raise ValueError(f"margin is {margin}; it is a distance, at least 0")
         self.margin = margin
 
-    def forward(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Float[Tensor, "B"]:
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
         """Return the loss of each triplet; labels say nothing here."""
         anchor, positive, negative = self.split(vectors)
         return triplet_losses(anchor, positive, negative, self.margin)
 
-    def right(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Bool[Tensor, "B"]:
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
         """Say in which triplets the positive is the nearer one."""
         anchor, positive, negative = self.split(vectors)
-        return F.pairwise_distance(anchor, positive) < F.pairwise_distance(anchor, negative)
+        return F.pairwise_distance(anchor, positive) < F.pairwise_distance(
+            anchor, negative
+        )
 
 
 class InBatchObjective(Objective):
@@ -199,13 +233,16 @@ class InBatchObjective(Objective):
 
     Notes
     -----
-    An example is a query, its document, and further sentences that answer neither it nor any other query of the batch.
+    An example is a query, its document, and further sentences that answer neither it
+    nor any other query of the batch.
 
     Chapter: sentence-bert
 
     Examples
     --------
-    >>> vectors = torch.eye(3)[:, None].expand(3, 2, 3)  # three queries, each equal to its document
+    >>> vectors = torch.eye(3)[:, None].expand(
+    ...     3, 2, 3
+    ... )  # three queries, each equal to its document
     >>> InBatchObjective().right(vectors, torch.zeros(3)).tolist()
     [True, True, True]
     """
@@ -215,15 +252,23 @@ class InBatchObjective(Objective):
     def __init__(self, temperature: float = 0.05, both_ways: bool = False):
         super().__init__()
         if not temperature > 0:
-            raise ValueError(f"temperature is {temperature}; it must be above 0, e.g. 0.05")
+            raise ValueError(
+                f"temperature is {temperature}; it must be above 0, e.g. 0.05"
+            )
         self.temperature, self.both_ways = temperature, both_ways
 
-    def forward(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Float[Tensor, "B"]:
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
         """Return the loss of each query; labels say nothing here."""
         queries, *documents = self.split(vectors)
-        return in_batch_losses(queries, torch.cat(documents), self.temperature, self.both_ways)  # (B (C - 1), D)
+        return in_batch_losses(
+            queries, torch.cat(documents), self.temperature, self.both_ways
+        )  # (B (C - 1), D)
 
-    def right(self, vectors: Float[Tensor, "B C D"], labels: Tensor) -> Bool[Tensor, "B"]:
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
         """Say which queries have their own document as the nearest of the batch."""
         queries, *documents = self.split(vectors)
         nearest = in_batch_logits(queries, torch.cat(documents)).argmax(dim=1)

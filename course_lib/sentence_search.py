@@ -1,12 +1,14 @@
-"""Search and order among sentence vectors: exact nearest neighbours in blocks, closest pairs, clusters.
+"""Search and order among sentence vectors: exact nearest neighbours in blocks, closest
+pairs, clusters.
 
 Dimension letters, everywhere in this module::
 
     Q  queries     N  vectors of the collection     D  features     K  hits of a query
 
-All scores of a million queries against a million vectors would take 4 terabytes. A block of them is computed at a
-time, and of each only the best are kept, so memory does not grow with Q times N. The result is exact: an index for
-approximate search is faster on large collections and may miss a neighbour.
+All scores of a million queries against a million vectors would take 4 terabytes. A
+block of them is computed at a time, and of each only the best are kept, so memory does
+not grow with Q times N. The result is exact: an index for approximate search is faster
+on large collections and may miss a neighbour.
 """
 
 from collections.abc import Iterator
@@ -22,8 +24,11 @@ from torch import Tensor
 __all__ = ["Clusters", "Hits", "Pairs", "closest_pairs", "cluster", "top_k"]
 
 BLOCK = 16_384  # vectors of the collection in a block: 25 MB at 384 features
-PAIRS = 512  # rows and columns in a block of pairs: its scores take 1 MB, which stays in a processor's cache
-QUERIES = 1024  # queries in a block: their scores against a block of the collection take 67 MB
+# rows and columns in a block of pairs: its scores take 1 MB, which stays in a
+# processor's cache
+PAIRS = 512
+# queries in a block: their scores against a block of the collection take 67 MB
+QUERIES = 1024
 
 
 class Hits(NamedTuple):
@@ -74,7 +79,8 @@ class Clusters(NamedTuple):
     centres
         The mean of each cluster's unit vectors, one row for each cluster.
     nearest
-        For each cluster the row of the vector that is nearest to its centre: the one to show.
+        For each cluster the row of the vector that is nearest to its centre: the one to
+        show.
 
     Notes
     -----
@@ -94,23 +100,26 @@ def top_k(
     block: int = BLOCK,
     query_block: int = QUERIES,
 ) -> Hits:
-    """Find the k vectors of a collection that are most similar to each query, without the full matrix of scores.
+    """Find the k vectors of a collection that are most similar to each query, without
+    the full matrix of scores.
 
     Parameters
     ----------
     queries
         What is looked for.
     collection
-        What is looked through, in any floating type and on any device: a block at a time goes to where the queries
-        are, as float32 (float64 stays). Half precision halves what the collection takes; so does a file on disk that
-        is mapped to memory.
+        What is looked through, in any floating type and on any device: a block at a
+        time goes to where the queries are, as float32 (float64 stays). Half precision
+        halves what the collection takes; so does a file on disk that is mapped to
+        memory.
     k
         Hits of each query.
     cosine
-        Whether lengths are ignored. False compares by inner product, which is the same for unit vectors and saves
-        their division.
+        Whether lengths are ignored. False compares by inner product, which is the same
+        for unit vectors and saves their division.
     block, query_block
-        Rows of the collection and of the queries that are compared at once; they change memory and speed only.
+        Rows of the collection and of the queries that are compared at once; they change
+        memory and speed only.
 
     Returns
     -------
@@ -120,12 +129,13 @@ def top_k(
     Raises
     ------
     ValueError
-        If k is more than there are vectors, or a size is below 1; if features differ in number; or if a vector of a
-        hit is not finite.
+        If k is more than there are vectors, or a size is below 1; if features differ in
+        number; or if a vector of a hit is not finite.
 
     Notes
     -----
-    Beside its arguments it takes ``4 * (block * D + query_block * (block + D))`` bytes and the hits.
+    Beside its arguments it takes ``4 * (block * D + query_block * (block + D))`` bytes
+    and the hits.
 
     Chapter: sentence-bert
 
@@ -140,39 +150,56 @@ def top_k(
         if size < 1:
             raise ValueError(f"{name} is {size}; it must be at least 1")
     if k > len(collection):
-        raise ValueError(f"k is {k}, but the collection has {len(collection)} vectors; ask for at most as many")
+        raise ValueError(
+            f"k is {k}, but the collection has {len(collection)} vectors; ask for at"
+            " most as many"
+        )
     if queries.shape[1] != collection.shape[1]:
         raise ValueError(
-            f"the queries have {queries.shape[1]} features and the collection {collection.shape[1]}; "
-            "encode both with one model"
+            f"the queries have {queries.shape[1]} features and the collection"
+            f" {collection.shape[1]}; encode both with one model"
         )
     with torch.no_grad():
         found = [
-            _best(_prepared(rows, cosine), collection, k, cosine, block) for _, rows in _blocks(queries, query_block)
+            _best(_prepared(rows, cosine), collection, k, cosine, block)
+            for _, rows in _blocks(queries, query_block)
         ]
     if not found:
         nothing = queries.new_empty(0, k, dtype=_type(queries))
         return Hits(nothing, nothing.long())
-    hits = Hits(torch.cat([part.scores for part in found]), torch.cat([part.indices for part in found]))
+    hits = Hits(
+        torch.cat([part.scores for part in found]),
+        torch.cat([part.indices for part in found]),
+    )
     _check_finite(hits.scores)
     return hits
 
 
-def _best(queries: Tensor, collection: Tensor, k: int, cosine: bool, block: int) -> Hits:
+def _best(
+    queries: Tensor, collection: Tensor, k: int, cosine: bool, block: int
+) -> Hits:
     """Hold the best hits so far, and let those of each block compete with them."""
     best = Hits(
-        queries.new_empty(len(queries), 0), torch.empty(len(queries), 0, dtype=torch.long, device=queries.device)
+        queries.new_empty(len(queries), 0),
+        torch.empty(len(queries), 0, dtype=torch.long, device=queries.device),
     )
     for start, rows in _blocks(collection, block):
-        of_block = queries @ _prepared(rows.to(queries.device, queries.dtype), cosine).T  # (Q, D) @ (D, N) -> (Q, N)
+        of_block = (
+            queries @ _prepared(rows.to(queries.device, queries.dtype), cosine).T
+        )  # (Q, D) @ (D, N) -> (Q, N)
         scores, indices = of_block.topk(min(k, len(rows)), dim=1)
-        scores, indices = torch.cat([best.scores, scores], 1), torch.cat([best.indices, indices + start], 1)
+        scores, indices = (
+            torch.cat([best.scores, scores], 1),
+            torch.cat([best.indices, indices + start], 1),
+        )
         scores, kept = scores.topk(min(k, scores.shape[1]), dim=1)
         best = Hits(scores, indices.gather(1, kept))
     return best
 
 
-def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS) -> Pairs:
+def closest_pairs(
+    vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS
+) -> Pairs:
     """Find the k most similar pairs of a collection, of all N (N - 1) / 2.
 
     Parameters
@@ -192,49 +219,70 @@ def closest_pairs(vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS
     Raises
     ------
     ValueError
-        If there are fewer than k pairs, a size is below 1, or a vector of a pair is not finite.
+        If there are fewer than k pairs, a size is below 1, or a vector of a pair is not
+        finite.
 
     Notes
     -----
-    The task for which Reimers and Gurevych 2019, section 1, give 65 hours with a cross-encoder and 5 seconds with
-    sentence vectors, at N = 10,000.
+    The task for which Reimers and Gurevych 2019, section 1, give 65 hours with a
+    cross-encoder and 5 seconds with sentence vectors, at N = 10,000.
 
     Chapter: sentence-bert
 
     Examples
     --------
-    >>> closest_pairs(torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]]), k=2, block=2).indices.tolist()
+    >>> closest_pairs(
+    ...     torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]]), k=2, block=2
+    ... ).indices.tolist()
     [[1, 2], [0, 2]]
     """
     for name, size in (("k", k), ("block", block)):
         if size < 1:
             raise ValueError(f"{name} is {size}; it must be at least 1")
     if k > len(vectors) * (len(vectors) - 1) // 2:
-        raise ValueError(f"k is {k}, but {len(vectors)} vectors make {len(vectors) * (len(vectors) - 1) // 2} pairs")
+        raise ValueError(
+            f"k is {k}, but {len(vectors)} vectors make"
+            f" {len(vectors) * (len(vectors) - 1) // 2} pairs"
+        )
     scores = torch.empty(0, dtype=_type(vectors), device=vectors.device)
     indices = torch.empty(0, 2, dtype=torch.long, device=vectors.device)
     with torch.no_grad():
         for start, rows in _blocks(vectors, block):
             rows = _prepared(rows, cosine=True)
             for ahead, columns in _blocks(vectors[start:], block):
-                of_block = rows @ _prepared(columns, cosine=True).T  # (block, D) @ (D, block) -> (block, block)
-                if ahead == 0:  # on the diagonal: no vector with itself, and no pair twice
-                    of_block.masked_fill_(torch.ones_like(of_block, dtype=torch.bool).tril(), -torch.inf)
-                # Most blocks hold nothing new, and a maximum is found faster than the best k. A NaN is no maximum
-                # below another: it is let through, to be found at the end.
+                of_block = (
+                    rows @ _prepared(columns, cosine=True).T
+                )  # (block, D) @ (D, block) -> (block, block)
+                if (
+                    ahead == 0
+                ):  # on the diagonal: no vector with itself, and no pair twice
+                    of_block.masked_fill_(
+                        torch.ones_like(of_block, dtype=torch.bool).tril(), -torch.inf
+                    )
+                # Most blocks hold nothing new, and a maximum is found faster than the
+                # best k. A NaN is no maximum below another: it is let through, to be
+                # found at the end.
                 if len(scores) == k and of_block.amax() <= scores[-1]:
                     continue
                 best, kept = of_block.flatten().topk(min(k, of_block.numel()))
-                pairs = torch.stack([start + kept // len(columns), start + ahead + kept % len(columns)], dim=1)
+                pairs = torch.stack(
+                    [start + kept // len(columns), start + ahead + kept % len(columns)],
+                    dim=1,
+                )
                 there = best != -torch.inf
-                scores, indices = torch.cat([scores, best[there]]), torch.cat([indices, pairs[there]])
+                scores, indices = (
+                    torch.cat([scores, best[there]]),
+                    torch.cat([indices, pairs[there]]),
+                )
                 scores, kept = scores.topk(min(k, len(scores)))
                 indices = indices[kept]
     _check_finite(scores)
     return Pairs(scores, indices)
 
 
-def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restarts: int = 1) -> Clusters:
+def cluster(
+    vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restarts: int = 1
+) -> Clusters:
     """Group sentences by meaning: k-means on their unit vectors.
 
     Parameters
@@ -256,11 +304,13 @@ def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restart
     Raises
     ------
     ValueError
-        If there are not at least as many vectors as clusters, a number is below 1, or a vector is not finite.
+        If there are not at least as many vectors as clusters, a number is below 1, or a
+        vector is not finite.
 
     Notes
     -----
-    The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the cosine: near means similar.
+    The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the
+    cosine: near means similar.
 
     Chapter: sentence-bert
 
@@ -272,9 +322,15 @@ def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restart
     ([0, 1, 0, 0], [0, 1])
     """
     if clusters < 1 or restarts < 1:
-        raise ValueError(f"clusters is {clusters} and restarts is {restarts}; both must be at least 1")
+        raise ValueError(
+            f"clusters is {clusters} and restarts is {restarts}; both must be at"
+            " least 1"
+        )
     if len(vectors) < clusters:
-        raise ValueError(f"{len(vectors)} vectors cannot make {clusters} clusters; ask for at most as many")
+        raise ValueError(
+            f"{len(vectors)} vectors cannot make {clusters} clusters; ask for at most"
+            " as many"
+        )
     unit = _prepared(vectors.detach().cpu(), cosine=True)
     _check_finite(unit)
     found = KMeans(clusters, n_init=restarts, random_state=seed).fit(unit.numpy())
@@ -287,8 +343,15 @@ def cluster(vectors: Float[Tensor, "N D"], clusters: int, seed: int = 0, restart
     distances = (unit - centres[labels]).norm(dim=1)
     members = [(labels == index).nonzero()[:, 0] for index in range(clusters)]
     if empty := sum(len(rows) == 0 for rows in members):
-        raise ValueError(f"{empty} of {clusters} clusters are empty: fewer vectors differ; ask for fewer clusters")
-    return Clusters(labels, centres, torch.stack([rows[distances[rows].argmin()] for rows in members]))
+        raise ValueError(
+            f"{empty} of {clusters} clusters are empty: fewer vectors differ; ask for"
+            " fewer clusters"
+        )
+    return Clusters(
+        labels,
+        centres,
+        torch.stack([rows[distances[rows].argmin()] for rows in members]),
+    )
 
 
 def _blocks(vectors: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
@@ -301,12 +364,17 @@ def _type(vectors: Tensor) -> torch.dtype:
 
 
 def _prepared(vectors: Tensor, cosine: bool) -> Tensor:
-    """Vectors in at least single precision, of length 1 if lengths are to be ignored."""
+    """Vectors in at least single precision, of length 1 if lengths are to be
+    ignored."""
     vectors = vectors.to(_type(vectors))
     return F.normalize(vectors, dim=1) if cosine else vectors
 
 
 def _check_finite(scores: Tensor) -> None:
-    """Look at the best only: a vector with a NaN has it in each of its scores, and torch sorts those first."""
+    """Look at the best only: a vector with a NaN has it in each of its scores, and
+    torch sorts those first."""
     if not bool(scores.isfinite().all()):
-        raise ValueError("a vector holds a number that is not finite; look at the model, or the file, it came from")
+        raise ValueError(
+            "a vector holds a number that is not finite; look at the model, or the"
+            " file, it came from"
+        )

@@ -1,14 +1,15 @@
-"""Sequences of a batch: pieces of a tokenised corpus between [CLS] and [SEP], laid out as a matrix.
+"""Sequences of a batch: pieces of a tokenised corpus between [CLS] and [SEP], laid out
+as a matrix.
 
-A piece is an interval of the corpus's ids, so nothing is copied before a batch is asked for. All is arithmetic on whole
-arrays: no loop over tokens.
+A piece is an interval of the corpus's ids, so nothing is copied before a batch is asked
+for. All is arithmetic on whole arrays: no loop over tokens.
 
 Letters of this module::
 
     N  tokens of the corpus     P  pieces of all sequences     R  sequences     B  sequences of a batch     T  positions
 
 Chapter: pretraining
-"""
+"""  # noqa: E501
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,13 +51,17 @@ class Specials:
         pad, _, first, separator, _ = SPECIAL_TOKENS
         for token in (pad, first, separator):
             if token not in vocab:
-                raise ValueError(f"the vocabulary lacks {token}; train it with the special tokens, or add {token}")
+                raise ValueError(
+                    f"the vocabulary lacks {token}; train it with the special tokens,"
+                    f" or add {token}"
+                )
         return cls(vocab[pad], vocab[first], vocab[separator])
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """Sequences as lists of pieces: sequence r has the pieces ``first_piece[r]`` to ``first_piece[r + 1] - 1``.
+    """Sequences as lists of pieces: sequence r has the pieces ``first_piece[r]`` to
+    ``first_piece[r + 1] - 1``.
 
     Parameters
     ----------
@@ -75,7 +80,9 @@ class Sequences:
 
     Examples
     --------
-    >>> two = Sequences(*map(np.array, ([0, 5, 9], [5, 9, 12], [0, 1, 0], [0, 2, 3], [0, -100])))
+    >>> two = Sequences(
+    ...     *map(np.array, ([0, 5, 9], [5, 9, 12], [0, 1, 0], [0, 2, 3], [0, -100]))
+    ... )
     >>> len(two), two.lengths.tolist()
     (2, [12, 5])
     """
@@ -91,7 +98,8 @@ class Sequences:
 
     @property
     def lengths(self) -> Integer[np.ndarray, "R"]:
-        """Tokens of each sequence with its special ones: [CLS], and a [SEP] behind each piece."""
+        """Tokens of each sequence with its special ones: [CLS], and a [SEP] behind each
+        piece."""
         with_separators = np.concatenate([[0], np.cumsum(self.ends - self.starts + 1)])
         return 1 + np.diff(with_separators[self.first_piece])
 
@@ -145,7 +153,8 @@ def lay_out(
     Returns
     -------
     Rows
-        The matrix; [CLS] and the first [SEP] are of segment 0, a [SEP] always of the segment that it ends.
+        The matrix; [CLS] and the first [SEP] are of segment 0, a [SEP] always of the
+        segment that it ends.
 
     Notes
     -----
@@ -156,7 +165,13 @@ def lay_out(
     Examples
     --------
     >>> pair = Sequences(*map(np.array, ([2, 0], [5, 2], [0, 1], [0, 2], [0])))
-    >>> made = lay_out(np.array([7, 8, 11, 12, 13]), pair, np.array([0]), width=10, specials=Specials(0, 101, 102))
+    >>> made = lay_out(
+    ...     np.array([7, 8, 11, 12, 13]),
+    ...     pair,
+    ...     np.array([0]),
+    ...     width=10,
+    ...     specials=Specials(0, 101, 102),
+    ... )
     >>> made.input_ids.tolist(), made.token_type_ids.tolist()
     ([[101, 11, 12, 13, 102, 7, 8, 102, 0, 0]], [[0, 0, 0, 0, 0, 1, 1, 1, 0, 0]])
     """
@@ -165,7 +180,8 @@ def lay_out(
     piece = _ranges(sequences.first_piece[rows], counts)
     sizes = sequences.ends[piece] - sequences.starts[piece]
     lengths = 1 + np.bincount(row, sizes + 1, len(rows)).astype(np.int64)
-    # Where each piece begins in the flattened matrix: behind [CLS], and behind the pieces before it in its row.
+    # Where each piece begins in the flattened matrix: behind [CLS], and behind the
+    # pieces before it in its row.
     before = np.cumsum(sizes + 1) - (sizes + 1)
     row_before = np.cumsum(lengths - 1) - (lengths - 1)
     place = row * width + 1 + before - row_before[row]
@@ -178,9 +194,16 @@ def lay_out(
     input_ids[tokens] = ids[_ranges(sequences.starts[piece], sizes)]
     special[tokens] = False
     input_ids[place + sizes] = specials.sep_id
-    segments[_ranges(place, sizes + 1)] = np.repeat(sequences.segments[piece], sizes + 1)
+    segments[_ranges(place, sizes + 1)] = np.repeat(
+        sequences.segments[piece], sizes + 1
+    )
     shape = (len(rows), width)
-    return Rows(input_ids.reshape(shape), segments.reshape(shape), special.reshape(shape), lengths)
+    return Rows(
+        input_ids.reshape(shape),
+        segments.reshape(shape),
+        special.reshape(shape),
+        lengths,
+    )
 
 
 def batch_plan(
@@ -190,10 +213,12 @@ def batch_plan(
     random: np.random.Generator,
     drop_last: bool = False,
 ) -> list[tuple[int, Integer[np.ndarray, "_"]]]:
-    """Put sequences of similar length together, so that few positions are padding and few widths occur.
+    """Put sequences of similar length together, so that few positions are padding and
+    few widths occur.
 
-    Each length is rounded up to a multiple; sequences of one width share batches of ``tokens // width``. What does not
-    fill a batch goes on to the next width; what is left at the widest makes a smaller batch, or is dropped.
+    Each length is rounded up to a multiple; sequences of one width share batches of
+    ``tokens // width``. What does not fill a batch goes on to the next width; what is
+    left at the widest makes a smaller batch, or is dropped.
 
     Parameters
     ----------
@@ -211,7 +236,8 @@ def batch_plan(
     Returns
     -------
     list of (int, np.ndarray)
-        The width and the sequences of each batch, narrow ones first. No sequence is in two.
+        The width and the sequences of each batch, narrow ones first. No sequence is in
+        two.
 
     Raises
     ------
@@ -224,7 +250,12 @@ def batch_plan(
 
     Examples
     --------
-    >>> plan = batch_plan(np.array([3, 8, 15, 16, 5, 9]), tokens=32, multiple=8, random=np.random.default_rng(0))
+    >>> plan = batch_plan(
+    ...     np.array([3, 8, 15, 16, 5, 9]),
+    ...     tokens=32,
+    ...     multiple=8,
+    ...     random=np.random.default_rng(0),
+    ... )
     >>> [(width, sorted(rows.tolist())) for width, rows in plan]
     [(16, [0, 4]), (16, [1, 3]), (16, [2, 5])]
     """
@@ -232,7 +263,10 @@ def batch_plan(
     width_of = -(-lengths[order] // multiple) * multiple
     widest = int(width_of.max())
     if widest > tokens:
-        raise ValueError(f"a batch has {tokens} positions, but a sequence needs {widest}; take larger batches")
+        raise ValueError(
+            f"a batch has {tokens} positions, but a sequence needs {widest}; take"
+            " larger batches"
+        )
     plan, left = [], order[:0]
     for width in range(multiple, widest + 1, multiple):
         left = np.concatenate([left, order[width_of == width]])

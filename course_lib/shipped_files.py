@@ -1,7 +1,9 @@
-"""Where the files lie that come with the library and are no code: records, checkpoints and released assignments.
+"""Where the files lie that come with the library and are no code: records, checkpoints
+and released assignments.
 
-In a checkout they lie in ``book/`` and ``exercises/``. A wheel has them inside the package, where ``pyproject.toml``
-maps them, so that a notebook finds them wherever it is opened.
+In a checkout they lie in ``book/`` and ``exercises/``. A wheel has them inside the
+package, where ``pyproject.toml`` maps them, so that a notebook finds them wherever it
+is opened.
 """
 
 from pathlib import Path
@@ -10,7 +12,8 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 def shipped_folder(path: str, package: Path = PACKAGE) -> Path:
-    """Return a folder of the checkout or, where the library is installed from a wheel, the package's copy of it.
+    """Return a folder of the checkout or, where the library is installed from a wheel,
+    the package's copy of it.
 
     Parameters
     ----------

@@ -1,9 +1,11 @@
 """Build the book as a website, and serve it.
 
-A build has four steps: execute the pages that have changed, write the pages that come from code (API reference, data
-cards, the table of mutants), let Jupyter Book lay out all pages with every warning an error, and leave a mark that says
-the result is whole, and of what it was made. If nothing of that has changed, the next build has nothing to do. Without
-the mark it reads every page again, so that no fault is forgotten because its page did not change.
+A build has four steps: execute the pages that have changed, write the pages that come
+from code (API reference, data cards, the table of mutants), let Jupyter Book lay out
+all pages with every warning an error, and leave a mark that says the result is whole,
+and of what it was made. If nothing of that has changed, the next build has nothing to
+do. Without the mark it reads every page again, so that no fault is forgotten because
+its page did not change.
 """
 
 from __future__ import annotations
@@ -23,10 +25,17 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from course_lib.site_execution import COSTS, PROCESSES, PageCost, end_children, execute_pages, page_costs
-from course_lib.site_key import cells_of, digest_of_code, digest_of_files, imported_modules
+from course_lib.site_execution import (
+    COSTS,
+    PROCESSES,
+    PageCost,
+    end_children,
+    execute_pages,
+    page_costs,
+)
+from course_lib.site_key import cells_of, digest_of_files, imported_modules
 from course_lib.site_progress import clock, heartbeat
-from course_lib.whole_file import write_whole
+from course_lib.whole_file import digest_of_code, write_whole
 
 __all__ = [
     "SiteError",
@@ -41,8 +50,17 @@ __all__ = [
 
 #: What a site is made of besides its pages, relative to the repository's root.
 SOURCES = (
-    *("course_lib", "book/results", "constraints.txt", "_config.yml", "exercises", "solutions"),
-    "tests/assignments/mutants",  # the wrong answers whose fate the instructors' pages tell
+    *(
+        "course_lib",
+        "book/results",
+        "constraints.txt",
+        "_config.yml",
+        "exercises",
+        "solutions",
+    ),
+    (  # the wrong answers whose fate the instructors' pages tell
+        "tests/assignments/mutants"
+    ),
 )
 GENERATED = "_generated"
 CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
@@ -53,7 +71,8 @@ class SiteError(RuntimeError):
 
 
 def find_root(start: Path | None = None) -> Path:
-    """Return the folder that holds the book's settings: `start` (default: the current folder) or one above it.
+    """Return the folder that holds the book's settings: `start` (default: the current
+    folder) or one above it.
 
     Raises
     ------
@@ -62,15 +81,19 @@ def find_root(start: Path | None = None) -> Path:
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
-        if (folder / "_config.yml").is_file() and (folder / "book" / "_toc.yml").is_file():
+        if (folder / "_config.yml").is_file() and (
+            folder / "book" / "_toc.yml"
+        ).is_file():
             return folder
     raise SiteError(
-        f"no book in {here} or above it (looked for _config.yml and book/_toc.yml); run this in the repository"
+        f"no book in {here} or above it (looked for _config.yml and book/_toc.yml); run"
+        " this in the repository"
     )
 
 
 def build(root: Path) -> Path:
-    """Build the whole site, executing each page whose cells or sources have changed since it was last executed.
+    """Build the whole site, executing each page whose cells or sources have changed
+    since it was last executed.
 
     Parameters
     ----------
@@ -89,7 +112,9 @@ def build(root: Path) -> Path:
     """
     built = root / "_build"
     built.mkdir(exist_ok=True)
-    with FileLock(built / ".lock"):  # a second build would take away the pages that the first is reading
+    with FileLock(
+        built / ".lock"
+    ):  # a second build would take away the pages that the first is reading
         return _build(root, built)
 
 
@@ -98,7 +123,11 @@ def _build(root: Path, built: Path) -> Path:
 
     whole, index = built / ".whole", built / "html" / "index.html"
     sources = _sources_of_site(root)
-    if whole.exists() and whole.read_text(encoding="utf-8") == sources and index.is_file():
+    if (
+        whole.exists()
+        and whole.read_text(encoding="utf-8") == sources
+        and index.is_file()
+    ):
         return index
     if not whole.exists():
         for stale in (".doctrees", "html"):
@@ -109,7 +138,11 @@ def _build(root: Path, built: Path) -> Path:
     try:
         failures = execute_pages(root, executed_pages(root), executed, environment)
         if failures:
-            raise SiteError("\n".join([f"{len(failures)} failed; mend this and build again:", *failures]))
+            raise SiteError(
+                "\n".join(
+                    [f"{len(failures)} failed; mend this and build again:", *failures]
+                )
+            )
         write_generated_pages(root)
         _lay_out(root, environment)
     except KeyboardInterrupt:
@@ -125,36 +158,72 @@ def _build(root: Path, built: Path) -> Path:
 
 
 def _lay_out(root: Path, environment: dict[str, str]) -> None:
-    program = Path(sys.executable).with_name("jupyter-book")  # of this environment, activated or not
+    program = Path(sys.executable).with_name(
+        "jupyter-book"
+    )  # of this environment, activated or not
     if not program.is_file():
-        raise SiteError(f"{program} does not exist; run: pip install -c constraints.txt -e '.[book]'")
-    command = [str(program), "build", "book", "--config", "_config.yml", "-W", "--keep-going", "-n"]
+        raise SiteError(
+            f"{program} does not exist; run: pip install -c constraints.txt -e"
+            " '.[book]'"
+        )
+    command = [
+        str(program),
+        "build",
+        "book",
+        "--config",
+        "_config.yml",
+        "-W",
+        "--keep-going",
+        "-n",
+    ]
     begun = time.monotonic()
     with heartbeat(
-        lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages", lambda line: print(line, flush=True)
+        lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages",
+        lambda line: print(line, flush=True),
     ):
-        status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+        status = subprocess.run(
+            command, cwd=root, env=environment, check=False
+        ).returncode
     if status != 0:
-        raise SiteError(f"the book has not been built: mend the warnings and errors above (exit status {status})")
+        raise SiteError(
+            "the book has not been built: mend the warnings and errors above (exit"
+            f" status {status})"
+        )
 
 
 def executed_pages(root: Path) -> list[Path]:
     """List the pages that hold cells to execute, in the order of their names."""
     pages = sorted((root / "book").glob("*.md"))
-    return [path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))]
+    return [
+        path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))
+    ]
 
 
 def cache_folder(root: Path) -> Path:
     """Name the folder that keeps executed pages.
 
-    jupyter-cache compares a notebook's cells alone. A folder that is named by what lies behind them never answers for
-    other code: the modules that any page imports, files that are no code, the records, and the pinned versions.
+    jupyter-cache compares a notebook's cells alone. A folder that is named by what lies
+    behind them never answers for other code: the modules that any page imports, files
+    that are no code, the records, and the pinned versions.
     """
     library = root / "course_lib"
-    modules = imported_modules([cells_of(page.read_text(encoding="utf-8")) for page in executed_pages(root)], library)
-    others = [path for path in library.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
-    records = [path for path in (root / "book" / "results").glob("*.json") if path.stem != COSTS]
-    files = digest_of_files([*sorted(others), *sorted(records), root / "constraints.txt"])
+    modules = imported_modules(
+        [cells_of(page.read_text(encoding="utf-8")) for page in executed_pages(root)],
+        library,
+    )
+    others = [
+        path
+        for path in library.rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    records = [
+        path
+        for path in (root / "book" / "results").glob("*.json")
+        if path.stem != COSTS
+    ]
+    files = digest_of_files(
+        [*sorted(others), *sorted(records), root / "constraints.txt"]
+    )
     key = hashlib.sha256(f"{digest_of_code(modules)} {files}".encode()).hexdigest()
     return root / "_build" / f".jupyter_cache-{key[:16]}"
 
@@ -173,16 +242,23 @@ def _costs(root: Path) -> dict[str, PageCost]:
 
 
 def costs_table(root: Path) -> str:
-    """Write what each executed page has cost, in seconds: by the clock, and of processors with all its processes."""
+    """Write what each executed page has cost, in seconds: by the clock, and of
+    processors with all its processes."""
     of_pages = _costs(root)
-    rows = [(name, cost.wall_seconds, cost.processor_seconds) for name, cost in of_pages.items()]
+    rows = [
+        (name, cost.wall_seconds, cost.processor_seconds)
+        for name, cost in of_pages.items()
+    ]
     rows.append(("all pages", sum(row[1] for row in rows), sum(row[2] for row in rows)))
-    lines = [f"{name:<24}{wall:>8.0f}{processor:>12.0f}" for name, wall, processor in rows]
+    lines = [
+        f"{name:<24}{wall:>8.0f}{processor:>12.0f}" for name, wall, processor in rows
+    ]
     return "\n".join([f"{'seconds':<24}{'by clock':>8}{'processors':>12}", *lines])
 
 
 def record_costs(root: Path) -> Path:
-    """Keep what the pages have cost in `book/results`, where the next build finds what to expect."""
+    """Keep what the pages have cost in `book/results`, where the next build finds what
+    to expect."""
     from course_lib.experiments import records
 
     results = [
@@ -194,34 +270,51 @@ def record_costs(root: Path) -> Path:
         for name, cost in _costs(root).items()
     ]
     command = ["course", "build", "--costs", "--record"]
-    return records.save(records.make(COSTS, command, HowExecuted(), results), root / "book" / "results")
+    return records.save(
+        records.make(COSTS, command, HowExecuted(), results), root / "book" / "results"
+    )
 
 
 def _sources_of_site(root: Path) -> str:
-    """Name the state of all that a site is made of, and of the repository that its buttons open."""
+    """Name the state of all that a site is made of, and of the repository that its
+    buttons open."""
     written = [path for path in (root / "book").iterdir() if path.name != GENERATED]
     files = digest_of_files([*(root / name for name in SOURCES), *sorted(written)])
-    return " ".join([files, os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")])
+    return " ".join(
+        [
+            files,
+            os.environ.get("GITHUB_SERVER_URL", ""),
+            os.environ.get("GITHUB_REPOSITORY", ""),
+        ]
+    )
 
 
 def _environment(built: Path) -> dict[str, str]:
-    """Give kernels a profile and a backend of their own: what a reader has set must not change what the book shows."""
+    """Give kernels a profile and a backend of their own: what a reader has set must not
+    change what the book shows."""
     profile = built / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
-    # 40 is ERROR: the kernel otherwise warns in every build that it talks over the loopback interface.
-    (profile / "ipython_kernel_config.json").write_text(json.dumps({"IPKernelApp": {"log_level": 40}}))
+    # 40 is ERROR: the kernel otherwise warns in every build that it talks over the
+    # loopback interface.
+    (profile / "ipython_kernel_config.json").write_text(
+        json.dumps({"IPKernelApp": {"log_level": 40}})
+    )
     return os.environ | {
         "IPYTHONDIR": str(built / ".ipython"),
-        # With any other backend, e.g. agg for a machine without a screen, a figure prints its type and draws nothing.
+        # With any other backend, e.g. agg for a machine without a screen, a figure
+        # prints its type and draws nothing.
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        # Sums of floats depend on how they are shared out, so a chapter's figures would on the number of cores.
+        # Sums of floats depend on how they are shared out, so a chapter's figures
+        # would on the number of cores.
         "OMP_NUM_THREADS": "1",
-        "PYTHONUNBUFFERED": "1",  # Sphinx tells of each page when it is read, not when a buffer is full
+        # Sphinx tells of each page when it is read, not when a buffer is full
+        "PYTHONUNBUFFERED": ("1"),
     }
 
 
 def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
-    """Make an HTTP server of the built site that only this machine can reach; the caller runs and closes it.
+    """Make an HTTP server of the built site that only this machine can reach; the
+    caller runs and closes it.
 
     Parameters
     ----------
@@ -242,4 +335,7 @@ def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:
-        raise SiteError(f"cannot serve on port {port} ({error.strerror}); choose another with --port") from error
+        raise SiteError(
+            f"cannot serve on port {port} ({error.strerror}); choose another with"
+            " --port"
+        ) from error

@@ -1,7 +1,9 @@
-"""What the results of a page depend on: the code that its cells import, and what that code imports in turn.
+"""What the results of a page depend on: the code that its cells import, and what that
+code imports in turn.
 
-A change elsewhere in the library, e.g. in the grader, executes no page again, and neither does a changed docstring or
-comment. What this does not see: a module that is imported by a name made at run time.
+A change elsewhere in the library, e.g. in the grader, executes no page again, and
+neither does a changed docstring or comment. What this does not see: a module that is
+imported by a name made at run time.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["cells_of", "digest_of_code", "digest_of_files", "imported_modules"]
+__all__ = ["cells_of", "digest_of_files", "imported_modules"]
 
-CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^\1$", re.MULTILINE | re.DOTALL)
+CELL = re.compile(
+    r"^(`{3,})\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^\1$",
+    re.MULTILINE | re.DOTALL,
+)
 MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)  # IPython's, which Python cannot parse
 
 
@@ -24,14 +29,17 @@ def cells_of(page: str) -> str:
 
     Examples
     --------
-    >>> cells_of("Words.\\n```{code-cell} ipython3\\n:tags: [hide-cell]\\nx = 1\\n```\\nMore words.")
+    >>> cells_of(
+    ...     "Words.\\n```{code-cell} ipython3\\n:tags: [hide-cell]\\nx = 1\\n```\\nMore words."
+    ... )
     'x = 1\\n'
-    """
+    """  # noqa: E501
     return MAGIC.sub("", "".join(match[2] for match in CELL.finditer(page)))
 
 
 def imported_modules(sources: Iterable[str], library: Path) -> list[Path]:
-    """Return the files of a library that some code imports, directly or through others of them.
+    """Return the files of a library that some code imports, directly or through others
+    of them.
 
     Parameters
     ----------
@@ -43,23 +51,29 @@ def imported_modules(sources: Iterable[str], library: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        In alphabetical order. An import counts wherever it stands, in a function or behind a condition too.
+        In alphabetical order. An import counts wherever it stands, in a function or
+        behind a condition too.
     """
     found: set[Path] = set()
-    new = {file for source in sources for file in _imports(ast.parse(source), library, ())}
+    new = {
+        file for source in sources for file in _imports(ast.parse(source), library, ())
+    }
     while new:
         found |= new
         code = {file: ast.parse(file.read_text(encoding="utf-8")) for file in new}
         new = {
             imported
             for file, tree in code.items()
-            for imported in _imports(tree, library, file.parent.relative_to(library.parent).parts)
+            for imported in _imports(
+                tree, library, file.parent.relative_to(library.parent).parts
+            )
         } - found
     return sorted(found)
 
 
 def _imports(tree: ast.AST, library: Path, package: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of the library that a piece of code names, with the `__init__` of every package above them."""
+    """Yield the files of the library that a piece of code names, with the `__init__` of
+    every package above them."""
     for node in ast.walk(tree):
         names: list[tuple[str, ...]] = []
         if isinstance(node, ast.Import):
@@ -80,36 +94,22 @@ def _imports(tree: ast.AST, library: Path, package: tuple[str, ...]) -> Iterator
                     yield module
 
 
-def digest_of_code(files: Iterable[Path]) -> str:
-    """Name the state of some Python files, their docstrings and comments left out, by 64 hexadecimal digits."""
-    digest = hashlib.sha256(sys.version.encode())
-    for file in files:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(
-                node
-            ):
-                node.body = node.body[1:]
-        digest.update(f"{file.name}\0{ast.dump(tree)}\0".encode())
-    return digest.hexdigest()
-
-
-def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ast.get_docstring(node, clean=False) is not None
-
-
 def digest_of_files(paths: Iterable[Path]) -> str:
-    """Name the state of some files and folders, and of this Python, by 64 hexadecimal digits.
+    """Name the state of some files and folders, and of this Python, by 64 hexadecimal
+    digits.
 
     Parameters
     ----------
     paths
-        Files, and folders that are read to their depths; one that does not exist counts as empty.
+        Files, and folders that are read to their depths; one that does not exist counts
+        as empty.
     """
     digest = hashlib.sha256(sys.version.encode())
     for top in paths:
         files = [top] if top.is_file() else top.rglob("*")
-        for file in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
+        for file in sorted(
+            path for path in files if path.is_file() and "__pycache__" not in path.parts
+        ):
             digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -1,4 +1,5 @@
-"""Pages of the book that are written from code before it is built: API reference, data, mutants, closing ledgers."""
+"""Pages of the book that are written from code before it is built: API reference, data,
+mutants, closing ledgers."""
 
 from __future__ import annotations
 
@@ -14,12 +15,18 @@ from types import ModuleType
 from typing import Any
 
 import course_lib
-from course_lib.site_key import digest_of_code, digest_of_files, imported_modules
-from course_lib.whole_file import write_whole
+from course_lib.site_key import digest_of_files, imported_modules
+from course_lib.whole_file import digest_of_code, write_whole
 
-__all__ = ["public_modules", "write_api_pages", "write_data_cards", "write_generated_pages"]
+__all__ = [
+    "public_modules",
+    "write_api_pages",
+    "write_data_cards",
+    "write_generated_pages",
+]
 
-#: The chapters' modules in the order of the course; all others follow in alphabetical order.
+#: The chapters' modules in the order of the course; all others follow in alphabetical
+#: order.
 COURSE_ORDER = (
     "masking",
     "scores",
@@ -84,18 +91,22 @@ def _write_mutants_pages(folder: Path, root: Path) -> None:
     from course_lib.grading.mutants_page import mutants_page
     from course_lib.grading.release import assignments
 
-    _replace(folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)})
+    _replace(
+        folder, {f"{name}.md": mutants_page(name, root) for name in assignments(root)}
+    )
 
 
 def _write_ledgers(folder: Path, root: Path) -> None:
-    """Write claims, coverage and deviations as the library states them; live figures are filled in by the build."""
+    """Write claims, coverage and deviations as the library states them; live figures
+    are filled in by the build."""
     from course_lib.ledger.pages import pages
 
     _replace(folder, pages(root / "book"))
 
 
 def _write_recorded_of_graders(folder: Path) -> None:
-    """Write for the instructor's guide how fast graders were recorded to be, and what attacks got from them."""
+    """Write for the instructor's guide how fast graders were recorded to be, and what
+    attacks got from them."""
     from course_lib.grading.red_team_page import red_team
     from course_lib.grading.throughput_page import throughput
 
@@ -103,16 +114,24 @@ def _write_recorded_of_graders(folder: Path) -> None:
 
 
 def write_data_cards(root: Path) -> None:
-    """Let the loaders describe their data sets, under `book/_generated`, unless no code that is behind them changed."""
+    """Let the loaders describe their data sets, under `book/_generated`, unless no code
+    that is behind them changed."""
     from course_lib.data.cards import write_cards
 
     folder, key = root / "book" / "_generated" / "data", data_cards_key(root)
     made_from = folder.with_name(".data-cards")
-    if folder.is_dir() and made_from.is_file() and made_from.read_text(encoding="utf-8") == key:
+    if (
+        folder.is_dir()
+        and made_from.is_file()
+        and made_from.read_text(encoding="utf-8") == key
+    ):
         return
     made_from.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as fresh:
-        pages = {card.name: card.read_text(encoding="utf-8") for card in write_cards(Path(fresh))}
+        pages = {
+            card.name: card.read_text(encoding="utf-8")
+            for card in write_cards(Path(fresh))
+        }
     _replace(folder, pages)
     write_whole(made_from, key)
 
@@ -121,7 +140,11 @@ def data_cards_key(root: Path) -> str:
     """Name the state of what the data cards are made from."""
     library = root / "course_lib"
     code = digest_of_code(imported_modules(["import course_lib.data.cards"], library))
-    files = [path for path in (library / "data").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    files = [
+        path
+        for path in (library / "data").rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
     return f"{code} {digest_of_files([*sorted(files), root / 'constraints.txt'])}"
 
 
@@ -131,7 +154,8 @@ def write_api_pages(folder: Path) -> list[str]:
     Parameters
     ----------
     folder
-        Where `<module>.md` go, and `_table.inc.md`, the list of modules that the reference's first page includes.
+        Where `<module>.md` go, and `_table.inc.md`, the list of modules that the
+        reference's first page includes.
 
     Returns
     -------
@@ -142,7 +166,8 @@ def write_api_pages(folder: Path) -> list[str]:
     home = _homes(modules)
     pages = {f"{_short(module)}.md": _page(module, home) for module in modules}
     pages["_table.inc.md"] = "\n".join(
-        f"- {{doc}}`/_generated/api/{_short(module)}`: {_summary(module)}" for module in modules
+        f"- {{doc}}`/_generated/api/{_short(module)}`: {_summary(module)}"
+        for module in modules
     )
     _replace(folder, pages)
     return [module.__name__ for module in modules]
@@ -153,10 +178,14 @@ COMMANDS = ("course_lib.cli", "course_lib.cli_grading")
 
 
 def public_modules() -> Iterator[ModuleType]:
-    """Import and yield each module of the library whose name has no leading underscore, the command line apart."""
+    """Import and yield each module of the library whose name has no leading underscore,
+    the command line apart."""
     yield course_lib
     for found in pkgutil.walk_packages(course_lib.__path__, "course_lib."):
-        if not any(part.startswith("_") for part in found.name.split(".")) and found.name not in COMMANDS:
+        if (
+            not any(part.startswith("_") for part in found.name.split("."))
+            and found.name not in COMMANDS
+        ):
             yield importlib.import_module(found.name)
 
 
@@ -166,28 +195,47 @@ def _short(module: ModuleType) -> str:
 
 def _in_course_order(module: ModuleType) -> tuple[int, str]:
     name = _short(module)
-    return (COURSE_ORDER.index(name) if name in COURSE_ORDER else len(COURSE_ORDER), name)
+    return (
+        COURSE_ORDER.index(name) if name in COURSE_ORDER else len(COURSE_ORDER),
+        name,
+    )
 
 
 def _summary(module: ModuleType) -> str:
-    """A module's first sentence, which its docstring has in reStructuredText, in Markdown."""
+    """A module's first sentence, which its docstring has in reStructuredText, in
+    Markdown."""
     if not module.__doc__:
-        raise ValueError(f"{module.__name__} has no docstring; its first line is its line in the API reference")
+        raise ValueError(
+            f"{module.__name__} has no docstring; its first line is its line in the API"
+            " reference"
+        )
     summary = module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
     return re.sub(r":(\w+):`", r"{\1}`", summary)  # a role as Markdown writes it
 
 
 def _page(module: ModuleType, home: dict[int, str]) -> str:
-    elsewhere = [name for name, thing in _public_objects(module) if home[id(thing)] != module.__name__]
-    options = ["members:", "show-inheritance:", *([f"exclude-members: {', '.join(elsewhere)}"] if elsewhere else [])]
-    directive = "\n".join([f".. automodule:: {module.__name__}", *(f"   :{option}" for option in options)])
+    elsewhere = [
+        name
+        for name, thing in _public_objects(module)
+        if home[id(thing)] != module.__name__
+    ]
+    options = [
+        "members:",
+        "show-inheritance:",
+        *([f"exclude-members: {', '.join(elsewhere)}"] if elsewhere else []),
+    ]
+    directive = "\n".join(
+        [f".. automodule:: {module.__name__}", *(f"   :{option}" for option in options)]
+    )
     return f"# `{module.__name__}`\n\n```{{eval-rst}}\n{directive}\n```\n"
 
 
 def _homes(modules: Iterable[ModuleType]) -> dict[int, str]:
-    """Say under which module each function and class is described, so that none is described twice.
+    """Say under which module each function and class is described, so that none is
+    described twice.
 
-    A package speaks for the names that its `__init__` collects; otherwise an object belongs where it is defined.
+    A package speaks for the names that its `__init__` collects; otherwise an object
+    belongs where it is defined.
     """
     home: dict[int, str] = {}
     for module in sorted(modules, key=lambda module: not hasattr(module, "__path__")):
@@ -200,19 +248,23 @@ def _homes(modules: Iterable[ModuleType]) -> dict[int, str]:
 
 
 def _public_objects(module: ModuleType) -> list[tuple[str, Any]]:
-    """Return a module's functions and classes: those in `__all__`, or else those that it defines and does not hide."""
+    """Return a module's functions and classes: those in `__all__`, or else those that
+    it defines and does not hide."""
     found = []
     for name, thing in vars(module).items():
         if not (inspect.isfunction(thing) or inspect.isclass(thing)):
             continue
         own = not name.startswith("_") and thing.__module__ == module.__name__
-        if name in getattr(module, "__all__", ()) or (own and not hasattr(module, "__all__")):
+        if name in getattr(module, "__all__", ()) or (
+            own and not hasattr(module, "__all__")
+        ):
             found.append((name, thing))
     return found
 
 
 def _replace(folder: Path, pages: dict[str, str]) -> None:
-    """Make a folder hold these pages and no others, and touch only what changes: Sphinx reads modified files again."""
+    """Make a folder hold these pages and no others, and touch only what changes: Sphinx
+    reads modified files again."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if old.name not in pages:

@@ -1,4 +1,5 @@
-"""What a build says while it runs: bars in a terminal, elsewhere a line a minute, so that no log falls silent."""
+"""What a build says while it runs: bars in a terminal, elsewhere a line a minute, so
+that no log falls silent."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ UNKNOWN_SECONDS = 30.0  # expected of a job where no cost is known
 
 @dataclass(eq=False)
 class Job:
-    """Something that a build does beside other things: a page to execute, a corpus to make.
+    """Something that a build does beside other things: a page to execute, a corpus to
+    make.
 
     Parameters
     ----------
@@ -30,7 +32,8 @@ class Job:
     parts
         Of how many cells it consists.
     steps
-        A file in which a training run leaves how far it is: see `course_lib.training_console`.
+        A file in which a training run leaves how far it is: see
+        `course_lib.training_console`.
     """
 
     name: str
@@ -67,8 +70,13 @@ class Job:
         if self.parts > 1:
             words.append(f"cell {self.part} of {self.parts}")
         try:
-            step, steps = (self.steps.read_text(encoding="utf-8") if self.steps else "").split()
-        except (OSError, ValueError):  # no training run, or one that is writing its file just now
+            step, steps = (
+                self.steps.read_text(encoding="utf-8") if self.steps else ""
+            ).split()
+        except (
+            OSError,
+            ValueError,
+        ):  # no training run, or one that is writing its file just now
             pass
         else:
             words.append(f"step {int(step):,} of {int(steps):,}")
@@ -89,13 +97,26 @@ def clock(seconds: float) -> str:
 def remaining_seconds(jobs: Iterable[Job], at_once: int) -> float:
     """Estimate how long the jobs that are left will take, some at a time.
 
-    What was expected is corrected by how this machine has done so far: by the ratio of the seconds that it took to
-    those that were expected, over what has ended or has already taken longer than expected.
+    What was expected is corrected by how this machine has done so far: by the ratio of
+    the seconds that it took to those that were expected, over what has ended or has
+    already taken longer than expected.
     """
     jobs = list(jobs)
-    known = [(job.so_far(), job.expected) for job in jobs if job.seconds is not None or job.so_far() > job.expected]
-    pace = sum(taken for taken, _ in known) / sum(expected for _, expected in known) if known else 1.0
-    left = [max(pace * job.expected - job.so_far(), 0.0) for job in jobs if job.seconds is None]
+    known = [
+        (job.so_far(), job.expected)
+        for job in jobs
+        if job.seconds is not None or job.so_far() > job.expected
+    ]
+    pace = (
+        sum(taken for taken, _ in known) / sum(expected for _, expected in known)
+        if known
+        else 1.0
+    )
+    left = [
+        max(pace * job.expected - job.so_far(), 0.0)
+        for job in jobs
+        if job.seconds is None
+    ]
     return max(sum(left) / at_once, max(left, default=0.0))
 
 
@@ -134,11 +155,20 @@ def watch(jobs: list[Job], at_once: int) -> Iterator[Callable[[str], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True) as bars:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        transient=True,
+    ) as bars:
         whole = bars.add_task("", total=len(jobs))
 
         def draw() -> str:
-            bars.update(whole, description=state(), completed=sum(job.seconds is not None for job in jobs))
+            bars.update(
+                whole,
+                description=state(),
+                completed=sum(job.seconds is not None for job in jobs),
+            )
             return ""
 
         with heartbeat(draw, lambda line: None, every=0.5):
@@ -146,8 +176,11 @@ def watch(jobs: list[Job], at_once: int) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def heartbeat(state: Callable[[], str], say: Callable[[str], None], every: float | None = None) -> Iterator[None]:
-    """Say how things stand again and again, in a thread of its own, while something else is done."""
+def heartbeat(
+    state: Callable[[], str], say: Callable[[str], None], every: float | None = None
+) -> Iterator[None]:
+    """Say how things stand again and again, in a thread of its own, while something
+    else is done."""
     over = threading.Event()
 
     def beat() -> None:

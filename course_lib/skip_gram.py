@@ -1,13 +1,14 @@
-"""Skip-gram with negative sampling: learn a vector of each word by guessing its neighbours (Mikolov et al. 2013).
+"""Skip-gram with negative sampling: learn a vector of each word by guessing its
+neighbours (Mikolov et al. 2013).
 
 Dimension letters, everywhere in this module::
 
     B  pairs of a centre word and a neighbour     N  noise words for each pair     V  words     D  features
     T  places of a text     P  pairs of a text
 
-The model tells pairs of neighbours from pairs of a word and *noise*: words drawn by frequency alone. So it needs no
-softmax over the vocabulary, which is why it is cheap.
-"""
+The model tells pairs of neighbours from pairs of a word and *noise*: words drawn by
+frequency alone. So it needs no softmax over the vocabulary, which is why it is cheap.
+"""  # noqa: E501
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +34,12 @@ __all__ = [
 
 
 def skip_gram_loss(
-    centre: Float[Tensor, "B D"], context: Float[Tensor, "B D"], noise: Float[Tensor, "B N D"]
+    centre: Float[Tensor, "B D"],
+    context: Float[Tensor, "B D"],
+    noise: Float[Tensor, "B N D"],
 ) -> Float[Tensor, "B"]:
-    r"""Score pairs against noise (Mikolov et al. 2013b, equation 4, with the sign of a loss).
+    r"""Score pairs against noise (Mikolov et al. 2013b, equation 4, with the sign of a
+    loss).
 
     .. math:: -\ln \sigma(u \cdot v) - \sum_n \ln \sigma(-u_n \cdot v)
 
@@ -59,7 +63,11 @@ def skip_gram_loss(
 
     Examples
     --------
-    >>> v, u, noise = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.5, 0.0]]), torch.tensor([[[0.0, 1.0], [1.0, -1.0]]])
+    >>> v, u, noise = (
+    ...     torch.tensor([[1.0, 2.0]]),
+    ...     torch.tensor([[0.5, 0.0]]),
+    ...     torch.tensor([[[0.0, 1.0], [1.0, -1.0]]]),
+    ... )
     >>> skip_gram_loss(v, u, noise)  # -ln σ(0.5) - ln σ(-2) - ln σ(1)
     tensor([2.9143])
     """
@@ -89,7 +97,8 @@ class SkipGramBatch(NamedTuple):
 
 
 class SkipGram(nn.Module):
-    """Two tables: a vector of each word as a centre, which is kept, and one as a neighbour.
+    """Two tables: a vector of each word as a centre, which is kept, and one as a
+    neighbour.
 
     Parameters
     ----------
@@ -100,7 +109,8 @@ class SkipGram(nn.Module):
 
     Notes
     -----
-    Mikolov et al. 2013a, section 3.2. The start is that of their code: small centres, neighbours all zero.
+    Mikolov et al. 2013a, section 3.2. The start is that of their code: small centres,
+    neighbours all zero.
 
     Chapter: contextual-embeddings
 
@@ -108,25 +118,35 @@ class SkipGram(nn.Module):
     --------
     >>> model = SkipGram(vocab_size=9, dim=4)
     >>> ids = torch.tensor([2, 3])
-    >>> model(SkipGramBatch(ids, ids + 1, torch.tensor([[0, 1, 2], [5, 6, 7]])))  # neighbours are 0: 4 ln 2 each
+    >>> model(
+    ...     SkipGramBatch(ids, ids + 1, torch.tensor([[0, 1, 2], [5, 6, 7]]))
+    ... )  # neighbours are 0: 4 ln 2 each
     tensor([2.7726, 2.7726], grad_fn=<SubBackward0>)
     """
 
     def __init__(self, vocab_size: int, dim: int):
         super().__init__()
-        self.centre, self.context = nn.Embedding(vocab_size, dim), nn.Embedding(vocab_size, dim)
+        self.centre, self.context = (
+            nn.Embedding(vocab_size, dim),
+            nn.Embedding(vocab_size, dim),
+        )
         nn.init.uniform_(self.centre.weight, -0.5 / dim, 0.5 / dim)
         nn.init.zeros_(self.context.weight)
 
     def forward(self, batch: SkipGramBatch) -> Float[Tensor, "B"]:
         """Return the loss of each pair."""
         return skip_gram_loss(
-            self.centre(batch.centre_ids), self.context(batch.context_ids), self.context(batch.noise_ids)
+            self.centre(batch.centre_ids),
+            self.context(batch.context_ids),
+            self.context(batch.noise_ids),
         )
 
 
-def skip_gram_loss_sum(model: nn.Module, batch: SkipGramBatch) -> tuple[Float[Tensor, ""], int]:
-    """Return the sum of the losses of a batch and its pairs, as `course_lib.training.train` takes them.
+def skip_gram_loss_sum(
+    model: nn.Module, batch: SkipGramBatch
+) -> tuple[Float[Tensor, ""], int]:
+    """Return the sum of the losses of a batch and its pairs, as
+    `course_lib.training.train` takes them.
 
     Parameters
     ----------
@@ -149,7 +169,9 @@ def skip_gram_loss_sum(model: nn.Module, batch: SkipGramBatch) -> tuple[Float[Te
     Examples
     --------
     >>> ids = torch.tensor([2, 3])
-    >>> loss, count = skip_gram_loss_sum(SkipGram(9, 4), SkipGramBatch(ids, ids, ids[:, None]))
+    >>> loss, count = skip_gram_loss_sum(
+    ...     SkipGram(9, 4), SkipGramBatch(ids, ids, ids[:, None])
+    ... )
     >>> round(loss.item(), 4), count
     (2.7726, 2)
     """
@@ -158,20 +180,23 @@ def skip_gram_loss_sum(model: nn.Module, batch: SkipGramBatch) -> tuple[Float[Te
 
 @dataclass(frozen=True)
 class SkipGramConfig:
-    """How skip-gram learns; the defaults are near those of Mikolov et al. 2013b, for small corpora.
+    """How skip-gram learns; the defaults are near those of Mikolov et al. 2013b, for
+    small corpora.
 
     Parameters
     ----------
     dim
         Features D of a vector.
     window
-        Farthest neighbour, in words. Each centre draws its own reach from 1 to `window`, so that near words count more.
+        Farthest neighbour, in words. Each centre draws its own reach from 1 to
+        `window`, so that near words count more.
     noise
         Noise words N for each pair; 5 to 20 for small corpora (section 2.2).
     min_count
         Rarer words are left out of the text.
     subsample
-        Words whose share of the text is above it are thinned out, see `keep_probability`; 1 keeps all.
+        Words whose share of the text is above it are thinned out, see
+        `keep_probability`; 1 keeps all.
     batch_size
         Pairs B in a batch.
     seed
@@ -203,13 +228,21 @@ class SkipGramConfig:
     def __post_init__(self) -> None:
         for name in ("dim", "window", "noise", "min_count", "batch_size"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be at least 1"
+                )
         if not 0 < self.subsample <= 1:
-            raise ValueError(f"subsample is {self.subsample}; it is a share above 0, e.g. 0.001; 1 keeps all")
+            raise ValueError(
+                f"subsample is {self.subsample}; it is a share above 0, e.g. 0.001; 1"
+                " keeps all"
+            )
 
 
-def keep_probability(counts: Integer[np.ndarray, "V"], subsample: float) -> Float[np.ndarray, "V"]:
-    r"""Say with which probability an occurrence of each word stays (Mikolov et al. 2013b, equation 5).
+def keep_probability(
+    counts: Integer[np.ndarray, "V"], subsample: float
+) -> Float[np.ndarray, "V"]:
+    r"""Say with which probability an occurrence of each word stays (Mikolov et al.
+    2013b, equation 5).
 
     .. math:: \min\left(1, \sqrt{t / f_v}\right)
 
@@ -237,8 +270,11 @@ def keep_probability(counts: Integer[np.ndarray, "V"], subsample: float) -> Floa
     return np.minimum(1.0, np.sqrt(subsample * counts.sum() / np.maximum(counts, 1)))
 
 
-def noise_distribution(counts: Integer[np.ndarray, "V"], power: float = 0.75) -> Float[np.ndarray, "V"]:
-    """Return the distribution that noise words are drawn from: counts to the power of 3/4, normalised.
+def noise_distribution(
+    counts: Integer[np.ndarray, "V"], power: float = 0.75
+) -> Float[np.ndarray, "V"]:
+    """Return the distribution that noise words are drawn from: counts to the power of
+    3/4, normalised.
 
     Parameters
     ----------
@@ -292,19 +328,25 @@ def skip_gram_pairs(
 
     Examples
     --------
-    >>> skip_gram_pairs(np.array([0, 0, 0, 1]), reach=np.array([1, 2, 2, 1]), window=2).tolist()
+    >>> skip_gram_pairs(
+    ...     np.array([0, 0, 0, 1]), reach=np.array([1, 2, 2, 1]), window=2
+    ... ).tolist()
     [[0, 1], [1, 2], [1, 0], [2, 1], [2, 0]]
     """
     found = []
     for distance in range(1, min(window, len(sentence) - 1) + 1):
         left = np.flatnonzero(sentence[:-distance] == sentence[distance:])
         right = left + distance
-        found += [np.stack([a, b], axis=1)[reach[a] >= distance] for a, b in ((left, right), (right, left))]
+        found += [
+            np.stack([a, b], axis=1)[reach[a] >= distance]
+            for a, b in ((left, right), (right, left))
+        ]
     return np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
 
 
 class WordCorpus:
-    """Sentences as the ids of their frequent words, from which the batches of an epoch are made.
+    """Sentences as the ids of their frequent words, from which the batches of an epoch
+    are made.
 
     Parameters
     ----------
@@ -320,15 +362,17 @@ class WordCorpus:
 
     Notes
     -----
-    Mikolov et al. 2013b, sections 2.2 and 2.3: rare words are left out first and frequent ones thinned out next, so
-    that a window reaches over the gaps.
+    Mikolov et al. 2013b, sections 2.2 and 2.3: rare words are left out first and
+    frequent ones thinned out next, so that a window reaches over the gaps.
 
     Chapter: contextual-embeddings
 
     Examples
     --------
     >>> text = [["the", "river", "rose"], ["the", "river", "fell"]]
-    >>> corpus = WordCorpus(text, SkipGramConfig(min_count=2, subsample=1.0, noise=3, batch_size=3))
+    >>> corpus = WordCorpus(
+    ...     text, SkipGramConfig(min_count=2, subsample=1.0, noise=3, batch_size=3)
+    ... )
     >>> corpus.words, [tuple(batch.noise_ids.shape) for batch in corpus(epoch=0)]
     (['the', 'river'], [(3, 3), (1, 3)])
     """
@@ -345,28 +389,40 @@ class WordCorpus:
         kept = kept[np.argsort(-counts[kept], kind="stable")]  # the most frequent first
         if len(kept) < 2:
             raise ValueError(
-                f"{len(kept)} words occur min_count={config.min_count} times; take more text, or lower min_count"
+                f"{len(kept)} words occur min_count={config.min_count} times; take more"
+                " text, or lower min_count"
             )
         known = list(vocab)
         self.words, self.counts = [known[index] for index in kept], counts[kept]
         renumbered = np.full(len(vocab), -1)
         renumbered[kept] = np.arange(len(kept))
-        found, sentence_of = renumbered[ids], np.repeat(np.arange(len(lengths)), lengths)
+        found, sentence_of = (
+            renumbered[ids],
+            np.repeat(np.arange(len(lengths)), lengths),
+        )
         self.ids, self.sentence = found[found >= 0], sentence_of[found >= 0]
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __call__(self, epoch: int) -> Iterator[SkipGramBatch]:
-        """Yield the batches of an epoch, which depend on the seed and the epoch alone."""
+        """Yield the batches of an epoch, which depend on the seed and the epoch
+        alone."""
         config, random = self.config, np.random.default_rng([self.config.seed, epoch])
-        stays = random.random(len(self.ids)) < keep_probability(self.counts, config.subsample)[self.ids]
+        stays = (
+            random.random(len(self.ids))
+            < keep_probability(self.counts, config.subsample)[self.ids]
+        )
         ids, sentence = self.ids[stays], self.sentence[stays]
-        pairs = skip_gram_pairs(sentence, random.integers(1, config.window + 1, len(ids)), config.window)
+        pairs = skip_gram_pairs(
+            sentence, random.integers(1, config.window + 1, len(ids)), config.window
+        )
         centres, contexts = ids[random.permutation(pairs)].T
         bounds = noise_distribution(self.counts).cumsum()
         for start in range(0, len(centres), config.batch_size):
             batch = slice(start, start + config.batch_size)
             draws = random.random((len(centres[batch]), config.noise)) * bounds[-1]
             noise = np.searchsorted(bounds, draws, side="right")
-            yield SkipGramBatch(*map(torch.from_numpy, (centres[batch], contexts[batch], noise)))
+            yield SkipGramBatch(
+                *map(torch.from_numpy, (centres[batch], contexts[batch], noise))
+            )

@@ -1,8 +1,10 @@
-"""A stepped figure: several states of one thing, which a reader goes through with buttons or arrow keys.
+"""A stepped figure: several states of one thing, which a reader goes through with
+buttons or arrow keys.
 
-A cell ends with `stepped_figure(steps, title)`. What it shows is plain HTML, all steps one below the other, and that is
-what a notebook on Colab shows. On the site, `book/_static/stepper.js` shows one step at a time. Nothing is fetched and
-nothing is stored.
+A cell ends with `stepped_figure(steps, title)`. What it shows is plain HTML, all steps
+one below the other, and that is what a notebook on Colab shows. On the site,
+`book/_static/stepper.js` shows one step at a time. Nothing is fetched and nothing is
+stored.
 
 What this module does not do: it knows nothing of what the steps are about.
 """
@@ -25,7 +27,8 @@ class Row:
     cells
         What stands in it; the first cell names the row.
     marked
-        Whether the row is the one that matters, which the figure shows by a word, a rule and weight of letters.
+        Whether the row is the one that matters, which the figure shows by a word, a
+        rule and weight of letters.
 
     Notes
     -----
@@ -80,8 +83,9 @@ class Table:
         for row in self.rows:
             if len(row.cells) != len(self.header):
                 raise ValueError(
-                    f"table {self.caption!r}: the row {list(row.cells)} has {len(row.cells)} cells, but the header has "
-                    f"{len(self.header)} columns: {', '.join(self.header)}"
+                    f"table {self.caption!r}: the row {list(row.cells)} has"
+                    f" {len(row.cells)} cells, but the header has {len(self.header)}"
+                    f" columns: {', '.join(self.header)}"
                 )
 
 
@@ -114,7 +118,8 @@ class Step:
 
 
 def stepped_figure(steps: Sequence[Step], title: str) -> Explorer:
-    """Lay out steps for a reader to go through, with the keyboard, a pointer or a screen reader.
+    """Lay out steps for a reader to go through, with the keyboard, a pointer or a
+    screen reader.
 
     Parameters
     ----------
@@ -148,8 +153,8 @@ def stepped_figure(steps: Sequence[Step], title: str) -> Explorer:
     name = html.escape(title)
     items = "".join(_step(step) for step in steps)
     markup = (
-        f'<div class="stepper" role="group" aria-label="{name}"><p class="stepper-title">{name}</p>'
-        f'<ol class="stepper-steps">{items}</ol></div>'
+        f'<div class="stepper" role="group" aria-label="{name}"><p'
+        f' class="stepper-title">{name}</p><ol class="stepper-steps">{items}</ol></div>'
     )
     return Explorer(markup, f"{title}: {len(steps)} step{'s' * (len(steps) != 1)}")
 
@@ -159,16 +164,20 @@ def _step(step: Step) -> str:
     text = f"<p>{html.escape(step.text)}</p>" if step.text else ""
     tables = "".join(_table(table) for table in step.tables)
     return (
-        f'<li class="stepper-step" data-title="{name}"><p class="stepper-heading">{name}</p>{text}'
-        f'<div class="stepper-tables">{tables}</div></li>'
+        f'<li class="stepper-step" data-title="{name}"><p'
+        f' class="stepper-heading">{name}</p>{text}<div'
+        f' class="stepper-tables">{tables}</div></li>'
     )
 
 
 def _table(table: Table) -> str:
-    header = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in table.header)
+    header = "".join(
+        f'<th scope="col">{html.escape(cell)}</th>' for cell in table.header
+    )
     rows = "".join(_row(row, table.mark) for row in table.rows)
     caption = html.escape(table.caption)
-    # A table may be wider than a phone: its frame scrolls, and takes the focus so that a keyboard can scroll it.
+    # A table may be wider than a phone: its frame scrolls, and takes the focus so that
+    # a keyboard can scroll it.
     return (
         f'<div class="stepper-frame" role="group" tabindex="0" aria-label="{caption}">'
         f"<table><caption>{caption}</caption><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -177,7 +186,9 @@ def _table(table: Table) -> str:
 
 def _row(row: Row, mark: str) -> str:
     first, *rest = (html.escape(cell) for cell in row.cells)
-    marked = f' <span class="stepper-mark">{html.escape(mark)}</span>' if row.marked else ""
+    marked = (
+        f' <span class="stepper-mark">{html.escape(mark)}</span>' if row.marked else ""
+    )
     attribute = " data-marked" if row.marked else ""
     cells = "".join(f"<td>{cell}</td>" for cell in rest)
     return f'<tr{attribute}><th scope="row">{first}{marked}</th>{cells}</tr>'

@@ -1,7 +1,9 @@
-"""Tags on words, tokens in the model: which token speaks for a word, and back (Devlin et al. 2019, section 5.3).
+"""Tags on words, tokens in the model: which token speaks for a word, and back (Devlin
+et al. 2019, section 5.3).
 
-A tag belongs to a word, but the model guesses at tokens. The first piece of a word carries its tag, and its guess is
-the word's. The other pieces, [CLS] and [SEP] carry `IGNORE`: they are read, and neither trained on nor scored.
+A tag belongs to a word, but the model guesses at tokens. The first piece of a word
+carries its tag, and its guess is the word's. The other pieces, [CLS] and [SEP] carry
+`IGNORE`: they are read, and neither trained on nor scored.
 
 Letters of this module: W words, T tokens, L labels.
 """
@@ -28,7 +30,8 @@ class AlignedWords(NamedTuple):
     input_ids
         [CLS], the pieces of the words, [SEP]: T ids.
     first
-        The position of each word's first piece; fewer than W where the sequence was cut.
+        The position of each word's first piece; fewer than W where the sequence was
+        cut.
 
     Notes
     -----
@@ -40,7 +43,9 @@ class AlignedWords(NamedTuple):
 
 
 def align_words(
-    words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_length: int | None = None
+    words: Sequence[str],
+    tokenizer: WordPiece | FastWordPiece,
+    max_length: int | None = None,
 ) -> AlignedWords:
     """Cut words into pieces and remember where each begins.
 
@@ -49,7 +54,8 @@ def align_words(
     words
         W words, as a corpus has them: a comma is a word.
     tokenizer
-        A word that it leaves nothing of (a control character, say) becomes [UNK], so that no word is without a token.
+        A word that it leaves nothing of (a control character, say) becomes [UNK], so
+        that no word is without a token.
     max_length
         Tokens of the sequence with [CLS] and [SEP]; what is beyond is cut off.
 
@@ -81,11 +87,17 @@ def align_words(
         first.append(len(ids))
         ids += of_word
     end = len(ids) if max_length is None else min(len(ids), max_length - 1)
-    return AlignedWords([*ids[:end], tokenizer.vocab[SEP]], [position for position in first if position < end])
+    return AlignedWords(
+        [*ids[:end], tokenizer.vocab[SEP]],
+        [position for position in first if position < end],
+    )
 
 
 def align_labels(
-    words: Sequence[str], labels: Sequence[int], tokenizer: WordPiece | FastWordPiece, max_length: int | None = None
+    words: Sequence[str],
+    labels: Sequence[int],
+    tokenizer: WordPiece | FastWordPiece,
+    max_length: int | None = None,
 ) -> tuple[list[int], list[int]]:
     """Give each word's label to its first piece, and `IGNORE` to all other tokens.
 
@@ -110,8 +122,8 @@ def align_labels(
 
     Notes
     -----
-    Devlin et al. 2019, section 5.3: "we use the representation of the first sub-token as the input to the token-level
-    classifier".
+    Devlin et al. 2019, section 5.3: "we use the representation of the first sub-token
+    as the input to the token-level classifier".
 
     Chapter: fine-tuning
 
@@ -123,16 +135,23 @@ def align_labels(
     ([2, 5, 6, 7, 8, 3], [-100, 1, 2, -100, 0, -100])
     """
     if len(labels) != len(words):
-        raise ValueError(f"there are {len(words)} words but {len(labels)} labels; give each word one")
+        raise ValueError(
+            f"there are {len(words)} words but {len(labels)} labels; give each word one"
+        )
     aligned = align_words(words, tokenizer, max_length)
     of_tokens = [IGNORE] * len(aligned.input_ids)
-    for position, label in zip(aligned.first, labels, strict=False):  # what was cut off has a label, and no token
+    for position, label in zip(
+        aligned.first, labels, strict=False
+    ):  # what was cut off has a label, and no token
         of_tokens[position] = int(label)
     return aligned.input_ids, of_tokens
 
 
-def word_logits(logits: Float[Tensor, "T L"], first: Sequence[int]) -> Float[Tensor, "W L"]:
-    """Take the logits of the words out of those of the tokens: each word's first piece speaks for it.
+def word_logits(
+    logits: Float[Tensor, "T L"], first: Sequence[int]
+) -> Float[Tensor, "W L"]:
+    """Take the logits of the words out of those of the tokens: each word's first piece
+    speaks for it.
 
     Parameters
     ----------
@@ -154,15 +173,20 @@ def word_logits(logits: Float[Tensor, "T L"], first: Sequence[int]) -> Float[Ten
 
     Examples
     --------
-    >>> logits = torch.tensor([[0.0, 9.0], [3.0, 1.0], [0.0, 9.0], [1.0, 2.0], [0.0, 9.0]])
+    >>> logits = torch.tensor(
+    ...     [[0.0, 9.0], [3.0, 1.0], [0.0, 9.0], [1.0, 2.0], [0.0, 9.0]]
+    ... )
     >>> word_logits(logits, first=[1, 3]).argmax(dim=1)
     tensor([0, 1])
     """
     return logits[torch.as_tensor(first, dtype=torch.long, device=logits.device)]
 
 
-def chunks(words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_length: int) -> list[tuple[int, int]]:
-    """Cut a list of words that may be too long for the model into parts that each fit, at words.
+def chunks(
+    words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_length: int
+) -> list[tuple[int, int]]:
+    """Cut a list of words that may be too long for the model into parts that each fit,
+    at words.
 
     Parameters
     ----------
@@ -174,7 +198,8 @@ def chunks(words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_lengt
     Returns
     -------
     list of (int, int)
-        The first word of each part, and the one behind its last. A word that alone is too long is a part of its own.
+        The first word of each part, and the one behind its last. A word that alone is
+        too long is a part of its own.
 
     Raises
     ------
@@ -208,9 +233,13 @@ def _check(words: Sequence[str], max_length: int | None) -> None:
     if not words:
         raise ValueError("there is no word to tag; leave empty sentences out")
     if max_length is not None and max_length < 3:
-        raise ValueError(f"max_length is {max_length}; with [CLS] and [SEP], a word needs at least 3")
+        raise ValueError(
+            f"max_length is {max_length}; with [CLS] and [SEP], a word needs at least 3"
+        )
 
 
-def _pieces(words: Sequence[str], tokenizer: WordPiece | FastWordPiece) -> list[list[int]]:
+def _pieces(
+    words: Sequence[str], tokenizer: WordPiece | FastWordPiece
+) -> list[list[int]]:
     encodings = tokenizer.encode_batch(words, padding=None, add_special_tokens=False)
     return [encoding.ids or [tokenizer.vocab[UNK]] for encoding in encodings]

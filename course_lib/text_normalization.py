@@ -1,9 +1,12 @@
-"""Text to words, as BERT does it before WordPiece: clean, separate Chinese, strip accents, lower case, split.
+"""Text to words, as BERT does it before WordPiece: clean, separate Chinese, strip
+accents, lower case, split.
 
-Each character carries where it comes from in the original text, through all steps, so that every word and later every
-piece can point back to what was typed. One function is one step; `split_words` is all of them.
+Each character carries where it comes from in the original text, through all steps, so
+that every word and later every piece can point back to what was typed. One function is
+one step; `split_words` is all of them.
 
-Not here: WordPiece itself (`wordpiece`), and special tokens such as ``[MASK]``, which are taken out of the text before.
+Not here: WordPiece itself (`wordpiece`), and special tokens such as ``[MASK]``, which
+are taken out of the text before.
 """
 
 import re
@@ -36,18 +39,22 @@ __all__ = [
     "strip_accents",
 ]
 
-SPACED = re.compile(r"[^ \t\n\r]+")  # what lies between plain spaces; the rarer kinds of space are left to `clean`
+SPACED = re.compile(
+    r"[^ \t\n\r]+"
+)  # what lies between plain spaces; the rarer kinds of space are left to `clean`
 
 
 class Character(NamedTuple):
-    """A character after some step, and the stretch of the original text that it stands for.
+    """A character after some step, and the stretch of the original text that it stands
+    for.
 
     Parameters
     ----------
     text
         The character.
     start, end
-        It comes from ``original[start:end]``. Neighbours may share a stretch: one letter can become two.
+        It comes from ``original[start:end]``. Neighbours may share a stretch: one
+        letter can become two.
 
     Notes
     -----
@@ -65,7 +72,8 @@ class Character(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word or a mark of punctuation, normalised, and where each of its characters comes from.
+    """A word or a mark of punctuation, normalised, and where each of its characters
+    comes from.
 
     Parameters
     ----------
@@ -95,12 +103,14 @@ class Word(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the word ends in the original text; an accent that was typed as a character of its own lies beyond."""
+        """Where the word ends in the original text; an accent that was typed as a
+        character of its own lies beyond."""
         return self.spans[-1][1]
 
 
 def clean(characters: Iterable[Character]) -> list[Character]:
-    """Drop what cannot be seen (and U+FFFD, the sign of damaged text), and make every kind of space a plain one.
+    """Drop what cannot be seen (and U+FFFD, the sign of damaged text), and make every
+    kind of space a plain one.
 
     Parameters
     ----------
@@ -118,7 +128,9 @@ def clean(characters: Iterable[Character]) -> list[Character]:
 
     Examples
     --------
-    >>> "".join(part.text for part in clean([Character("a", 0, 1), Character("\\t", 1, 2)]))
+    >>> "".join(
+    ...     part.text for part in clean([Character("a", 0, 1), Character("\\t", 1, 2)])
+    ... )
     'a '
     """
     return [
@@ -129,7 +141,8 @@ def clean(characters: Iterable[Character]) -> list[Character]:
 
 
 def separate_chinese(characters: Iterable[Character]) -> list[Character]:
-    """Put a space on both sides of each Chinese character: Chinese is written without spaces between words.
+    """Put a space on both sides of each Chinese character: Chinese is written without
+    spaces between words.
 
     Parameters
     ----------
@@ -158,7 +171,8 @@ def separate_chinese(characters: Iterable[Character]) -> list[Character]:
 
 
 def strip_accents(characters: Iterable[Character]) -> list[Character]:
-    """Take letters and accents apart (Unicode's form NFD) and drop the accents (class Mn, "mark, nonspacing").
+    """Take letters and accents apart (Unicode's form NFD) and drop the accents (class
+    Mn, "mark, nonspacing").
 
     Parameters
     ----------
@@ -184,7 +198,9 @@ def strip_accents(characters: Iterable[Character]) -> list[Character]:
     spans = iter(sources)
     stripped = []
     for part, first in canonical_order(parts):
-        if first:  # stretches are handed out in the order of the text, as `tokenizers` does it, marks in their own
+        # stretches are handed out in the order of the text, as `tokenizers` does it,
+        # marks in their own
+        if first:
             span = next(spans)
         if category(part) != "Mn":
             stripped.append(span if span.text == part else span._replace(text=part))
@@ -192,7 +208,8 @@ def strip_accents(characters: Iterable[Character]) -> list[Character]:
 
 
 def lower(characters: Iterable[Character]) -> list[Character]:
-    """Write each character in lower case, by itself: a sigma at the end of a word is one like all others.
+    """Write each character in lower case, by itself: a sigma at the end of a word is
+    one like all others.
 
     Parameters
     ----------
@@ -213,10 +230,16 @@ def lower(characters: Iterable[Character]) -> list[Character]:
     >>> lower([Character("Σ", 0, 1)])
     [Character(text='σ', start=0, end=1)]
     """
-    return [old if old.text == part else old._replace(text=part) for old in characters for part in lower_case(old.text)]
+    return [
+        old if old.text == part else old._replace(text=part)
+        for old in characters
+        for part in lower_case(old.text)
+    ]
 
 
-def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> list[Character]:
+def normalize(
+    text: str, lowercase: bool = True, strip: bool | None = None
+) -> list[Character]:
     """Normalise a text as BERT does.
 
     Parameters
@@ -231,7 +254,8 @@ def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> l
     Returns
     -------
     list of Character
-        The characters that are left, each with the stretch of the text that it comes from.
+        The characters that are left, each with the stretch of the text that it comes
+        from.
 
     Raises
     ------
@@ -252,7 +276,9 @@ def normalize(text: str, lowercase: bool = True, strip: bool | None = None) -> l
     Character(text='a', start=2, end=3)
     """
     check_text(text)
-    characters = [Character(character, index, index + 1) for index, character in enumerate(text)]
+    characters = [
+        Character(character, index, index + 1) for index, character in enumerate(text)
+    ]
     characters = separate_chinese(clean(characters))
     if lowercase if strip is None else strip:
         characters = strip_accents(characters)
@@ -286,8 +312,11 @@ def normalize_text(text: str, lowercase: bool = True, strip: bool | None = None)
     return "".join(character.text for character in normalize(text, lowercase, strip))
 
 
-def split_words(text: str, lowercase: bool = True, strip: bool | None = None) -> list[Word]:
-    """Normalise a text and cut it into words: at spaces, and before and after each mark of punctuation.
+def split_words(
+    text: str, lowercase: bool = True, strip: bool | None = None
+) -> list[Word]:
+    """Normalise a text and cut it into words: at spaces, and before and after each mark
+    of punctuation.
 
     Parameters
     ----------
@@ -322,12 +351,18 @@ def split_words(text: str, lowercase: bool = True, strip: bool | None = None) ->
     for chunk in SPACED.finditer(text):
         shift = chunk.start()
         for word in _split_chunk(chunk.group(), lowercase, strip):
-            words.append(Word(word.text, tuple([(start + shift, end + shift) for start, end in word.spans])))
+            words.append(
+                Word(
+                    word.text,
+                    tuple([(start + shift, end + shift) for start, end in word.spans]),
+                )
+            )
     return words
 
 
 def forget() -> None:
-    """Forget the words that were split before, as at the start of a program: for who measures time.
+    """Forget the words that were split before, as at the start of a program: for who
+    measures time.
 
     Notes
     -----
@@ -341,7 +376,8 @@ def forget() -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuse what is no text: something else than a string, or a string with half of a surrogate pair.
+    """Refuse what is no text: something else than a string, or a string with half of a
+    surrogate pair.
 
     Parameters
     ----------
@@ -364,23 +400,33 @@ def check_text(text: str) -> None:
     >>> check_text("fine")
     >>> check_text("\\udc80")
     Traceback (most recent call last):
-    ValueError: character 0 of the text is U+DC80, half of a surrogate pair and no character; ...
+    ValueError: character 0 of the text is U+DC80, half of a surrogate pair and no
+    character; ...
     """
     if not isinstance(text, str):
-        raise TypeError(f"the text is of type {type(text).__name__}; pass a string, e.g. bytes.decode('utf-8')")
+        raise TypeError(
+            f"the text is of type {type(text).__name__}; pass a string, e.g."
+            " bytes.decode('utf-8')"
+        )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"character {error.start} of the text is U+{ord(text[error.start]):04X}, half of a surrogate pair and no "
-            "character; the text was decoded wrongly: decode its bytes with errors='replace'"
+            f"character {error.start} of the text is U+{ord(text[error.start]):04X},"
+            " half of a surrogate pair and no character; the text was decoded wrongly:"
+            " decode its bytes with errors='replace'"
         ) from None
 
 
-@lru_cache(maxsize=2**16)  # the same words come again and again; no step looks across a plain space
+@lru_cache(
+    maxsize=2**16
+)  # the same words come again and again; no step looks across a plain space
 def _split_chunk(chunk: str, lowercase: bool, strip: bool | None) -> tuple[Word, ...]:
     return tuple(
-        Word("".join(character.text for character in word), tuple((start, end) for _, start, end in word))
+        Word(
+            "".join(character.text for character in word),
+            tuple((start, end) for _, start, end in word),
+        )
         for word in _cut(normalize(chunk, lowercase, strip))
     )
 

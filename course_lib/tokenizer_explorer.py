@@ -1,11 +1,14 @@
-"""The tokenizer in a page: a reader types a sentence and sees its pieces, their ids and where they come from.
+"""The tokenizer in a page: a reader types a sentence and sees its pieces, their ids and
+where they come from.
 
-A cell ends with `tokenizer_explorer(...)`. What it shows is plain HTML: a table of one example that can be read without
-a script, and the vocabulary as JSON. In the browser `book/_static/wordpiece.js` runs the chapter's algorithm on it, and
-`tokenizer.js` shows what comes out. Nothing is fetched and nothing is stored.
+A cell ends with `tokenizer_explorer(...)`. What it shows is plain HTML: a table of one
+example that can be read without a script, and the vocabulary as JSON. In the browser
+`book/_static/wordpiece.js` runs the chapter's algorithm on it, and `tokenizer.js` shows
+what comes out. Nothing is fetched and nothing is stored.
 
-What this module does not do: it knows no tokenizer. The vocabulary, the tables of characters and the examples are given
-to it, and `course_lib.experiments.wordpiece_page` takes them from the library's code.
+What this module does not do: it knows no tokenizer. The vocabulary, the tables of
+characters and the examples are given to it, and `course_lib.experiments.wordpiece_page`
+takes them from the library's code.
 """
 
 import html
@@ -14,10 +17,18 @@ from dataclasses import dataclass
 
 from course_lib.explorer import Explorer, script_safe
 
-__all__ = ["CLASSES", "Encoded", "character_ranges", "tokenizer_data", "tokenizer_explorer"]
+__all__ = [
+    "CLASSES",
+    "Encoded",
+    "character_ranges",
+    "tokenizer_data",
+    "tokenizer_explorer",
+]
 
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait
-MOST_CHARACTERS = 2_000  # that a reader may type: each letter typed encodes all of them again
+MOST_CHARACTERS = (
+    2_000  # that a reader may type: each letter typed encodes all of them again
+)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CLASSES = ("removed", "space", "chinese", "punctuation")  # wordpiece.js reads them
 
@@ -33,7 +44,8 @@ class Encoded:
     tokens, ids
         Its pieces, special tokens included.
     offsets
-        For each piece the characters (start, end) of the text that it comes from; (0, 0) for a special token.
+        For each piece the characters (start, end) of the text that it comes from; (0,
+        0) for a special token.
 
     Raises
     ------
@@ -58,8 +70,8 @@ class Encoded:
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.ids) == len(self.offsets):
             raise ValueError(
-                f"{self.text[:40]!r}: {len(self.tokens)} tokens, {len(self.ids)} ids and {len(self.offsets)} offsets; "
-                "give one of each for each piece"
+                f"{self.text[:40]!r}: {len(self.tokens)} tokens, {len(self.ids)} ids"
+                f" and {len(self.offsets)} offsets; give one of each for each piece"
             )
 
 
@@ -93,7 +105,9 @@ def character_ranges(code_points: Iterable[int]) -> list[int]:
     ranges: list[int] = []
     for point in code_points:
         if ranges and point <= ranges[-1]:
-            raise ValueError(f"code point {point} follows {ranges[-1]}; give them sorted, each once")
+            raise ValueError(
+                f"code point {point} follows {ranges[-1]}; give them sorted, each once"
+            )
         if ranges and point == ranges[-1] + 1:
             ranges[-1] = point
         else:
@@ -102,7 +116,10 @@ def character_ranges(code_points: Iterable[int]) -> list[int]:
 
 
 def tokenizer_data(
-    vocabulary: Sequence[str], classes: Mapping[str, Sequence[int]], letters: Mapping[str, str], longest: int = 100
+    vocabulary: Sequence[str],
+    classes: Mapping[str, Sequence[int]],
+    letters: Mapping[str, str],
+    longest: int = 100,
 ) -> dict[str, object]:
     """Write down a tokenizer as `book/_static/wordpiece.js` reads it.
 
@@ -127,19 +144,30 @@ def tokenizer_data(
 
     Examples
     --------
-    >>> tokenizer_data(["[UNK]", "[CLS]", "[SEP]", "a"], dict.fromkeys(CLASSES, []), {})["special"]
+    >>> tokenizer_data(
+    ...     ["[UNK]", "[CLS]", "[SEP]", "a"], dict.fromkeys(CLASSES, []), {}
+    ... )["special"]
     ['[UNK]', '[CLS]', '[SEP]']
     """
     if set(classes) != set(CLASSES):
-        raise ValueError(f"classes are {sorted(classes)}; expected exactly {sorted(CLASSES)}")
+        raise ValueError(
+            f"classes are {sorted(classes)}; expected exactly {sorted(CLASSES)}"
+        )
     if len(set(vocabulary)) < len(vocabulary):
-        raise ValueError("a piece occurs twice in the vocabulary; its id would not be known")
+        raise ValueError(
+            "a piece occurs twice in the vocabulary; its id would not be known"
+        )
     absent = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in vocabulary]
     if absent:
-        raise ValueError(f"the vocabulary lacks {absent[0]}; add the special tokens first")
+        raise ValueError(
+            f"the vocabulary lacks {absent[0]}; add the special tokens first"
+        )
     return {
         "vocabulary": list(vocabulary),
-        "classes": {**{name: list(classes[name]) for name in CLASSES}, "letters": dict(letters)},
+        "classes": {
+            **{name: list(classes[name]) for name in CLASSES},
+            "letters": dict(letters),
+        },
         "special": [token for token in SPECIAL if token in vocabulary],
         "unknown": "[UNK]",
         "first": "[CLS]",
@@ -164,16 +192,19 @@ def tokenizer_explorer(
     Parameters
     ----------
     vocabulary
-        The pieces; a piece's place is its id. It holds ``[UNK]``, ``[CLS]`` and ``[SEP]``.
+        The pieces; a piece's place is its id. It holds ``[UNK]``, ``[CLS]`` and
+        ``[SEP]``.
     classes
-        For each name in `CLASSES` the code points that belong to it, as `character_ranges` writes them.
+        For each name in `CLASSES` the code points that belong to it, as
+        `character_ranges` writes them.
     letters
-        What a character becomes without accents and in lower case, for each that does not stay as it is. Korean
-        syllables are left out.
+        What a character becomes without accents and in lower case, for each that does
+        not stay as it is. Korean syllables are left out.
     example
         The sentence that the page begins with; its table stands where no script runs.
     recorded
-        Sentences that another tokenizer has encoded: the page offers to check itself against them.
+        Sentences that another tokenizer has encoded: the page offers to check itself
+        against them.
     recorded_by
         What encoded them.
     longest
@@ -189,7 +220,8 @@ def tokenizer_explorer(
     Raises
     ------
     ValueError
-        If a class or a special token is missing, a piece occurs twice, or the vocabulary would make the page heavy.
+        If a class or a special token is missing, a piece occurs twice, or the
+        vocabulary would make the page heavy.
 
     Notes
     -----
@@ -198,49 +230,76 @@ def tokenizer_explorer(
     Examples
     --------
     >>> classes = dict.fromkeys(CLASSES, [])
-    >>> example = Encoded("a", ["[CLS]", "a", "[SEP]"], [1, 3, 2], [(0, 0), (0, 1), (0, 0)])
-    >>> tokenizer_explorer(["[UNK]", "[CLS]", "[SEP]", "a"], classes, {"A": "a"}, example)
+    >>> example = Encoded(
+    ...     "a", ["[CLS]", "a", "[SEP]"], [1, 3, 2], [(0, 0), (0, 1), (0, 0)]
+    ... )
+    >>> tokenizer_explorer(
+    ...     ["[UNK]", "[CLS]", "[SEP]", "a"], classes, {"A": "a"}, example
+    ... )
     WordPiece in your browser: 4 pieces
     """
     if recorded and not recorded_by:
-        raise ValueError("say what encoded the recorded sentences: recorded_by='tokenizers 0.23'")
+        raise ValueError(
+            "say what encoded the recorded sentences: recorded_by='tokenizers 0.23'"
+        )
     data = {
         **tokenizer_data(vocabulary, classes, letters, longest),
         "most_characters": MOST_CHARACTERS,
         "sentence": example.text,
     }
     sentences = [
-        {"text": one.text, "ids": list(one.ids), "offsets": [list(o) for o in one.offsets]} for one in recorded
+        {
+            "text": one.text,
+            "ids": list(one.ids),
+            "offsets": [list(o) for o in one.offsets],
+        }
+        for one in recorded
     ]
     scripts = [("tokenizer-data", script_safe(data))]
     if recorded:
-        scripts.append(("tokenizer-recorded", script_safe({"by": recorded_by, "sentences": sentences})))
+        scripts.append(
+            (
+                "tokenizer-recorded",
+                script_safe({"by": recorded_by, "sentences": sentences}),
+            )
+        )
     size = sum(len(text) for _, text in scripts)
     if size > LARGEST:
         raise ValueError(
-            f"the tokenizer takes {size:,} bytes, more than the {LARGEST:,} that a page should carry: "
-            f"{len(vocabulary):,} pieces and {len(recorded)} recorded sentences; show fewer of either"
+            f"the tokenizer takes {size:,} bytes, more than the {LARGEST:,} that a page"
+            f" should carry: {len(vocabulary):,} pieces and {len(recorded)} recorded"
+            " sentences; show fewer of either"
         )
     name = html.escape(title)
     markup = (
-        f'<div class="tokenizer-explorer" role="group" aria-label="{name}"><p class="tokenizer-title">{name}</p>'
-        + "".join(f'<script type="application/json" class="{kind}">{text}</script>' for kind, text in scripts)
-        + '<details class="tokenizer-static" open><summary>As a table: one sentence</summary>'
-        + f"{_table(example)}</details></div>"
+        f'<div class="tokenizer-explorer" role="group" aria-label="{name}"><p'
+        f' class="tokenizer-title">{name}</p>'
+        + "".join(
+            f'<script type="application/json" class="{kind}">{text}</script>'
+            for kind, text in scripts
+        )
+        + '<details class="tokenizer-static" open><summary>As a table: one'
+        " sentence</summary>" + f"{_table(example)}</details></div>"
     )
     return Explorer(markup, f"{title}: {len(vocabulary):,} pieces")
 
 
 def _table(example: Encoded) -> str:
     rows = "".join(
-        f'<tr><th scope="row"><code>{html.escape(token)}</code></th><td>{number}</td><td>{start}–{end}</td>'
+        "<tr><th"
+        f' scope="row"><code>{html.escape(token)}</code></th><td>{number}</td><td>{start}–{end}</td>'  # noqa: E501
         f"<td>{html.escape(example.text[start:end])}</td></tr>"
-        for token, number, (start, end) in zip(example.tokens, example.ids, example.offsets, strict=True)
+        for token, number, (start, end) in zip(
+            example.tokens, example.ids, example.offsets, strict=True
+        )
     )
-    # A table may be wider than a phone: its frame scrolls, and takes the focus so that a keyboard can scroll it.
+    # A table may be wider than a phone: its frame scrolls, and takes the focus so that
+    # a keyboard can scroll it.
     return (
-        '<div class="tokenizer-frame" role="group" tabindex="0" aria-label="Pieces of one sentence"><table>'
-        f"<caption>{html.escape(example.text)}</caption>"
-        '<thead><tr><th scope="col">piece</th><th scope="col">id</th><th scope="col">characters</th>'
-        f'<th scope="col">text</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        '<div class="tokenizer-frame" role="group" tabindex="0" aria-label="Pieces of'
+        " one"
+        f' sentence"><table><caption>{html.escape(example.text)}</caption><thead><tr><th'  # noqa: E501
+        ' scope="col">piece</th><th scope="col">id</th><th'
+        ' scope="col">characters</th><th'
+        f' scope="col">text</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )

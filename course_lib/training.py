@@ -1,19 +1,23 @@
 """One training loop for every chapter.
 
-A step takes the next ``accumulate`` batches, adds up their gradients, divides by what they counted and lets the
-optimizer move. Around that: a learning-rate schedule, evaluation, early stop, checkpoints, and the same numbers whether
-one process does it or several.
+A step takes the next ``accumulate`` batches, adds up their gradients, divides by what
+they counted and lets the optimizer move. Around that: a learning-rate schedule,
+evaluation, early stop, checkpoints, and the same numbers whether one process does it or
+several.
 
 Three decisions make runs comparable:
 
-- ``loss_fn(model, batch)`` returns a *sum* and a *count*, not a mean. Batches hold unequal numbers of tokens, and a
-  mean of means is not the mean. With sums, one batch of 64, four of 16 and two processes with two of 16 each
-  give one gradient.
-- What is random inside a step (dropout) is seeded by (seed, step, batch), not by what was drawn before. So a resumed
-  run needs no saved generator, evaluation disturbs nothing, and a second process draws what the first would have drawn.
-- The position in the data is (epoch, batch): ``batches(epoch)`` must give the same batches each time it is called.
+- ``loss_fn(model, batch)`` returns a *sum* and a *count*, not a mean. Batches hold
+  unequal numbers of tokens, and a mean of means is not the mean. With sums, one batch
+  of 64, four of 16 and two processes with two of 16 each give one gradient.
+- What is random inside a step (dropout) is seeded by (seed, step, batch), not by what
+  was drawn before. So a resumed run needs no saved generator, evaluation disturbs
+  nothing, and a second process draws what the first would have drawn.
+- The position in the data is (epoch, batch): ``batches(epoch)`` must give the same
+  batches each time it is called.
 
-What this module does not do: precision with loss scaling (bfloat16 needs none), or models too large for one device.
+What this module does not do: precision with loss scaling (bfloat16 needs none), or
+models too large for one device.
 """
 
 from __future__ import annotations
@@ -59,14 +63,18 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-LossFunction: TypeAlias = Callable[[nn.Module, Any], tuple[Tensor, "int | float | Tensor"]]
-"""(model, batch) -> (sum of the losses, a scalar with a gradient; how many terms the sum has)."""
+LossFunction: TypeAlias = Callable[
+    [nn.Module, Any], tuple[Tensor, "int | float | Tensor"]
+]
+"""(model, batch) -> (sum of the losses, a scalar with a gradient; how many terms the
+sum has)."""
 
 Evaluation: TypeAlias = Callable[[nn.Module], dict[str, float]]
 """model, in eval mode and without gradients -> figures by name."""
 
 Report: TypeAlias = Callable[[History], None]
-"""The history so far -> nothing: told after each evaluation and each save, in process 0."""
+"""The history so far -> nothing: told after each evaluation and each save, in process
+0."""
 
 
 class TrainingError(RuntimeError):
@@ -84,7 +92,8 @@ class TrainingError(RuntimeError):
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Ctrl-C reached the loop, which ended its step and saved; the message says how to resume.
+    """Ctrl-C reached the loop, which ended its step and saved; the message says how to
+    resume.
 
     Notes
     -----
@@ -98,7 +107,8 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 
 def device() -> torch.device:
-    """Choose where to compute: cuda, else mps, else cpu; the environment variable COURSE_DEVICE overrides.
+    """Choose where to compute: cuda, else mps, else cpu; the environment variable
+    COURSE_DEVICE overrides.
 
     Under torchrun each process takes the cuda device of its local rank.
 
@@ -121,7 +131,11 @@ def device() -> torch.device:
     >>> device().type in ("cuda", "mps", "cpu")
     True
     """
-    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    present = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
     usable = [name for name, there in present.items() if there]
     wanted = os.environ.get("COURSE_DEVICE", "").strip() or usable[0]
     try:
@@ -130,22 +144,32 @@ def device() -> torch.device:
         chosen = None
     if chosen is None or chosen.type not in usable:
         raise ValueError(
-            f"COURSE_DEVICE is {wanted!r}; this machine has {', '.join(usable)}. Set one of these, or unset it"
+            f"COURSE_DEVICE is {wanted!r}; this machine has {', '.join(usable)}. Set"
+            " one of these, or unset it"
         )
     if chosen.type == "cuda":
-        index = int(os.environ.get("LOCAL_RANK", "0")) if chosen.index is None else chosen.index
+        index = (
+            int(os.environ.get("LOCAL_RANK", "0"))
+            if chosen.index is None
+            else chosen.index
+        )
         if index >= torch.cuda.device_count():
             raise ValueError(
-                f"cuda:{index} was asked for, but this machine has {torch.cuda.device_count()} cuda devices"
+                f"cuda:{index} was asked for, but this machine has"
+                f" {torch.cuda.device_count()} cuda devices"
             )
         chosen = torch.device("cuda", index)
     return chosen
 
 
 def adamw(
-    model: nn.Module, config: TrainingConfig, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+    model: nn.Module,
+    config: TrainingConfig,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
 ) -> torch.optim.Optimizer:
-    """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the gains of layer norm.
+    """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the
+    gains of layer norm.
 
     Parameters
     ----------
@@ -154,7 +178,8 @@ def adamw(
     config
         For the learning rate and the weight decay.
     betas
-        How much of the mean gradient, and of the mean squared gradient, stays at each step.
+        How much of the mean gradient, and of the mean squared gradient, stays at each
+        step.
     eps
         Keeps the division by the latter's root from growing without bound.
 
@@ -169,16 +194,30 @@ def adamw(
 
     Examples
     --------
-    >>> [group["weight_decay"] for group in adamw(nn.Linear(3, 2), TrainingConfig(steps=1)).param_groups]
+    >>> [
+    ...     group["weight_decay"]
+    ...     for group in adamw(nn.Linear(3, 2), TrainingConfig(steps=1)).param_groups
+    ... ]
     [0.01, 0.0]
     """
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    trainable = [
+        parameter for parameter in model.parameters() if parameter.requires_grad
+    ]
     groups = [
-        {"params": [parameter for parameter in trainable if parameter.dim() >= 2], "weight_decay": config.weight_decay},
-        {"params": [parameter for parameter in trainable if parameter.dim() < 2], "weight_decay": 0.0},
+        {
+            "params": [parameter for parameter in trainable if parameter.dim() >= 2],
+            "weight_decay": config.weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter.dim() < 2],
+            "weight_decay": 0.0,
+        },
     ]
     return torch.optim.AdamW(
-        [group for group in groups if group["params"]], lr=config.learning_rate, betas=betas, eps=eps
+        [group for group in groups if group["params"]],
+        lr=config.learning_rate,
+        betas=betas,
+        eps=eps,
     )
 
 
@@ -188,29 +227,35 @@ def train(
     loss_fn: LossFunction,
     config: TrainingConfig,
     evaluate: Evaluation | None = None,
-    make_optimizer: Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer] = adamw,
+    make_optimizer: Callable[
+        [nn.Module, TrainingConfig], torch.optim.Optimizer
+    ] = adamw,
     report: Report | None = None,
 ) -> History:
-    """Train a model in place; resume if `config.checkpoint` exists; share the work under torchrun.
+    """Train a model in place; resume if `config.checkpoint` exists; share the work
+    under torchrun.
 
     Parameters
     ----------
     model
         Moved to `device` and left there, in training mode.
     batches
-        Epoch -> its batches, nested tuples, lists or dicts of tensors; the same at each call.
+        Epoch -> its batches, nested tuples, lists or dicts of tensors; the same at each
+        call.
     loss_fn
-        (model, batch on the device) -> (sum of losses, number of terms). Random draws from torch's default
-        generators are reproducible in it; draws from other generators are its own affair.
+        (model, batch on the device) -> (sum of losses, number of terms). Random draws
+        from torch's default generators are reproducible in it; draws from other
+        generators are its own affair.
     config
         The settings.
     evaluate
-        Model -> figures by name; called in eval mode without gradients. Every process calls it.
+        Model -> figures by name; called in eval mode without gradients. Every process
+        calls it.
     make_optimizer
         (model, config) -> optimizer.
     report
-        Called with the history after each evaluation and each save, in process 0 only: for a log that can be read
-        while a long run goes on.
+        Called with the history after each evaluation and each save, in process 0 only:
+        for a log that can be read while a long run goes on.
 
     Returns
     -------
@@ -236,29 +281,52 @@ def train(
     --------
     >>> _ = set_seed(0)
     >>> model, x = nn.Linear(1, 1), torch.tensor([[0.0], [1.0], [2.0]])
-    >>> squared_error = lambda model, x: ((model(x) - (3 * x + 1)).square().sum(), len(x))
-    >>> history = train(model, lambda epoch: [x], squared_error, TrainingConfig(steps=300, learning_rate=0.1))
+    >>> squared_error = lambda model, x: (
+    ...     (model(x) - (3 * x + 1)).square().sum(),
+    ...     len(x),
+    ... )
+    >>> history = train(
+    ...     model,
+    ...     lambda epoch: [x],
+    ...     squared_error,
+    ...     TrainingConfig(steps=300, learning_rate=0.1),
+    ... )
     >>> [round(parameter.item(), 1) for parameter in model.parameters()]
     [3.0, 1.0]
     """
     if not callable(batches):
-        raise ValueError("batches must be a function from the epoch to its batches, e.g. lambda epoch: my_list")
-    if evaluate is None and (config.patience is not None or config.evaluate_every is not None):
-        raise ValueError("patience and evaluate_every need a function evaluate(model) -> dict of figures")
+        raise ValueError(
+            "batches must be a function from the epoch to its batches, e.g. lambda"
+            " epoch: my_list"
+        )
+    if evaluate is None and (
+        config.patience is not None or config.evaluate_every is not None
+    ):
+        raise ValueError(
+            "patience and evaluate_every need a function evaluate(model) -> dict of"
+            " figures"
+        )
     where = device()
     rank, processes = join(where)
     if config.accumulate % processes:
         raise ValueError(
-            f"{processes} processes cannot share accumulate={config.accumulate} batches evenly; "
-            f"set accumulate to a multiple of {processes}, and make each batch smaller by as much"
+            f"{processes} processes cannot share accumulate={config.accumulate} batches"
+            f" evenly; set accumulate to a multiple of {processes}, and make each batch"
+            " smaller by as much"
         )
     keep_freed_memory()
     model.to(where).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)
-    if config.checkpoint is not None and config.resume and Path(config.checkpoint).exists():
+    if (
+        config.checkpoint is not None
+        and config.resume
+        and Path(config.checkpoint).exists()
+    ):
         state.load()
-        log.info("resumed %s at step %d of %d", config.checkpoint, state.step, config.steps)
+        log.info(
+            "resumed %s at step %d of %d", config.checkpoint, state.step, config.steps
+        )
     state.history.precision = agreed_precision(state.precision, where)
     log.info("computing in %s on %s", state.history.precision, where)
 
@@ -268,18 +336,34 @@ def train(
         while not (state.ended or stop):
             stop = _step(state, data, loss_fn, where, rank, processes, interrupted)
             last = state.step == config.steps
-            asked = last or (config.evaluate_every is not None and state.step % config.evaluate_every == 0)
+            asked = last or (
+                config.evaluate_every is not None
+                and state.step % config.evaluate_every == 0
+            )
             if evaluate is not None and asked:
                 _evaluate(state, evaluate, where)
-            due = config.checkpoint_every is not None and state.step % config.checkpoint_every == 0
-            if config.checkpoint is not None and rank == 0 and (state.ended or due or stop):
+            due = (
+                config.checkpoint_every is not None
+                and state.step % config.checkpoint_every == 0
+            )
+            if (
+                config.checkpoint is not None
+                and rank == 0
+                and (state.ended or due or stop)
+            ):
                 state.save()
-            if report is not None and rank == 0 and (state.ended or due or stop or asked):
+            if (
+                report is not None
+                and rank == 0
+                and (state.ended or due or stop or asked)
+            ):
                 report(state.history)
             show(state.history)
     if state.ended:
         state.restore_best()
-    if stop or interrupted.is_set():  # the wish to stop is for the whole program, also when the run ended just then
+    if (
+        stop or interrupted.is_set()
+    ):  # the wish to stop is for the whole program, also when the run ended just then
         words = state.how_to_resume()
         if rank == 0:
             print(words, file=sys.stderr)
@@ -297,10 +381,16 @@ def _step(
     interrupted: threading.Event,
 ) -> bool:
     """Make one step and record it. Returns whether some process was interrupted."""
-    model, config, history, step = state.model, state.config, state.history, state.step + 1
+    model, config, history, step = (
+        state.model,
+        state.config,
+        state.history,
+        state.step + 1,
+    )
     started = time.perf_counter()
     state.optimizer.zero_grad(set_to_none=True)
-    # The sum of losses, the count, and how many processes want to stop: added up over processes in one message.
+    # The sum of losses, the count, and how many processes want to stop: added up over
+    # processes in one message.
     totals = torch.zeros(3, dtype=_precise(where), device=where)
     for index in range(config.accumulate):
         state.epoch, state.used, batch = next(data)
@@ -315,20 +405,31 @@ def _step(
     totals[2] = float(interrupted.is_set())
     add_up(totals)
     add_up_gradients(model)
-    parameters = [parameter for parameter in model.parameters() if parameter.grad is not None]
+    parameters = [
+        parameter for parameter in model.parameters() if parameter.grad is not None
+    ]
     for parameter in parameters:
         assert parameter.grad is not None
         parameter.grad.div_(totals[1])
-    norm = nn.utils.clip_grad_norm_(parameters, math.inf if config.clip_norm is None else config.clip_norm)
+    norm = nn.utils.clip_grad_norm_(
+        parameters, math.inf if config.clip_norm is None else config.clip_norm
+    )
     # The one place where the step waits for the device.
-    loss_sum, counted, stops, gradient_norm = torch.cat([totals, norm.detach().to(totals).view(1)]).tolist()
+    loss_sum, counted, stops, gradient_norm = torch.cat(
+        [totals, norm.detach().to(totals).view(1)]
+    ).tolist()
     if counted <= 0:
-        raise TrainingError(f"the batches of step {step} have nothing to learn from: loss_fn counted {counted:g}")
+        raise TrainingError(
+            f"the batches of step {step} have nothing to learn from: loss_fn counted"
+            f" {counted:g}"
+        )
     mean = loss_sum / counted
     if not (math.isfinite(mean) and math.isfinite(gradient_norm)):
         raise TrainingError(
-            f"step {step}: the loss is {mean} and the norm of its gradient {gradient_norm}; the weights are left as "
-            f"they were. Try a smaller learning_rate (now {config.learning_rate}), a longer warm-up or clip_norm"
+            f"step {step}: the loss is {mean} and the norm of its gradient"
+            f" {gradient_norm}; the weights are left as they were. Try a smaller"
+            f" learning_rate (now {config.learning_rate}), a longer warm-up or"
+            " clip_norm"
         )
     rate = config.learning_rate_at(step)
     for group in state.optimizer.param_groups:
@@ -339,7 +440,11 @@ def _step(
     history.learning_rates.append(rate)
     history.gradient_norms.append(gradient_norm)
     history.tokens.append(counted + (history.tokens[-1] if history.tokens else 0.0))
-    history.seconds.append(time.perf_counter() - started + (history.seconds[-1] if history.seconds else 0.0))
+    history.seconds.append(
+        time.perf_counter()
+        - started
+        + (history.seconds[-1] if history.seconds else 0.0)
+    )
     return stops > 0
 
 
@@ -351,8 +456,13 @@ def _evaluate(state: TrainingState, evaluate: Evaluation, where: torch.device) -
     with torch.no_grad(), autocast(state.precision, where):
         figures = evaluate(model)
     model.train()
-    # Process 0 decides for all: devices may round differently, and all must stop at the same step.
-    agreed = torch.tensor([float(value) for value in figures.values()], dtype=_precise(where), device=where)
+    # Process 0 decides for all: devices may round differently, and all must stop at the
+    # same step.
+    agreed = torch.tensor(
+        [float(value) for value in figures.values()],
+        dtype=_precise(where),
+        device=where,
+    )
     copy_from_first(agreed)
     state.record(dict(zip(figures, agreed.tolist(), strict=True)))
 
@@ -362,9 +472,11 @@ def _precise(where: torch.device) -> torch.dtype:
 
 
 def _reseed(where: torch.device, *parts: int) -> None:
-    """Seed what draws on the CPU and on one device, with numbers mixed so that neighbouring steps are unrelated."""
+    """Seed what draws on the CPU and on one device, with numbers mixed so that
+    neighbouring steps are unrelated."""
     seed = int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0])
-    # Not torch.manual_seed: it reaches for every kind of device, present or not, which costs more than a small step.
+    # Not torch.manual_seed: it reaches for every kind of device, present or not, which
+    # costs more than a small step.
     torch.default_generator.manual_seed(seed)
     if where.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -374,8 +486,14 @@ def _reseed(where: torch.device, *parts: int) -> None:
 
 def _checked(returned: Any) -> tuple[Tensor, int | float | Tensor]:
     if not (isinstance(returned, tuple) and len(returned) == 2):
-        raise ValueError("loss_fn must return two things: the sum of the losses and how many it adds up")
+        raise ValueError(
+            "loss_fn must return two things: the sum of the losses and how many it"
+            " adds up"
+        )
     loss, count = returned
     if not (isinstance(loss, Tensor) and loss.dim() == 0 and loss.requires_grad):
-        raise ValueError("the first thing loss_fn returns must be a scalar tensor with a gradient, e.g. losses.sum()")
+        raise ValueError(
+            "the first thing loss_fn returns must be a scalar tensor with a gradient,"
+            " e.g. losses.sum()"
+        )
     return loss, count.detach() if isinstance(count, Tensor) else count

@@ -21,7 +21,8 @@ class TrainingConfig:
     learning_rate
         The peak of the schedule.
     schedule
-        "constant", "linear", "cosine", "inverse_sqrt" or "trapezoid" (see `learning_rate_at`).
+        "constant", "linear", "cosine", "inverse_sqrt" or "trapezoid" (see
+        `learning_rate_at`).
     warmup_steps
         Steps of linear warm-up before it.
     decay_steps
@@ -33,15 +34,17 @@ class TrainingConfig:
     accumulate
         Batches in a step, over all processes together.
     precision
-        "float32"; or "bfloat16": compute in it where it is safe (autocast), while the weights stay in float32; or
-        "auto" for the one that the device is faster in (see `course_lib.precision.choose_precision`).
+        "float32"; or "bfloat16": compute in it where it is safe (autocast), while the
+        weights stay in float32; or "auto" for the one that the device is faster in (see
+        `course_lib.precision.choose_precision`).
     seed
         Of everything random inside the loop.
     evaluate_every
-        Steps between evaluations; the last step is always evaluated. None for the last only.
+        Steps between evaluations; the last step is always evaluated. None for the last
+        only.
     patience
-        Stop after this many evaluations without a better `metric`, and go back to the best weights. None
-        trains to the end and keeps the last weights.
+        Stop after this many evaluations without a better `metric`, and go back to the
+        best weights. None trains to the end and keeps the last weights.
     metric
         The figure that `patience` watches.
     maximize
@@ -51,7 +54,8 @@ class TrainingConfig:
     checkpoint_every
         Steps between saves; None saves at the end and on Ctrl-C only.
     resume
-        Continue from the checkpoint if it exists; False begins anew and will replace it.
+        Continue from the checkpoint if it exists; False begins anew and will replace
+        it.
     progress
         Show a progress bar; None shows it on a terminal only.
 
@@ -94,39 +98,82 @@ class TrainingConfig:
     progress: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "accumulate", "evaluate_every", "patience", "checkpoint_every"):
+        for name in (
+            "steps",
+            "accumulate",
+            "evaluate_every",
+            "patience",
+            "checkpoint_every",
+        ):
             value = getattr(self, name)
             optional = name not in ("steps", "accumulate")
-            if not (optional and value is None) and not (isinstance(value, int) and value >= 1):
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+            if not (optional and value is None) and not (
+                isinstance(value, int) and value >= 1
+            ):
+                raise ValueError(
+                    f"{name} is {value!r}; it must be a whole number of at least 1"
+                )
         for name in ("warmup_steps", "decay_steps", "seed"):
             if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a whole number of at least 0")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}; it must be a whole number of"
+                    " at least 0"
+                )
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate is {self.learning_rate}; it must be a positive number, e.g. 0.001")
+            raise ValueError(
+                f"learning_rate is {self.learning_rate}; it must be a positive number,"
+                " e.g. 0.001"
+            )
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise ValueError(f"weight_decay is {self.weight_decay}; it must be 0 or a positive number")
+            raise ValueError(
+                f"weight_decay is {self.weight_decay}; it must be 0 or a positive"
+                " number"
+            )
         if self.clip_norm is not None and not self.clip_norm > 0:
-            raise ValueError(f"clip_norm is {self.clip_norm}; it must be positive, or None not to clip")
+            raise ValueError(
+                f"clip_norm is {self.clip_norm}; it must be positive, or None not to"
+                " clip"
+            )
         if self.precision not in PRECISIONS:
-            raise ValueError(f"precision is {self.precision!r}; choose one of {', '.join(PRECISIONS)}")
+            raise ValueError(
+                f"precision is {self.precision!r}; choose one of"
+                f" {', '.join(PRECISIONS)}"
+            )
         if self.schedule not in SCHEDULES:
-            raise ValueError(f"schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
+            raise ValueError(
+                f"schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}"
+            )
         if self.warmup_steps > self.steps:
-            raise ValueError(f"warmup_steps is {self.warmup_steps}, but the run has only steps={self.steps}")
+            raise ValueError(
+                f"warmup_steps is {self.warmup_steps}, but the run has only"
+                f" steps={self.steps}"
+            )
         if self.decay_steps and self.schedule != "trapezoid":
-            raise ValueError(f'decay_steps is {self.decay_steps}, but {self.schedule!r} has none; choose "trapezoid"')
+            raise ValueError(
+                f"decay_steps is {self.decay_steps}, but {self.schedule!r} has none;"
+                ' choose "trapezoid"'
+            )
         if self.warmup_steps + self.decay_steps > self.steps:
             raise ValueError(
-                f"warmup_steps={self.warmup_steps} and decay_steps={self.decay_steps} are more than steps={self.steps}"
+                f"warmup_steps={self.warmup_steps} and decay_steps={self.decay_steps}"
+                f" are more than steps={self.steps}"
             )
         if self.checkpoint_every is not None and self.checkpoint is None:
-            raise ValueError(f"checkpoint_every is {self.checkpoint_every}, but no checkpoint is named to save to")
+            raise ValueError(
+                f"checkpoint_every is {self.checkpoint_every}, but no checkpoint is"
+                " named to save to"
+            )
 
     def learning_rate_at(self, step: int) -> float:
-        """Return the learning rate of one step: see `course_lib.schedules.learning_rate_at`."""
+        """Return the learning rate of one step: see
+        `course_lib.schedules.learning_rate_at`."""
         return learning_rate_at(
-            step, self.learning_rate, self.schedule, self.warmup_steps, self.steps, self.decay_steps
+            step,
+            self.learning_rate,
+            self.schedule,
+            self.warmup_steps,
+            self.steps,
+            self.decay_steps,
         )
 
 
@@ -136,8 +183,8 @@ def read_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     stored
-        What ``dataclasses.asdict`` made of a `TrainingConfig` or a `FineTuningConfig`. Older ones say ``bf16``, true
-        or false, where today's say ``precision``.
+        What ``dataclasses.asdict`` made of a `TrainingConfig` or a `FineTuningConfig`.
+        Older ones say ``bf16``, true or false, where today's say ``precision``.
 
     Returns
     -------
@@ -168,7 +215,8 @@ class History:
     steps
         1, 2, ... up to the last step made.
     losses
-        The mean loss of each step, before its update, in the unit of `loss_fn` (nats for cross-entropy).
+        The mean loss of each step, before its update, in the unit of `loss_fn` (nats
+        for cross-entropy).
     learning_rates
         Of each step.
     gradient_norms
@@ -186,7 +234,8 @@ class History:
     stopped_early
         Whether patience ran out.
     precision
-        What was computed in, "float32" or "bfloat16"; None if the history was stored before it was kept.
+        What was computed in, "float32" or "bfloat16"; None if the history was stored
+        before it was kept.
 
     Notes
     -----
@@ -195,7 +244,9 @@ class History:
     Examples
     --------
     >>> import dataclasses, json
-    >>> history = History(steps=[1], losses=[2.5], metric_steps=[1], metrics={"bleu": [31.0]})
+    >>> history = History(
+    ...     steps=[1], losses=[2.5], metric_steps=[1], metrics={"bleu": [31.0]}
+    ... )
     >>> History(**json.loads(json.dumps(dataclasses.asdict(history)))) == history
     True
     """

@@ -1,4 +1,5 @@
-"""What a training run shares with who watches it: a bar of steps, a file that tells the step, and Ctrl-C."""
+"""What a training run shares with who watches it: a bar of steps, a file that tells the
+step, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from course_lib.training_config import History, TrainingConfig
 
 @contextmanager
 def interrupts() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a wish to stop after the step; the second stops at once, as usual.
+    """Turn the first Ctrl-C into a wish to stop after the step; the second stops at
+    once, as usual.
 
     Yields
     ------
     threading.Event
-        Set when Ctrl-C was pressed. Outside the main thread, which alone may handle signals, it never is.
+        Set when Ctrl-C was pressed. Outside the main thread, which alone may handle
+        signals, it never is.
 
     Notes
     -----
@@ -34,7 +37,9 @@ def interrupts() -> Iterator[threading.Event]:
     False
     """
     wish = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread may handle signals
         yield wish
         return
     before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
@@ -51,11 +56,14 @@ def interrupts() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[[History], None]]:
-    """Show a bar of steps, if the settings or the terminal want one, and only in process 0.
+def progress(
+    config: TrainingConfig, done: int, rank: int
+) -> Iterator[Callable[[History], None]]:
+    """Show a bar of steps, if the settings or the terminal want one, and only in
+    process 0.
 
-    Where the environment variable COURSE_PROGRESS names a file, the step goes there instead, once a second: the build
-    of the book reads it (`course_lib.site_progress`).
+    Where the environment variable COURSE_PROGRESS names a file, the step goes there
+    instead, once a second: the build of the book reads it (`course_lib.site_progress`).
 
     Parameters
     ----------
@@ -88,7 +96,9 @@ def progress(config: TrainingConfig, done: int, rank: int) -> Iterator[Callable[
     if not wanted or rank != 0:
         yield lambda history: None
         return
-    from tqdm.auto import tqdm  # its import warns in notebooks without widgets: only when it is wanted
+    from tqdm.auto import (
+        tqdm,
+    )  # its import warns in notebooks without widgets: only when it is wanted
 
     with tqdm(total=config.steps, initial=done, unit="step") as bar:
 

@@ -6,7 +6,7 @@ Dimension letters, everywhere in this module::
     D  features of a hidden state     H  heads
 
 Masks are boolean, and True means "may attend" (:mod:`course_lib.masking`).
-"""
+"""  # noqa: E501
 
 from dataclasses import dataclass
 from typing import Literal, overload
@@ -23,12 +23,14 @@ __all__ = ["BlockCache", "DecoderBlock"]
 
 @dataclass
 class BlockCache:
-    """What a `DecoderBlock` keeps between steps: keys and values of the words written, and of the source.
+    """What a `DecoderBlock` keeps between steps: keys and values of the words written,
+    and of the source.
 
     Parameters
     ----------
     written
-        Of its self-attention, one position longer after each step; None before the first.
+        Of its self-attention, one position longer after each step; None before the
+        first.
     memory
         Of its cross-attention, computed once.
 
@@ -49,7 +51,8 @@ class BlockCache:
 
 
 class DecoderBlock(nn.Module):
-    """Causal self-attention, cross-attention to the encoder's output, feed-forward (Vaswani et al. 2017, figure 1).
+    """Causal self-attention, cross-attention to the encoder's output, feed-forward
+    (Vaswani et al. 2017, figure 1).
 
     Parameters
     ----------
@@ -117,8 +120,14 @@ class DecoderBlock(nn.Module):
         memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
         mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         return_weights: bool = False,
-    ) -> Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]]:
-        """Run all positions of a known target at once; position t sees target positions up to t only.
+    ) -> (
+        Float[Tensor, "B T D"]
+        | tuple[
+            Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]
+        ]
+    ):
+        """Run all positions of a known target at once; position t sees target positions
+        up to t only.
 
         Parameters
         ----------
@@ -129,8 +138,8 @@ class DecoderBlock(nn.Module):
         memory_mask
             True at source words, False at padding.
         mask
-            True where self-attention is allowed, beside its being causal. Padding on the right needs none: no word
-            before it can see it.
+            True where self-attention is allowed, beside its being causal. Padding on
+            the right needs none: no word before it can see it.
         return_weights
             Whether to return the weights of self-attention and of cross-attention too.
 
@@ -148,8 +157,14 @@ class DecoderBlock(nn.Module):
             check_mask(memory_mask, name="memory_mask")
         if mask is not None:
             check_mask(mask, causal=True)
-        hidden, weights, cross_weights = self.run(hidden, memory, memory_mask, mask, return_weights)
-        return hidden if weights is None or cross_weights is None else (hidden, weights, cross_weights)
+        hidden, weights, cross_weights = self.run(
+            hidden, memory, memory_mask, mask, return_weights
+        )
+        return (
+            hidden
+            if weights is None or cross_weights is None
+            else (hidden, weights, cross_weights)
+        )
 
     def run(
         self,
@@ -158,10 +173,17 @@ class DecoderBlock(nn.Module):
         memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
         mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         return_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None, Float[Tensor, "B H T S"] | None]:
-        """Do what `forward` does, without checking the masks; None stands for no weights."""
+    ) -> tuple[
+        Float[Tensor, "B T D"],
+        Float[Tensor, "B H T T"] | None,
+        Float[Tensor, "B H T S"] | None,
+    ]:
+        """Do what `forward` does, without checking the masks; None stands for no
+        weights."""
         normed = self.around_attention.before(hidden)
-        attended, weights = self.attention.run(normed, mask=mask, causal=True, return_weights=return_weights)
+        attended, weights = self.attention.run(
+            normed, mask=mask, causal=True, return_weights=return_weights
+        )
         hidden = self.around_attention.after(hidden, attended)
         normed = self.around_cross_attention.before(hidden)
         attended, cross_weights = self.cross_attention.run(
@@ -169,20 +191,33 @@ class DecoderBlock(nn.Module):
         )
         hidden = self.around_cross_attention.after(hidden, attended)
         transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), weights, cross_weights
+        return (
+            self.around_feed_forward.after(hidden, transformed),
+            weights,
+            cross_weights,
+        )
 
     def start(self, memory: Float[Tensor, "B S D"]) -> BlockCache:
-        """Compute the keys and values of the source once, before the first word is written."""
+        """Compute the keys and values of the source once, before the first word is
+        written."""
         return BlockCache(None, self.cross_attention.project(memory))
 
     def step(
-        self, hidden: Float[Tensor, "B 1 D"], cache: BlockCache, memory_mask: Bool[Tensor, "B 1 S"] | None = None
+        self,
+        hidden: Float[Tensor, "B 1 D"],
+        cache: BlockCache,
+        memory_mask: Bool[Tensor, "B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "B 1 D"], BlockCache]:
-        """Run one new position; what `forward` gives for it, without computing the others again."""
-        attended, written = self.attention.extend(self.around_attention.before(hidden), cache.written)
+        """Run one new position; what `forward` gives for it, without computing the
+        others again."""
+        attended, written = self.attention.extend(
+            self.around_attention.before(hidden), cache.written
+        )
         hidden = self.around_attention.after(hidden, attended)
         normed = self.around_cross_attention.before(hidden)
         attended = self.cross_attention.attend_cached(normed, cache.memory, memory_mask)
         hidden = self.around_cross_attention.after(hidden, attended)
         transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), BlockCache(written, cache.memory)
+        return self.around_feed_forward.after(hidden, transformed), BlockCache(
+            written, cache.memory
+        )

@@ -1,4 +1,5 @@
-"""What stands on top of a stack of blocks: output layers, and the loss with smoothed labels.
+"""What stands on top of a stack of blocks: output layers, and the loss with smoothed
+labels.
 
 Dimension letters, everywhere in this module::
 
@@ -15,12 +16,14 @@ __all__ = ["ClassificationHead", "LanguageModelHead", "label_smoothing_loss"]
 
 
 class LanguageModelHead(nn.Module):
-    """Score every word at every position with the embedding matrix itself (Press and Wolf 2017).
+    """Score every word at every position with the embedding matrix itself (Press and
+    Wolf 2017).
 
     Parameters
     ----------
     embedding
-        The embedding that is shared ("tied"): row v scores word v, so the head adds one offset a word and no matrix.
+        The embedding that is shared ("tied"): row v scores word v, so the head adds one
+        offset a word and no matrix.
 
     Notes
     -----
@@ -47,7 +50,8 @@ class LanguageModelHead(nn.Module):
 
 
 class ClassificationHead(nn.Module):
-    """Score classes from the state of the first position, which has attended to the whole sentence.
+    """Score classes from the state of the first position, which has attended to the
+    whole sentence.
 
     Parameters
     ----------
@@ -82,9 +86,13 @@ class ClassificationHead(nn.Module):
 
 
 def label_smoothing_loss(
-    logits: Float[Tensor, "N V"], labels: Int[Tensor, "N"], smoothing: float = 0.1, ignore_index: int = 0
+    logits: Float[Tensor, "N V"],
+    labels: Int[Tensor, "N"],
+    smoothing: float = 0.1,
+    ignore_index: int = 0,
 ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
-    r"""Sum the cross-entropy against targets that keep ε of their mass for all words (Szegedy et al. 2016, section 7).
+    r"""Sum the cross-entropy against targets that keep ε of their mass for all words
+    (Szegedy et al. 2016, section 7).
 
     .. math:: -\sum_v \left((1 - \epsilon)\,[v = y] + \frac{\epsilon}{V}\right) \log p_v
 
@@ -95,7 +103,8 @@ def label_smoothing_loss(
     labels
         The right words.
     smoothing
-        The share ε; 0 is plain cross-entropy. Vaswani et al. 2017, section 5.4, use 0.1.
+        The share ε; 0 is plain cross-entropy. Vaswani et al. 2017, section 5.4, use
+        0.1.
     ignore_index
         Predictions with this label (padding) count for nothing.
 
@@ -116,15 +125,24 @@ def label_smoothing_loss(
     Examples
     --------
     >>> import torch
-    >>> logits, labels = torch.tensor([[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]]), torch.tensor([1, 0])
+    >>> logits, labels = (
+    ...     torch.tensor([[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]]),
+    ...     torch.tensor([1, 0]),
+    ... )
     >>> total, count = label_smoothing_loss(logits, labels, smoothing=0.3)
     >>> round(total.item(), 4), count.item()
     (0.7076, 1)
     """
     if not 0 <= smoothing < 1:
-        raise ValueError(f"smoothing is {smoothing}; it is a share, at least 0 and below 1, e.g. 0.1")
+        raise ValueError(
+            f"smoothing is {smoothing}; it is a share, at least 0 and below 1, e.g. 0.1"
+        )
     counted = labels != ignore_index
-    log_probs = logits.float().log_softmax(dim=-1) if logits.dtype.itemsize < 4 else logits.log_softmax(dim=-1)
+    log_probs = (
+        logits.float().log_softmax(dim=-1)
+        if logits.dtype.itemsize < 4
+        else logits.log_softmax(dim=-1)
+    )
     right = log_probs.gather(-1, labels[:, None]).squeeze(-1)  # (N, V) -> (N)
     losses = -(1 - smoothing) * right - smoothing * log_probs.mean(dim=-1)
     return losses.masked_fill(~counted, 0.0).sum(), counted.sum()

@@ -1,10 +1,13 @@
-"""Unicode as BERT's working tokenizer sees it: classes, decompositions and lower case of single characters.
+"""Unicode as BERT's working tokenizer sees it: classes, decompositions and lower case
+of single characters.
 
-Unicode grows every year, and each program carries the tables of some year. Python's ``unicodedata`` has those of its
-release (14.0 in Python 3.11, 16.0 in Python 3.14). The library `tokenizers` has those of three years at once: classes
-as of Unicode 8.0, decompositions as of 9.0, lower case as of its compiler (17.0). A character that is newer than a
-table has no class, no decomposition and no capital there. Here stands what differs: characters that are newer and
-matter. A test compares every one of Unicode's 1,112,064 characters with the library.
+Unicode grows every year, and each program carries the tables of some year. Python's
+``unicodedata`` has those of its release (14.0 in Python 3.11, 16.0 in Python 3.14). The
+library `tokenizers` has those of three years at once: classes as of Unicode 8.0,
+decompositions as of 9.0, lower case as of its compiler (17.0). A character that is
+newer than a table has no class, no decomposition and no capital there. Here stands what
+differs: characters that are newer and matter. A test compares every one of Unicode's
+1,112,064 characters with the library.
 
 Not here: what is done with the classes, see `text_normalization`.
 """
@@ -26,29 +29,39 @@ __all__ = [
 ]
 
 
-MEMORY = 2**14  # characters that are kept looked up: those of any language, and a bound for hostile text
+MEMORY = (
+    2**14
+)  # characters that are kept looked up: those of any language, and a bound for hostile text  # noqa: E501
 
 
 def _expand(ranges: str) -> frozenset[str]:
     """All characters of ranges written in hexadecimal, e.g. "61D 8CA-8E2"."""
     bounds = [part.partition("-") for part in ranges.split()]
-    return frozenset(chr(code) for low, _, high in bounds for code in range(int(low, 16), int(high or low, 16) + 1))
+    return frozenset(
+        chr(code)
+        for low, _, high in bounds
+        for code in range(int(low, 16), int(high or low, 16) + 1)
+    )
 
 
-# The blocks of Chinese characters as of BERT's release; kana and hangul are none, they come in words between spaces.
+# The blocks of Chinese characters as of BERT's release; kana and hangul are none, they
+# come in words between spaces.
 CHINESE = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
     (0x20000, 0x2A6DF),
     (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF),  # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
+    (
+        0x2B920,
+        0x2CEAF,
+    ),  # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
-# Marks, punctuation, control and format characters of Unicode 8.1 to 17.0: for tables of Unicode 8.0, unassigned.
-NEWER_CLASS = _expand(
-    """
+# Marks, punctuation, control and format characters of Unicode 8.1 to 17.0: for tables
+# of Unicode 8.0, unassigned.
+NEWER_CLASS = _expand("""
     5C8-5C9 61D 7FD 890-891 897-89F 8CA-8E2 9FD-9FE A76 AFA-AFF B53-B55 C04 C3C C77 C84 D00 D3B-D3C D81 EBA ECE 180F
     1885-1886 1ABF-1AF0 1B4E-1B4F 1B7D-1B7F 1DF6-1DFB 2E43-2E4F 2E52-2E5D 2E60-2E63 A82C A8C5 A8FF A9BD 10D24-10D27
     10D69-10D6E 10EAB-10EAD 10ECB-10ED0 10EF0-10EFF 10F46-10F50 10F55-10F59 10F82-10F89 11070 11073-11074 110C2
@@ -62,23 +75,25 @@ NEWER_CLASS = _expand(
     16E97-16E9A 16F4F 16FE2 16FE4 1CF00-1CF2D 1CF30-1CF46 1D127-1D128 1D25B-1D25C 1E000-1E006 1E008-1E018
     1E01B-1E021 1E023-1E024 1E026-1E02A 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF 1E5EE-1E5EF 1E5FF 1E6E3
     1E6E6 1E6EE-1E6EF 1E6F5 1E944-1E94A 1E95E-1E95F
-    """
-)
+    """)  # noqa: E501
 # Characters that had another class in Unicode 8.0 than they have today.
 CLASS_OF_8_0 = {"\u166d": "Po", "\u1734": "Mn", "\U0001171e": "Mn", "\U000111c9": "Po"}
-# Marks of Unicode 9.1 to 17.0 that change places with their neighbours; by tables of Unicode 9.0 they stay.
-NEWER_ORDER = _expand(
-    """
+# Marks of Unicode 9.1 to 17.0 that change places with their neighbours; by tables of
+# Unicode 9.0 they stay.
+NEWER_ORDER = _expand("""
     5C8-5C9 7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1AF0 1DF6-1DFA A82C 10D24-10D27 10D69-10D6D
     10EAB-10EAC 10ECB-10ECF 10EF0-10EFB 10EFD-10EFF 10F46-10F50 10F82-10F85 11070 1133B 113CE-113D0 1145E
     11839-1183A 1193D-1193E 11943 119E0 11A34 11A47 11A99 11D42 11D44-11D45 11D97 11F41-11F42 1612F 16FF0-16FF1
     1D127-1D128 1D250-1D252 1D25B-1D25C 1D25F 1D280-1D281 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF 1E4EC-1E4EF
     1E5EE-1E5EF 1E6E3 1E6E6 1E6EE-1E6EF 1E6F5
-    """
-)
+    """)  # noqa: E501
 # Characters of Unicode 9.1 to 17.0 with a decomposition.
-NEWER_DECOMPOSITION = _expand("105C9 105E4 11383 11385 1138E 11391 113C5 113C7 113C8 11938 16121-16128 16D68-16D6A")
-# Capitals of Unicode 14.1 to 17.0, in ranges: first, last, and the small letter of the first.
+NEWER_DECOMPOSITION = _expand(
+    "105C9 105E4 11383 11385 1138E 11391 113C5 113C7 113C8 11938 16121-16128"
+    " 16D68-16D6A"
+)
+# Capitals of Unicode 14.1 to 17.0, in ranges: first, last, and the small letter of the
+# first.
 NEWER_CAPITALS = (
     (0x1C89, 0x1C89, 0x1C8A),
     (0xA7CB, 0xA7CB, 0x0264),
@@ -92,7 +107,9 @@ NEWER_CAPITALS = (
     (0x16EA0, 0x16EB8, 0x16EBB),
 )
 SMALL_LETTERS = {
-    chr(code): chr(code - first + small) for first, last, small in NEWER_CAPITALS for code in range(first, last + 1)
+    chr(code): chr(code - first + small)
+    for first, last, small in NEWER_CAPITALS
+    for code in range(first, last + 1)
 }
 
 
@@ -108,7 +125,8 @@ def category(character: str) -> str:
     Returns
     -------
     str
-        Two letters, e.g. "Lu" (letter, upper case), "Po" (punctuation, other), "Mn" (mark, nonspacing).
+        Two letters, e.g. "Lu" (letter, upper case), "Po" (punctuation, other), "Mn"
+        (mark, nonspacing).
 
     Notes
     -----
@@ -118,7 +136,12 @@ def category(character: str) -> str:
 
     Examples
     --------
-    >>> category("A"), category("?"), category("\u0301"), category("\u061d")  # the last one: punctuation since 14.0
+    >>> (
+    ...     category("A"),
+    ...     category("?"),
+    ...     category("\u0301"),
+    ...     category("\u061d"),
+    ... )  # the last one: punctuation since 14.0
     ('Lu', 'Po', 'Mn', 'Cn')
     """
     if character in NEWER_CLASS:
@@ -127,7 +150,8 @@ def category(character: str) -> str:
 
 
 def is_control(character: str) -> bool:
-    """Whether a character is invisible machinery and no space: control, format and private-use characters.
+    """Whether a character is invisible machinery and no space: control, format and
+    private-use characters.
 
     Parameters
     ----------
@@ -152,7 +176,8 @@ def is_control(character: str) -> bool:
 
 
 def is_space(character: str) -> bool:
-    """Whether a character separates words: tab, line feed, carriage return and Unicode's separators.
+    """Whether a character separates words: tab, line feed, carriage return and
+    Unicode's separators.
 
     Parameters
     ----------
@@ -177,7 +202,8 @@ def is_space(character: str) -> bool:
 
 
 def is_chinese(character: str) -> bool:
-    """Whether a character lies in a block of Chinese characters, each of which is a word by itself.
+    """Whether a character lies in a block of Chinese characters, each of which is a
+    word by itself.
 
     Parameters
     ----------
@@ -199,11 +225,14 @@ def is_chinese(character: str) -> bool:
     (True, False)
     """
     code = ord(character)
-    return code >= 0x3400 and any(first <= code <= last for first, last in CHINESE)  # most text is below all of them
+    return code >= 0x3400 and any(
+        first <= code <= last for first, last in CHINESE
+    )  # most text is below all of them
 
 
 def is_punctuation(character: str) -> bool:
-    """Whether a character is a word by itself: Unicode's punctuation, and all of ASCII's signs, such as $ and ^.
+    """Whether a character is a word by itself: Unicode's punctuation, and all of
+    ASCII's signs, such as $ and ^.
 
     Parameters
     ----------
@@ -224,7 +253,9 @@ def is_punctuation(character: str) -> bool:
     >>> is_punctuation("$"), is_punctuation("«"), is_punctuation("€")
     (True, True, False)
     """
-    return ("!" <= character <= "~" and not character.isalnum()) or category(character).startswith("P")
+    return ("!" <= character <= "~" and not character.isalnum()) or category(
+        character
+    ).startswith("P")
 
 
 @lru_cache(maxsize=MEMORY)
@@ -252,12 +283,17 @@ def decompose(character: str) -> tuple[tuple[str, bool], ...]:
     >>> decompose("é")
     (('e', True), ('́', False))
     """
-    parts = character if character in NEWER_DECOMPOSITION else unicodedata.normalize("NFD", character)
+    parts = (
+        character
+        if character in NEWER_DECOMPOSITION
+        else unicodedata.normalize("NFD", character)
+    )
     return tuple((part, index == 0) for index, part in enumerate(parts))
 
 
 def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    """Put marks that follow each other into Unicode's order: those below before those above, equal ones as typed.
+    """Put marks that follow each other into Unicode's order: those below before those
+    above, equal ones as typed.
 
     Parameters
     ----------
@@ -278,11 +314,17 @@ def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bo
     Examples
     --------
     >>> acute, below = ("\u0301", True), ("\u0323", True)
-    >>> list(canonical_order([("a", True), acute, below])) == [("a", True), below, acute]
+    >>> list(canonical_order([("a", True), acute, below])) == [
+    ...     ("a", True),
+    ...     below,
+    ...     acute,
+    ... ]
     True
     """
     for _, run in groupby(parts, key=lambda part: _order(part[0]) > 0):
-        yield from sorted(run, key=lambda part: _order(part[0]))  # letters have order 0: they stay as they are
+        yield from sorted(
+            run, key=lambda part: _order(part[0])
+        )  # letters have order 0: they stay as they are
 
 
 @lru_cache(maxsize=MEMORY)

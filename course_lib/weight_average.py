@@ -1,7 +1,8 @@
 """A moving average of a model's weights, kept beside an optimizer.
 
-Late in training the weights wander about a good place, pushed by whichever batch came last. Their average lies nearer
-to the middle, and often guesses better than any of them. It costs one copy of the weights, and no step more.
+Late in training the weights wander about a good place, pushed by whichever batch came
+last. Their average lies nearer to the middle, and often guesses better than any of
+them. It costs one copy of the weights, and no step more.
 """
 
 from typing import Any
@@ -14,15 +15,18 @@ AVERAGE, STEPS = "average", "averaged_steps"
 
 
 def keep_average(optimizer: torch.optim.Optimizer, decay: float) -> None:
-    """Keep an average of what an optimizer trains: after each step a little of the new weights goes in.
+    """Keep an average of what an optimizer trains: after each step a little of the new
+    weights goes in.
 
     Parameters
     ----------
     optimizer
-        New. The average is part of its state, so a checkpoint of it holds the average too.
+        New. The average is part of its state, so a checkpoint of it holds the average
+        too.
     decay
-        How much of the average stays at each step, e.g. 0.999: then it reaches about 1,000 steps back. At the
-        beginning it reaches back less, as the first steps are worth forgetting: in step k at most (1 + k) / (10 + k).
+        How much of the average stays at each step, e.g. 0.999: then it reaches about
+        1,000 steps back. At the beginning it reaches back less, as the first steps are
+        worth forgetting: in step k at most (1 + k) / (10 + k).
 
     Raises
     ------
@@ -31,7 +35,8 @@ def keep_average(optimizer: torch.optim.Optimizer, decay: float) -> None:
 
     Notes
     -----
-    Polyak and Juditsky 1992; with a decay, and its beginning: Tarvainen and Valpola 2017, section 3.
+    Polyak and Juditsky 1992; with a decay, and its beginning: Tarvainen and Valpola
+    2017, section 3.
 
     Chapter: fine-tuning
 
@@ -58,13 +63,16 @@ def keep_average(optimizer: torch.optim.Optimizer, decay: float) -> None:
                 continue
             state[STEPS] += 1
             steps = int(state[STEPS])
-            state[AVERAGE].lerp_(weight.detach(), 1 - min(decay, (1 + steps) / (10 + steps)))
+            state[AVERAGE].lerp_(
+                weight.detach(), 1 - min(decay, (1 + steps) / (10 + steps))
+            )
 
     optimizer.register_step_post_hook(after)
 
 
 def exchange(optimizer: torch.optim.Optimizer) -> None:
-    """Put the average in the place of the weights and the weights in its place; a second call puts both back.
+    """Put the average in the place of the weights and the weights in its place; a
+    second call puts both back.
 
     Parameters
     ----------
@@ -89,7 +97,9 @@ def exchange(optimizer: torch.optim.Optimizer) -> None:
     """
     weights = _weights(optimizer)
     if any(AVERAGE not in optimizer.state[weight] for weight in weights):
-        raise ValueError("there is no average to exchange: call keep_average before the first step")
+        raise ValueError(
+            "there is no average to exchange: call keep_average before the first step"
+        )
     with torch.no_grad():
         for weight in weights:
             kept = weight.clone()

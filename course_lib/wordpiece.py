@@ -1,10 +1,13 @@
-"""WordPiece, the tokenizer: a vocabulary of pieces cuts each word greedily, longest piece first.
+"""WordPiece, the tokenizer: a vocabulary of pieces cuts each word greedily, longest
+piece first.
 
-This is the teaching code: short, pure Python, no faster than that. `fast_wordpiece.FastWordPiece` has the same
-interface on the library `tokenizers`, and gives the same ids and offsets for every text.
+This is the teaching code: short, pure Python, no faster than that.
+`fast_wordpiece.FastWordPiece` has the same interface on the library `tokenizers`, and
+gives the same ids and offsets for every text.
 
-Not here: normalising and splitting into words (`text_normalization`), learning a vocabulary (`wordpiece_training`),
-pairs and padding (`wordpiece_encoding`), files (`wordpiece_files`).
+Not here: normalising and splitting into words (`text_normalization`), learning a
+vocabulary (`wordpiece_training`), pairs and padding (`wordpiece_encoding`), files
+(`wordpiece_files`).
 """
 
 import re
@@ -13,7 +16,15 @@ from pathlib import Path
 from typing import Literal
 
 from course_lib.text_normalization import Word, check_text, split_words
-from course_lib.wordpiece_encoding import NOWHERE, Encoding, Token, assemble, check_room, pad, truncate
+from course_lib.wordpiece_encoding import (
+    NOWHERE,
+    Encoding,
+    Token,
+    assemble,
+    check_room,
+    pad,
+    truncate,
+)
 from course_lib.wordpiece_files import Settings, check_vocab, load, save
 from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS
 
@@ -24,22 +35,27 @@ Padding = Literal["longest"] | int | None
 Text = str | tuple[str, str]
 
 
-def longest_match(word: str, vocab: Iterable[str], max_word_length: int = 100) -> list[str]:
-    """Cut a word into pieces: the longest piece that fits, then the longest that continues, to the end of the word.
+def longest_match(
+    word: str, vocab: Iterable[str], max_word_length: int = 100
+) -> list[str]:
+    """Cut a word into pieces: the longest piece that fits, then the longest that
+    continues, to the end of the word.
 
     Parameters
     ----------
     word
         A normalised word.
     vocab
-        The pieces; a set or a dict, in which looking one up takes no longer for a large vocabulary.
+        The pieces; a set or a dict, in which looking one up takes no longer for a large
+        vocabulary.
     max_word_length
         A longer word is not looked at.
 
     Returns
     -------
     list of str
-        The pieces, or [UNK] alone if at some place no piece fits, or the word is too long.
+        The pieces, or [UNK] alone if at some place no piece fits, or the word is too
+        long.
 
     Notes
     -----
@@ -71,7 +87,8 @@ def longest_match(word: str, vocab: Iterable[str], max_word_length: int = 100) -
 
 
 def detokenize(tokens: Sequence[str]) -> str:
-    """Write pieces as text: no space before a piece that continues a word, or a mark that closes.
+    """Write pieces as text: no space before a piece that continues a word, or a mark
+    that closes.
 
     Parameters
     ----------
@@ -111,7 +128,8 @@ class WordPiece:
     Parameters
     ----------
     vocab
-        The pieces in the order of their ids. [UNK] must be among them; another special token when it is used.
+        The pieces in the order of their ids. [UNK] must be among them; another special
+        token when it is used.
     lowercase
         Whether capitals become small letters.
     strip
@@ -141,12 +159,18 @@ class WordPiece:
     """
 
     def __init__(
-        self, vocab: Sequence[str], lowercase: bool = True, strip: bool | None = None, max_word_length: int = 100
+        self,
+        vocab: Sequence[str],
+        lowercase: bool = True,
+        strip: bool | None = None,
+        max_word_length: int = 100,
     ) -> None:
         self.settings = Settings(lowercase, strip, max_word_length)
         self.vocab = check_vocab(vocab)
         self.pieces = list(self.vocab)
-        self._cut: dict[str, list[str]] = {}  # words that were cut before; most of a text is words seen before
+        self._cut: dict[
+            str, list[str]
+        ] = {}  # words that were cut before; most of a text is words seen before
         present = [re.escape(token) for token in SPECIAL_TOKENS if token in self.vocab]
         self._specials = re.compile(f"({'|'.join(present)})")
 
@@ -155,12 +179,14 @@ class WordPiece:
 
     @classmethod
     def load(cls, path: Path | str) -> "WordPiece":
-        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see `course_lib.wordpiece_files.load`."""
+        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
+        `course_lib.wordpiece_files.load`."""
         pieces, settings = load(Path(path))
         return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 
     def save(self, folder: Path | str) -> None:
-        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder; `load` and `tokenizers` read them."""
+        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder; `load` and
+        `tokenizers` read them."""
         save(Path(folder), self.pieces, self.settings)
 
     def encode_word(self, word: str) -> list[str]:
@@ -168,11 +194,17 @@ class WordPiece:
         if word not in self._cut:
             if len(self._cut) >= 2**20:  # a bound on memory for texts without end
                 self._cut.clear()
-            self._cut[word] = longest_match(word, self.vocab, self.settings.max_word_length)
+            self._cut[word] = longest_match(
+                word, self.vocab, self.settings.max_word_length
+            )
         return self._cut[word]
 
     def encode(
-        self, text: str, pair: str | None = None, max_length: int | None = None, add_special_tokens: bool = True
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
     ) -> Encoding:
         """Encode a text, or two as a pair.
 
@@ -193,8 +225,8 @@ class WordPiece:
         Raises
         ------
         ValueError
-            If a text holds half of a surrogate pair, `max_length` has no room for the special tokens, or the vocabulary
-            lacks one.
+            If a text holds half of a surrogate pair, `max_length` has no room for the
+            special tokens, or the vocabulary lacks one.
         """
         first = self._tokens(text)
         second = None if pair is None else self._tokens(pair)
@@ -202,8 +234,15 @@ class WordPiece:
         check_room(max_length, added)
         if max_length is not None:
             keep = truncate(len(first), len(second or ()), max_length - added)
-            first, second = first[: keep[0]], None if second is None else second[: keep[1]]
-        marks = (self._special(CLS), self._special(SEP)) if add_special_tokens else (None, None)
+            first, second = (
+                first[: keep[0]],
+                (None if second is None else second[: keep[1]]),
+            )
+        marks = (
+            (self._special(CLS), self._special(SEP))
+            if add_special_tokens
+            else (None, None)
+        )
         return assemble(first, second, *marks)
 
     def encode_batch(
@@ -220,7 +259,8 @@ class WordPiece:
         texts
             Strings, or tuples of two.
         padding
-            "longest" for the length of the longest, a number for that length, None for no padding.
+            "longest" for the length of the longest, a number for that length, None for
+            no padding.
         max_length, add_special_tokens
             As in `encode`.
 
@@ -230,9 +270,14 @@ class WordPiece:
             One for each text.
         """
         pairs = [(text, None) if isinstance(text, str) else text for text in texts]
-        encodings = [self.encode(text, pair, max_length, add_special_tokens) for text, pair in pairs]
+        encodings = [
+            self.encode(text, pair, max_length, add_special_tokens)
+            for text, pair in pairs
+        ]
         if padding is not None:
-            pad(encodings, self._special(PAD), None if padding == "longest" else padding)
+            pad(
+                encodings, self._special(PAD), None if padding == "longest" else padding
+            )
         return encodings
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -246,14 +291,20 @@ class WordPiece:
         tokens = []
         for index in ids:
             if not 0 <= index < len(self.pieces):
-                raise ValueError(f"id {index} is not of the vocabulary; ids run from 0 to {len(self.pieces) - 1}")
+                raise ValueError(
+                    f"id {index} is not of the vocabulary; ids run from 0 to"
+                    f" {len(self.pieces) - 1}"
+                )
             if not (skip_special_tokens and self.pieces[index] in SPECIAL_TOKENS):
                 tokens.append(self.pieces[index])
         return detokenize(tokens)
 
     def _special(self, token: str) -> Token:
         if token not in self.vocab:
-            raise ValueError(f"the vocabulary lacks {token}; train it with the special tokens, or add {token} to it")
+            raise ValueError(
+                f"the vocabulary lacks {token}; train it with the special tokens, or"
+                f" add {token} to it"
+            )
         return Token(self.vocab[token], token, NOWHERE)
 
     def _tokens(self, text: str) -> list[Token]:
@@ -262,10 +313,14 @@ class WordPiece:
         tokens: list[Token] = []
         start = 0
         for index, part in enumerate(self._specials.split(text)):
-            if index % 2:  # split gives the text between two special tokens, the special token, the text after it, ...
+            if (
+                index % 2
+            ):  # split gives the text between two special tokens, the special token, the text after it, ...  # noqa: E501
                 tokens.append(Token(self.vocab[part], part, (start, start + len(part))))
             else:
-                for word in split_words(part, self.settings.lowercase, self.settings.strip):
+                for word in split_words(
+                    part, self.settings.lowercase, self.settings.strip
+                ):
                     tokens += self._word_tokens(word, start)
             start += len(part)
         return tokens
@@ -274,8 +329,15 @@ class WordPiece:
         tokens, begin = [], 0
         pieces = self.encode_word(word.text)
         for position, piece in enumerate(pieces):
-            length = len(piece) - len(PREFIX) * (position > 0) if pieces != [UNK] else len(word.text)
-            offsets = (shift + word.spans[begin][0], shift + word.spans[begin + length - 1][1])
+            length = (
+                len(piece) - len(PREFIX) * (position > 0)
+                if pieces != [UNK]
+                else len(word.text)
+            )
+            offsets = (
+                shift + word.spans[begin][0],
+                shift + word.spans[begin + length - 1][1],
+            )
             tokens.append(Token(self.vocab[piece], piece, offsets))
             begin += length
         return tokens

@@ -1,7 +1,8 @@
-"""What a tokenizer gives back: ids, and beside each its string and its place; cut, joined in pairs, and padded.
+"""What a tokenizer gives back: ids, and beside each its string and its place; cut,
+joined in pairs, and padded.
 
-The names are those of the library `tokenizers`. Both tokenizers of the course, `wordpiece.WordPiece` and
-`fast_wordpiece.FastWordPiece`, return this.
+The names are those of the library `tokenizers`. Both tokenizers of the course,
+`wordpiece.WordPiece` and `fast_wordpiece.FastWordPiece`, return this.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ class Token(NamedTuple):
 
 @dataclass
 class Encoding:
-    """One text or pair of texts as a sequence of tokens; all lists have one entry for each token.
+    """One text or pair of texts as a sequence of tokens; all lists have one entry for
+    each token.
 
     Parameters
     ----------
@@ -42,7 +44,8 @@ class Encoding:
     tokens
         The strings.
     offsets
-        Start and end in the original text (of the first or second, see `type_ids`); (0, 0) for what is not in the text.
+        Start and end in the original text (of the first or second, see `type_ids`); (0,
+        0) for what is not in the text.
     type_ids
         0 for the first text with its special tokens, 1 for the second.
     attention_mask
@@ -80,7 +83,8 @@ class Encoding:
 
 
 def truncate(first: int, second: int, room: int) -> tuple[int, int]:
-    """How many tokens of two texts stay when there is room for so many together: the longer text loses first.
+    """How many tokens of two texts stay when there is room for so many together: the
+    longer text loses first.
 
     Parameters
     ----------
@@ -96,8 +100,9 @@ def truncate(first: int, second: int, room: int) -> tuple[int, int]:
 
     Notes
     -----
-    ``truncate_seq_pair`` in the code of Devlin et al. 2019 takes one token after the other from the longer text; here
-    is where that ends. Of an odd room the longer text has one more, the second if they were equal, as in `tokenizers`.
+    ``truncate_seq_pair`` in the code of Devlin et al. 2019 takes one token after the
+    other from the longer text; here is where that ends. Of an odd room the longer text
+    has one more, the second if they were equal, as in `tokenizers`.
 
     Chapter: wordpiece
 
@@ -150,7 +155,8 @@ def assemble(
     start: Token | None = None,
     separator: Token | None = None,
 ) -> Encoding:
-    """Put texts and special tokens into one sequence: [CLS] first [SEP], or [CLS] first [SEP] second [SEP].
+    """Put texts and special tokens into one sequence: [CLS] first [SEP], or [CLS] first
+    [SEP] second [SEP].
 
     Parameters
     ----------
@@ -188,8 +194,11 @@ def assemble(
     return encoding
 
 
-def pad(encodings: Sequence[Encoding], padding: Token, length: int | None = None) -> None:
-    """Make all encodings of a batch equally long, by padding on the right that nothing attends to.
+def pad(
+    encodings: Sequence[Encoding], padding: Token, length: int | None = None
+) -> None:
+    """Make all encodings of a batch equally long, by padding on the right that nothing
+    attends to.
 
     Parameters
     ----------
@@ -198,7 +207,8 @@ def pad(encodings: Sequence[Encoding], padding: Token, length: int | None = None
     padding
         [PAD].
     length
-        Tokens of each; that of the longest if not given. A longer encoding stays as it is.
+        Tokens of each; that of the longest if not given. A longer encoding stays as it
+        is.
 
     Notes
     -----

@@ -1,16 +1,21 @@
-"""WordPiece, the training: from words and how often they occur to a vocabulary of pieces.
+"""WordPiece, the training: from words and how often they occur to a vocabulary of
+pieces.
 
-Each word starts as single characters; all but its first are written with ``##`` in front. Again and again the best pair
-of neighbours becomes one piece, until the vocabulary has the size that was asked for. What is best is the only
-difference between WordPiece ("likelihood") and byte-pair encoding ("frequency").
+Each word starts as single characters; all but its first are written with ``##`` in
+front. Again and again the best pair of neighbours becomes one piece, until the
+vocabulary has the size that was asked for. What is best is the only difference between
+WordPiece ("likelihood") and byte-pair encoding ("frequency").
 
-`pair_scores` and `merge_pieces` are the definition, one step each. `train_wordpiece` does the same with counts kept up
-to date instead of counted anew, so that a corpus of a million words takes minutes at most. All arithmetic is on
-integers and fractions: no score is rounded, no tie depends on the machine.
+`pair_scores` and `merge_pieces` are the definition, one step each. `train_wordpiece`
+does the same with counts kept up to date instead of counted anew, so that a corpus of a
+million words takes minutes at most. All arithmetic is on integers and fractions: no
+score is rounded, no tie depends on the machine.
 
-Over 400 lines, because the definition and the fast way to the same result are to be read side by side.
+Over 400 lines, because the definition and the fast way to the same result are to be
+read side by side.
 
-Not here: how text becomes words (`text_normalization`), and how a vocabulary cuts words (`wordpiece`).
+Not here: how text becomes words (`text_normalization`), and how a vocabulary cuts words
+(`wordpiece`).
 """
 
 import heapq
@@ -39,7 +44,8 @@ __all__ = [
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # "continues a word"
-MAX_WORD_LENGTH = 100  # characters; a longer word is [UNK] at encoding, so training does not look at it either
+# characters; a longer word is [UNK] at encoding, so training does not look at it either
+MAX_WORD_LENGTH = 100
 Score = Literal["likelihood", "frequency"]
 Pair = tuple[str, str]
 
@@ -83,7 +89,8 @@ class Training:
     Parameters
     ----------
     vocab
-        Special tokens, then the characters in string order, then the merged pieces in the order of their making.
+        Special tokens, then the characters in string order, then the merged pieces in
+        the order of their making.
     merges
         The steps.
 
@@ -101,7 +108,9 @@ class Training:
     merges: list[Merge]
 
 
-def count_words(texts: Iterable[str], lowercase: bool = True, strip: bool | None = None) -> Counter[str]:
+def count_words(
+    texts: Iterable[str], lowercase: bool = True, strip: bool | None = None
+) -> Counter[str]:
     """Count the words of a corpus, after normalisation.
 
     Parameters
@@ -126,8 +135,13 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip: bool | None
     [('to', 2), ('be', 2)]
     """
     if isinstance(texts, str):
-        raise TypeError("texts is one string, whose items are characters; pass a list of texts, e.g. [text]")
-    chunks: Counter[str] = Counter()  # between plain spaces, across which no step of the normalisation looks
+        raise TypeError(
+            "texts is one string, whose items are characters; pass a list of texts,"
+            " e.g. [text]"
+        )
+    chunks: Counter[str] = (
+        Counter()
+    )  # between plain spaces, across which no step of the normalisation looks
     for text in texts:
         check_text(text)
         chunks.update(SPACED.findall(text))
@@ -139,7 +153,8 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip: bool | None
 
 
 def first_pieces(word: str) -> list[str]:
-    """Cut a word into characters, all but the first with the prefix: where training starts.
+    """Cut a word into characters, all but the first with the prefix: where training
+    starts.
 
     Parameters
     ----------
@@ -160,7 +175,10 @@ def first_pieces(word: str) -> list[str]:
     >>> first_pieces("hugs")
     ['h', '##u', '##g', '##s']
     """
-    return [character if index == 0 else PREFIX + character for index, character in enumerate(word)]
+    return [
+        character if index == 0 else PREFIX + character
+        for index, character in enumerate(word)
+    ]
 
 
 def join(left: str, right: str) -> str:
@@ -217,7 +235,11 @@ def merge_pieces(pieces: Sequence[str], left: str, right: str) -> list[str]:
     merged: list[str] = []
     index = 0
     while index < len(pieces):
-        if index + 1 < len(pieces) and pieces[index] == left and pieces[index + 1] == right:
+        if (
+            index + 1 < len(pieces)
+            and pieces[index] == left
+            and pieces[index + 1] == right
+        ):
             merged.append(join(left, right))
             index += 2
         else:
@@ -227,7 +249,9 @@ def merge_pieces(pieces: Sequence[str], left: str, right: str) -> list[str]:
 
 
 def pair_scores(
-    splits: Mapping[str, Sequence[str]], counts: Mapping[str, int], score: Score = "likelihood"
+    splits: Mapping[str, Sequence[str]],
+    counts: Mapping[str, int],
+    score: Score = "likelihood",
 ) -> dict[Pair, Fraction]:
     """Score each pair of neighbours: how often it occurs, over how often its parts do.
 
@@ -238,7 +262,8 @@ def pair_scores(
     counts
         How often each word occurs.
     score
-        "likelihood" for freq(ab) / (freq(a) · freq(b)), "frequency" for freq(ab), which is byte-pair encoding.
+        "likelihood" for freq(ab) / (freq(a) · freq(b)), "frequency" for freq(ab), which
+        is byte-pair encoding.
 
     Returns
     -------
@@ -247,8 +272,8 @@ def pair_scores(
 
     Notes
     -----
-    Schuster and Nakajima 2012, section 2, choose the pair that raises the likelihood of the corpus most; this score is
-    how it is usually written down.
+    Schuster and Nakajima 2012, section 2, choose the pair that raises the likelihood of
+    the corpus most; this score is how it is usually written down.
 
     Chapter: wordpiece
 
@@ -268,7 +293,10 @@ def pair_scores(
             pairs[pair] += counts[word]
     if score == "frequency":
         return {pair: Fraction(frequency) for pair, frequency in pairs.items()}
-    return {pair: Fraction(frequency, units[pair[0]] * units[pair[1]]) for pair, frequency in pairs.items()}
+    return {
+        pair: Fraction(frequency, units[pair[0]] * units[pair[1]])
+        for pair, frequency in pairs.items()
+    }
 
 
 def train_wordpiece(
@@ -279,14 +307,17 @@ def train_wordpiece(
     limit_alphabet: int | None = None,
     specials: Sequence[str] = SPECIAL_TOKENS,
 ) -> Training:
-    """Learn a vocabulary: merge the best pair until the vocabulary is full or no pair is left.
+    """Learn a vocabulary: merge the best pair until the vocabulary is full or no pair
+    is left.
 
-    Of pairs with the same score the more frequent one is merged, then the first in string order.
+    Of pairs with the same score the more frequent one is merged, then the first in
+    string order.
 
     Parameters
     ----------
     counts
-        How often each word occurs, as from `count_words`. Words of more than 100 characters are left out.
+        How often each word occurs, as from `count_words`. Words of more than 100
+        characters are left out.
     vocab_size
         Size of the vocabulary, special tokens and characters included.
     score
@@ -294,7 +325,8 @@ def train_wordpiece(
     min_frequency
         A rarer pair is never merged.
     limit_alphabet
-        Keep only so many characters, the most frequent ones; words with another are left out. All, if not given.
+        Keep only so many characters, the most frequent ones; words with another are
+        left out. All, if not given.
     specials
         The first entries of the vocabulary.
 
@@ -306,7 +338,8 @@ def train_wordpiece(
     Raises
     ------
     ValueError
-        If there is no word, a count is below 1, or the vocabulary has no room for the characters.
+        If there is no word, a count is below 1, or the vocabulary has no room for the
+        characters.
 
     Notes
     -----
@@ -319,18 +352,29 @@ def train_wordpiece(
     >>> counts = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
     >>> [merge.merged for merge in train_wordpiece(counts, vocab_size=15).merges]
     ['##gs', 'pu', 'hu']
-    >>> [merge.merged for merge in train_wordpiece(counts, vocab_size=15, score="frequency").merges]
+    >>> [
+    ...     merge.merged
+    ...     for merge in train_wordpiece(
+    ...         counts, vocab_size=15, score="frequency"
+    ...     ).merges
+    ... ]
     ['##ug', '##un', 'hug']
     """
     counts = _usable(counts, limit_alphabet)
     if score not in get_args(Score):
-        raise ValueError(f"score={score!r} is unknown; choose one of {', '.join(map(repr, get_args(Score)))}")
+        raise ValueError(
+            f"score={score!r} is unknown; choose one of"
+            f" {', '.join(map(repr, get_args(Score)))}"
+        )
     state = _State(counts, score, min_frequency)
-    vocab = dict.fromkeys([*specials, *sorted(state.units)])  # a dict: in order, and each once
+    vocab = dict.fromkeys(
+        [*specials, *sorted(state.units)]
+    )  # a dict: in order, and each once
     if len(vocab) > vocab_size:
         raise ValueError(
-            f"vocab_size={vocab_size} has no room for {len(specials)} special tokens, {len(state.units)} characters; "
-            f"pass at least {len(vocab)}, or keep fewer characters by limit_alphabet"
+            f"vocab_size={vocab_size} has no room for {len(specials)} special tokens,"
+            f" {len(state.units)} characters; pass at least {len(vocab)}, or keep fewer"
+            " characters by limit_alphabet"
         )
     merges = []
     while len(vocab) < vocab_size and (pair := state.best()):
@@ -345,42 +389,65 @@ def _usable(counts: Mapping[str, int], limit_alphabet: int | None) -> dict[str, 
     """Leave out words that encoding would not cut, and check the rest."""
     for word, count in counts.items():
         if count < 1 or not word:
-            raise ValueError(f"the word {word!r} has count {count}; pass words of 1 character or more, each counted")
-    usable = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_LENGTH}
+            raise ValueError(
+                f"the word {word!r} has count {count}; pass words of 1 character or"
+                " more, each counted"
+            )
+    usable = {
+        word: count for word, count in counts.items() if len(word) <= MAX_WORD_LENGTH
+    }
     if limit_alphabet is not None:
         frequencies: Counter[str] = Counter()
         for word, count in usable.items():
             for character in word:
                 frequencies[character] += count
-        known = set(sorted(frequencies, key=lambda character: (-frequencies[character], character))[:limit_alphabet])
-        usable = {word: count for word, count in usable.items() if known.issuperset(word)}
+        known = set(
+            sorted(
+                frequencies, key=lambda character: (-frequencies[character], character)
+            )[:limit_alphabet]
+        )
+        usable = {
+            word: count for word, count in usable.items() if known.issuperset(word)
+        }
     if not usable:
-        raise ValueError("there is no word to learn from; pass the counts of a corpus, e.g. count_words(texts)")
+        raise ValueError(
+            "there is no word to learn from; pass the counts of a corpus, e.g."
+            " count_words(texts)"
+        )
     return usable
 
 
 class _State:
-    """The corpus cut into pieces, and what is counted of it, kept up to date from merge to merge.
+    """The corpus cut into pieces, and what is counted of it, kept up to date from merge
+    to merge.
 
-    The best pair comes from a heap. An entry whose score is no longer true is skipped when it comes up; a pair whose
-    score changes gets a new entry. A merge makes its two parts rarer, so that the score of every pair with one of them
-    rises, also in words that did not change: `pairs_of` finds those.
+    The best pair comes from a heap. An entry whose score is no longer true is skipped
+    when it comes up; a pair whose score changes gets a new entry. A merge makes its two
+    parts rarer, so that the score of every pair with one of them rises, also in words
+    that did not change: `pairs_of` finds those.
     """
 
-    def __init__(self, counts: Mapping[str, int], score: Score, min_frequency: int) -> None:
+    def __init__(
+        self, counts: Mapping[str, int], score: Score, min_frequency: int
+    ) -> None:
         self.score: Score = score
         self.min_frequency = min_frequency
         self.counts = list(counts.values())
         self.words = [first_pieces(word) for word in counts]
         self.units: Counter[str] = Counter()
         self.pairs: Counter[Pair] = Counter()
-        self.words_of: defaultdict[Pair, set[int]] = defaultdict(set)  # where a pair is, or was
-        self.pairs_of: defaultdict[str, set[Pair]] = defaultdict(set)  # the pairs that a piece is part of
+        self.words_of: defaultdict[Pair, set[int]] = defaultdict(
+            set
+        )  # where a pair is, or was
+        self.pairs_of: defaultdict[str, set[Pair]] = defaultdict(
+            set
+        )  # the pairs that a piece is part of
         for index, pieces in enumerate(self.words):
             for piece in pieces:
                 self.units[piece] += self.counts[index]
             self._count_pairs(index, pieces, self.counts[index])
-        # Two different scores differ by at least 1 / total^4, so this many bits keep their order in whole numbers.
+        # Two different scores differ by at least 1 / total^4, so this many bits keep
+        # their order in whole numbers.
         self.bits = 4 * sum(self.units.values()).bit_length()
         self.heap = [self._entry(pair) for pair in self.pairs]
         heapq.heapify(self.heap)
@@ -396,13 +463,16 @@ class _State:
         while self.heap:
             entry = self.heap[0]
             pair = entry[2]
-            if self.pairs[pair] >= max(1, self.min_frequency) and entry == self._entry(pair):
+            if self.pairs[pair] >= max(1, self.min_frequency) and entry == self._entry(
+                pair
+            ):
                 return pair
             heapq.heappop(self.heap)
         return None
 
     def merge(self, merge: Merge) -> None:
-        """Make one piece of a pair wherever it stands, and bring the counts up to date."""
+        """Make one piece of a pair wherever it stands, and bring the counts up
+        to date."""
         changed: set[Pair] = set()
         for index in self.words_of.pop((merge.left, merge.right)):
             before, count = self.words[index], self.counts[index]
@@ -417,7 +487,13 @@ class _State:
             changed |= self._count_pairs(index, after, count)
             self.words[index] = after
         if self.score == "likelihood":
-            changed = set().union(*(self.pairs_of[unit] for unit in (merge.left, merge.right, merge.merged)), changed)
+            changed = set().union(
+                *(
+                    self.pairs_of[unit]
+                    for unit in (merge.left, merge.right, merge.merged)
+                ),
+                changed,
+            )
         for pair in changed:
             if self.pairs[pair] > 0:
                 heapq.heappush(self.heap, self._entry(pair))
@@ -429,7 +505,11 @@ class _State:
         frequency = self.pairs[pair]
         if self.score == "frequency":
             return -frequency, -frequency, pair
-        return -((frequency << self.bits) // (self.units[pair[0]] * self.units[pair[1]])), -frequency, pair
+        return (
+            -((frequency << self.bits) // (self.units[pair[0]] * self.units[pair[1]])),
+            -frequency,
+            pair,
+        )
 
     def _count_pairs(self, index: int, pieces: Sequence[str], count: int) -> set[Pair]:
         pairs = list(pairwise(pieces))

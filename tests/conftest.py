@@ -1,6 +1,8 @@
-"""Every test runs with the shapes in the library's signatures checked: a wrong shape is a failing test.
+"""Every test runs with the shapes in the library's signatures checked: a wrong shape is
+a failing test.
 
-And files with long tests begin first, so that no process is left alone with one of them at the end.
+And files with long tests begin first, so that no process is left alone with one of them
+at the end.
 """
 
 import gc
@@ -14,8 +16,8 @@ import pytest
 from jaxtyping import install_import_hook
 from on_device import OnDevice
 
-# Imported before the hook, hence left out of it: no shapes there, and a million calls to generate a corpus, to look at
-# each character of one or to cut it into pieces.
+# Imported before the hook, hence left out of it: no shapes there, and a million calls
+# to generate a corpus, to look at each character of one or to cut it into pieces.
 import course_lib.data
 import course_lib.fast_wordpiece
 import course_lib.text_normalization
@@ -23,11 +25,13 @@ import course_lib.wordpiece  # noqa: F401
 
 install_import_hook("course_lib", "beartype.beartype")
 
-# Nearly a million objects of tests and modules stay to the end. Python would look through them for garbage again and
-# again; this, and freezing them below, saves a fifth of the processor time of the fast tests.
+# Nearly a million objects of tests and modules stay to the end. Python would look
+# through them for garbage again and again; this, and freezing them below, saves a fifth
+# of the processor time of the fast tests.
 gc.set_threshold(50_000, 20, 50)
 
-#: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their order changes no result.
+#: Files of this folder that hold the slowest tests (`pytest --durations=40`). Their
+#: order changes no result.
 LONG = (
     "assignments/test_through_nbgrader.py",
     "grading/test_through_bridge.py",
@@ -52,12 +56,18 @@ ON_DEVICE = pytest.StashKey[OnDevice]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--device", help="where tests that name no device make tensors and models, e.g. cuda")
+    parser.addoption(
+        "--device",
+        help="where tests that name no device make tensors and models, e.g. cuda",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # nbgrader starts `alembic` by name wherever it makes a gradebook; `make` activates no environment.
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    # nbgrader starts `alembic` by name wherever it makes a gradebook; `make` activates
+    # no environment.
+    os.environ["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    )
     if device := config.getoption("--device"):
         config.stash[ON_DEVICE] = OnDevice(device).__enter__()
 
@@ -71,7 +81,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _note_what_computed_on_the_device(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> Iterator[None]:
-    """Under `--device`: the report of a test (`--junitxml`) says how many calls of torch computed there."""
+    """Under `--device`: the report of a test (`--junitxml`) says how many calls of
+    torch computed there."""
     mode = request.config.stash.get(ON_DEVICE, None)
     before = mode.computed if mode else 0
     yield
@@ -81,7 +92,8 @@ def _note_what_computed_on_the_device(
 
 @pytest.fixture(scope="session")
 def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A gradebook in which nothing is. To make one takes nbgrader seconds, to copy one no time."""
+    """A gradebook in which nothing is. To make one takes nbgrader seconds, to copy one
+    no time."""
     from nbgrader.api import Gradebook
 
     path = tmp_path_factory.mktemp("empty") / "gradebook.db"
@@ -93,12 +105,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONG)}
     if gone := [str(path) for path in places if not path.is_file()]:
-        raise pytest.UsageError(f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend its list")
+        raise pytest.UsageError(
+            f"tests/conftest.py begins with {', '.join(gone)}, which is not there; mend"
+            " its list"
+        )
     if device := items and items[0].config.getoption("--device"):
         for item in items:
             if item.get_closest_marker("cpu"):
-                item.add_marker(pytest.mark.skip(reason=f"holds on the CPU alone, not on {device}"))
-    items.sort(key=lambda item: places.get(item.path, len(places)))  # stable: all else stays as it was collected
+                item.add_marker(
+                    pytest.mark.skip(reason=f"holds on the CPU alone, not on {device}")
+                )
+    items.sort(
+        key=lambda item: places.get(item.path, len(places))
+    )  # stable: all else stays as it was collected
 
 
 def pytest_collection_finish() -> None:
@@ -107,7 +126,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-#: Milliseconds until a browser that does not start says so: more than any machine needs.
+#: Milliseconds until a browser that does not start says so: more than any machine
+#: needs.
 LAUNCH = 1_200_000
 #: Chromium in a container, as root, and silent: it must not look anything up by itself.
 CHROMIUM_FLAGS = [
@@ -123,16 +143,24 @@ CHROMIUM_FLAGS = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
-    """Headless Chromium. On a CI machine it must be there; elsewhere its tests skip and say so."""
+    """Headless Chromium. On a CI machine it must be there; elsewhere its tests skip and
+    say so."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(
+        filter(
+            None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+        ),
+        None,
+    )
     if program is None:
         message = "no Chromium found; type: sudo make programs"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS, timeout=LAUNCH)
+        chromium = playwright.chromium.launch(
+            executable_path=program, args=CHROMIUM_FLAGS, timeout=LAUNCH
+        )
         yield chromium
         chromium.close()

@@ -1,9 +1,10 @@
 """Run tests that name no device on one: `pytest tests/library --device cuda`.
 
-The library's tests make tensors and models where torch puts them, on the CPU. `OnDevice` puts both on a device, and
-nothing else: what the library makes stays where the library puts it, so that a `device=` which it forgot is an error.
-A test itself may compute with tensors of both and compare them. Numbers that are drawn without a generator of the
-device are drawn on the CPU: a test sees those that it sees there.
+The library's tests make tensors and models where torch puts them, on the CPU.
+`OnDevice` puts both on a device, and nothing else: what the library makes stays where
+the library puts it, so that a `device=` which it forgot is an error. A test itself may
+compute with tensors of both and compare them. Numbers that are drawn without a
+generator of the device are drawn on the CPU: a test sees those that it sees there.
 """
 
 import sys
@@ -29,7 +30,8 @@ READERS = {Tensor.numpy, Tensor.__array__}
 
 
 class OnDevice(TorchFunctionMode):
-    """Put what tests make, and all parameters and buffers, on a device, and count what is computed there.
+    """Put what tests make, and all parameters and buffers, on a device, and count what
+    is computed there.
 
     Parameters
     ----------
@@ -46,8 +48,12 @@ class OnDevice(TorchFunctionMode):
 
     def __enter__(self) -> "OnDevice":
         self._hooks = [
-            register_module_parameter_registration_hook(lambda module, name, parameter: self._own(parameter)),
-            register_module_buffer_registration_hook(lambda module, name, buffer: self._own(buffer)),
+            register_module_parameter_registration_hook(
+                lambda module, name, parameter: self._own(parameter)
+            ),
+            register_module_buffer_registration_hook(
+                lambda module, name, buffer: self._own(buffer)
+            ),
         ]
         torch.testing.assert_close = partial(self._assert_close, check_device=False)
         super().__enter__()
@@ -70,20 +76,32 @@ class OnDevice(TorchFunctionMode):
         by_a_test = sys._getframe(1).f_code.co_filename.startswith(TESTS)
         if function in FACTORIES:
             if self._is_given_another_s_generator(kwargs):
-                return function(*args, **{**kwargs, "device": kwargs["generator"].device}).to(self.device)
+                return function(
+                    *args, **{**kwargs, "device": kwargs["generator"].device}
+                ).to(self.device)
             made = function(*args, **kwargs)
-            return self._move(made) if by_a_test and kwargs.get("device") is None else made
+            return (
+                self._move(made) if by_a_test and kwargs.get("device") is None else made
+            )
         if function in READERS and by_a_test:
             return function(args[0].cpu(), *args[1:], **kwargs)
-        first = args[0] if args else kwargs.get("tensor")  # torch.nn.init passes it by name
+        first = (
+            args[0] if args else kwargs.get("tensor")
+        )  # torch.nn.init passes it by name
         if self._is_here(first) and self._draws_on_the_cpu(function, kwargs):
             words = {name: value for name, value in kwargs.items() if name != "tensor"}
             if not function.__name__.endswith("_"):
                 return function(first.cpu(), *args[1:], **words).to(self.device)
-            drawn = function(torch.empty_like(first, device="cpu", requires_grad=False), *args[1:], **words)
+            drawn = function(
+                torch.empty_like(first, device="cpu", requires_grad=False),
+                *args[1:],
+                **words,
+            )
             with torch.no_grad():
                 return first.copy_(drawn)
-        if by_a_test and any(self._is_here(leaf) for leaf in tree_leaves((args, kwargs))):
+        if by_a_test and any(
+            self._is_here(leaf) for leaf in tree_leaves((args, kwargs))
+        ):
             args, kwargs = tree_map_only(Tensor, self._bring, (args, kwargs))
         found = function(*args, **kwargs)
         self.computed += self._is_here(found)
@@ -103,11 +121,17 @@ class OnDevice(TorchFunctionMode):
             and torch.device(device).type == self.device.type != generator.device.type
         )
 
-    def _draws_on_the_cpu(self, function: Callable[..., Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether a tensor of the device is asked for numbers of the CPU's generator, or for its first ones."""
+    def _draws_on_the_cpu(
+        self, function: Callable[..., Any], kwargs: Mapping[str, Any]
+    ) -> bool:
+        """Whether a tensor of the device is asked for numbers of the CPU's generator,
+        or for its first ones."""
         generator = kwargs.get("generator")
         if generator is None:
-            return function in INITIALISERS or getattr(function, "__module__", "") == "torch.nn.init"
+            return (
+                function in INITIALISERS
+                or getattr(function, "__module__", "") == "torch.nn.init"
+            )
         return generator.device.type != self.device.type
 
     def _move(self, tensor: Tensor) -> Tensor:
@@ -115,8 +139,13 @@ class OnDevice(TorchFunctionMode):
             return tensor.detach().to(self.device).requires_grad_(tensor.requires_grad)
 
     def _own(self, tensor: Tensor | None) -> Tensor | None:
-        """A parameter or a buffer of a module as it shall be kept; one without values stays as it is."""
+        """A parameter or a buffer of a module as it shall be kept; one without values
+        stays as it is."""
         if tensor is None or tensor.device.type in (self.device.type, "meta"):
             return tensor
         moved = self._move(tensor)
-        return nn.Parameter(moved, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else moved
+        return (
+            nn.Parameter(moved, tensor.requires_grad)
+            if isinstance(tensor, nn.Parameter)
+            else moved
+        )

@@ -1,8 +1,10 @@
-"""Fill in the ledger of claims when all pages have been read: our figures, verdicts, and how many there are of each.
+"""Fill in the ledger of claims when all pages have been read: our figures, verdicts,
+and how many there are of each.
 
-A figure may be live, so it is known only when its chapter has been executed. At reading, the roles leave a place; it is
-filled before the page is written, from the executed pages that the same build has left. A figure that is not found is a
-warning, and so a failure of the build, never a blank.
+A figure may be live, so it is known only when its chapter has been executed. At
+reading, the roles leave a place; it is filled before the page is written, from the
+executed pages that the same build has left. A figure that is not found is a warning,
+and so a failure of the build, never a blank.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class claim_result(nodes.General, nodes.Inline, nodes.Element):
 
 
 class ClaimRole(SphinxRole):
-    """{ours}`name`, {verdict}`name` or {verdicts}`word`: leave a place for what is known at the end."""
+    """{ours}`name`, {verdict}`name` or {verdicts}`word`: leave a place for what is
+    known at the end."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         self.env.metadata[self.env.docname][MARK] = True
@@ -38,12 +41,14 @@ class ClaimRole(SphinxRole):
 
 
 def write_again(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write pages with claims in each build: any chapter may have changed what they show."""
+    """Write pages with claims in each build: any chapter may have changed what they
+    show."""
     return [page for page, data in env.metadata.items() if data.get(MARK)]
 
 
 def _hold_all(app: Sphinx) -> dict[str, Any]:
-    """Hold each claim against the evidence once a build; a claim whose figure is missing is its error."""
+    """Hold each claim against the evidence once a build; a claim whose figure is
+    missing is its error."""
     if not hasattr(app, "claims_held"):
         from course_lib.ledger.claim import hold
         from course_lib.ledger.claims import claims_of
@@ -51,8 +56,17 @@ def _hold_all(app: Sphinx) -> dict[str, Any]:
         from course_lib.ledger.rows import chapter_pages
 
         book = Path(app.srcdir)
-        cache = Path(app.config.nb_execution_cache_path) if app.config.nb_execution_cache_path else None
-        evidence = Evidence(chapter_pages(book), Path(app.outdir).parent / EXECUTED, book / "results", cache)
+        cache = (
+            Path(app.config.nb_execution_cache_path)
+            if app.config.nb_execution_cache_path
+            else None
+        )
+        evidence = Evidence(
+            chapter_pages(book),
+            Path(app.outdir).parent / EXECUTED,
+            book / "results",
+            cache,
+        )
         held: dict[str, Any] = {}
         for claim in claims_of(book):
             try:
@@ -69,17 +83,33 @@ def fill_in(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         kind, of = place["kind"], place["of"]
         held = _hold_all(app)
         if kind == "verdicts":
-            counts = Counter(found.verdict.value for found in held.values() if hasattr(found, "verdict"))
+            counts = Counter(
+                found.verdict.value
+                for found in held.values()
+                if hasattr(found, "verdict")
+            )
             place.replace_self(nodes.Text(str(counts[of])))
             continue
         found = held.get(of, LookupError(f"no claim has the name {of!r}"))
         if isinstance(found, Exception):
-            LOGGER.warning("claim %s: %s", of, found, location=place, type="course", subtype="claim")
+            LOGGER.warning(
+                "claim %s: %s",
+                of,
+                found,
+                location=place,
+                type="course",
+                subtype="claim",
+            )
             place.replace_self(nodes.Text(f"[{of}]"))
         elif kind == "verdict":
             word = found.verdict.value
             place.replace_self(
-                nodes.inline("", word, classes=["verdict", f"verdict-{word.replace(' ', '-')}"], ids=[f"claim-{of}"])
+                nodes.inline(
+                    "",
+                    word,
+                    classes=["verdict", f"verdict-{word.replace(' ', '-')}"],
+                    ids=[f"claim-{of}"],
+                )
             )
         else:
             place.replace_self(_with_emphasis(found.figures()))
@@ -87,7 +117,11 @@ def fill_in(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def _with_emphasis(text: str) -> list[nodes.Node]:
     parts = EMPHASIS.split(text)
-    return [nodes.emphasis("", part) if odd % 2 else nodes.Text(part) for odd, part in enumerate(parts) if part]
+    return [
+        nodes.emphasis("", part) if odd % 2 else nodes.Text(part)
+        for odd, part in enumerate(parts)
+        if part
+    ]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

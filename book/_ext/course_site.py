@@ -1,6 +1,8 @@
-"""What the book's settings cannot say in YAML: forks, the execution cache, alt text, links both ways, launch buttons.
+"""What the book's settings cannot say in YAML: forks, the execution cache, alt text,
+links both ways, launch buttons.
 
-Everything here runs inside Sphinx, so `jupyter-book build` alone behaves as `course build` does.
+Everything here runs inside Sphinx, so `jupyter-book build` alone behaves as `course
+build` does.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ from student_notebook import (
 from course_lib.site import cache_folder
 
 LOGGER = logging.getLogger(__name__)
-# Code in backticks, which stays as it is, or what reStructuredText would read as a substitution.
+# Code in backticks, which stays as it is, or what reStructuredText would read as a
+# substitution.
 BARS = re.compile(r"`+[^`]+`+|\|[^|\s](?:[^|]*[^|\s])?\|")
 GLUED = re.compile(r"\{glue:text\}`(?P<key>[^`:]+):?(?P<form>[^`]*)`")
 CHAPTER_LINE = re.compile(r"^(\s*)Chapter: ([\w-]+)\s*$")
 
 
 def use_own_repository(app: Sphinx, config: Config) -> None:
-    """Let the buttons of a fork open the fork: a workflow names its repository in GITHUB_REPOSITORY."""
+    """Let the buttons of a fork open the fork: a workflow names its repository in
+    GITHUB_REPOSITORY."""
     repository = os.environ.get("GITHUB_REPOSITORY")
     if repository:
         server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
@@ -45,7 +49,8 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
 
 
 def key_cache_by_sources(app: Sphinx, config: Config) -> None:
-    """Execute a page again when anything that its results depend on has changed, not only its own cells.
+    """Execute a page again when anything that its results depend on has changed, not
+    only its own cells.
 
     A changed configuration value makes Sphinx read every page again.
     """
@@ -56,58 +61,94 @@ def key_cache_by_sources(app: Sphinx, config: Config) -> None:
 def own_all_nodes(app: Sphinx, doctree: nodes.document) -> None:
     """Make each node the page's own.
 
-    reStructuredText inside Markdown leaves nodes of another document, which knows all of Sphinx's environment: it would
-    be written with each page of the reference, a megabyte and a half, and read again twice.
+    reStructuredText inside Markdown leaves nodes of another document, which knows all
+    of Sphinx's environment: it would be written with each page of the reference, a
+    megabyte and a half, and read again twice.
     """
     for node in doctree.findall():
         node.document = doctree
 
 
 def fill_in_alt_text(app: Sphinx, doctree: nodes.document) -> None:
-    """Put glued values into alt text, which MyST-NB takes as it is: {glue:text}`key:.1f`, as in prose."""
+    """Put glued values into alt text, which MyST-NB takes as it is:
+    {glue:text}`key:.1f`, as in prose."""
     glued = glued_values(app, app.env.docname)
 
     def value(match: re.Match[str]) -> str:
         if match["key"] not in glued:
-            LOGGER.warning("alt text: %r is never glued", match["key"], location=app.env.docname, type="course")
+            LOGGER.warning(
+                "alt text: %r is never glued",
+                match["key"],
+                location=app.env.docname,
+                type="course",
+            )
             return match[0]
         return format_plain_text(glued[match["key"]]["text/plain"], match["form"])
 
-    for image in doctree.findall(lambda node: isinstance(node, nodes.image) and "alt" in node):
+    for image in doctree.findall(
+        lambda node: isinstance(node, nodes.image) and "alt" in node
+    ):
         image["alt"] = GLUED.sub(value, image["alt"])
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Warn, and so fail the build, at each image that a reader who cannot see it would miss."""
+    """Warn, and so fail the build, at each image that a reader who cannot see it would
+    miss."""
     for image in doctree.findall(nodes.image):
         if not image.get("alt", "").strip():
             LOGGER.warning(
-                "image without alt text: say what it shows (at a code cell's figure: `mystnb: {image: {alt: ...}}`)",
+                "image without alt text: say what it shows (at a code cell's figure:"
+                " `mystnb: {image: {alt: ...}}`)",
                 location=(docname, image.line),
                 type="course",
                 subtype="alt",
             )
 
 
-def link_chapter(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Turn a docstring's line `Chapter: label` into a link to that chapter, and keep `|A|` as the size of A."""
+def link_chapter(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Turn a docstring's line `Chapter: label` into a link to that chapter, and keep
+    `|A|` as the size of A."""
     for number, line in enumerate(lines):
-        lines[number] = CHAPTER_LINE.sub(r"\1Chapter: :ref:`\2`", BARS.sub(_escape_bars, line))
+        lines[number] = CHAPTER_LINE.sub(
+            r"\1Chapter: :ref:`\2`", BARS.sub(_escape_bars, line)
+        )
 
 
 def _escape_bars(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith("`") else match[0].replace("|", "\\|")
 
 
-def add_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Offer a chapter's notebook for download, and on Colab and Binder, next to its title."""
+def add_buttons(
+    app: Sphinx,
+    page: str,
+    template: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """Offer a chapter's notebook for download, and on Colab and Binder, next to its
+    title."""
     if doctree is None or not is_notebook(app.env, page):
         return
-    repository, path = app.config.html_theme_options["repository_url"], f"{NOTEBOOKS}/{page}.ipynb"
+    repository, path = (
+        app.config.html_theme_options["repository_url"],
+        f"{NOTEBOOKS}/{page}.ipynb",
+    )
     colab, binder = colab_url(repository, path), binder_url(repository, path)
     launch = [
-        _button("Colab", "Open this chapter on Google Colab", colab, "_static/images/logo_colab.png"),
-        _button("Binder", "Open this chapter on Binder", binder, "_static/images/logo_binder.svg"),
+        _button(
+            "Colab",
+            "Open this chapter on Google Colab",
+            colab,
+            "_static/images/logo_colab.png",
+        ),
+        _button(
+            "Binder",
+            "Open this chapter on Binder",
+            binder,
+            "_static/images/logo_binder.svg",
+        ),
     ]
     context["header_buttons"].insert(
         0,
@@ -119,7 +160,12 @@ def add_buttons(app: Sphinx, page: str, template: str, context: dict[str, Any], 
             "label": "launch-buttons",
         },
     )
-    download = _button(".ipynb", "Download this chapter as a notebook", context["pathto"](path, 1), "fas fa-code")
+    download = _button(
+        ".ipynb",
+        "Download this chapter as a notebook",
+        context["pathto"](path, 1),
+        "fas fa-code",
+    )
     for group in context["header_buttons"]:
         if group.get("label") == "download-buttons":
             group["buttons"].insert(0, download | {"label": "download-notebook-button"})
@@ -129,15 +175,21 @@ def _button(text: str, tooltip: str, url: str, icon: str) -> dict[str, str]:
     return {"type": "link", "text": text, "tooltip": tooltip, "url": url, "icon": icon}
 
 
-def mend_bibliography_roles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Take away the roles that docutils gives a bibliography: links stand beside the entries, which no list allows."""
+def mend_bibliography_roles(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Take away the roles that docutils gives a bibliography: links stand beside the
+    entries, which no list allows."""
     if "citation-list" in context.get("body", ""):
-        body = context["body"].replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+        body = context["body"].replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
         context["body"] = body.replace(' role="doc-biblioentry"', "")
 
 
 class AssignmentLinks(SphinxRole):
-    """{assignment}`attention`: the student's notebook, to open on Colab or to download, and what it ships."""
+    """{assignment}`attention`: the student's notebook, to open on Colab or to download,
+    and what it ships."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         path = f"{ASSIGNMENTS}/{self.text}/{self.text}.ipynb"
@@ -149,23 +201,36 @@ class AssignmentLinks(SphinxRole):
         repository = self.config.html_theme_options["repository_url"]
         up = "../" * self.env.docname.count("/")
         links: list[nodes.Node] = [
-            nodes.reference("", f"open {self.text}.ipynb on Colab", refuri=colab_url(repository, path)),
+            nodes.reference(
+                "",
+                f"open {self.text}.ipynb on Colab",
+                refuri=colab_url(repository, path),
+            ),
             nodes.Text(" or "),
             nodes.reference("", "download it", refuri=f"{up}{path}", internal=False),
         ]
-        for file in sorted((Path(self.env.srcdir).parent / ASSIGNMENTS / self.text).glob("*.safetensors")):
+        for file in sorted(
+            (Path(self.env.srcdir).parent / ASSIGNMENTS / self.text).glob(
+                "*.safetensors"
+            )
+        ):
             address = f"{up}{ASSIGNMENTS}/{self.text}/{file.name}"
-            links += [nodes.Text(", with "), nodes.reference("", file.name, refuri=address, internal=False)]
+            links += [
+                nodes.Text(", with "),
+                nodes.reference("", file.name, refuri=address, internal=False),
+            ]
         return links, []
 
 
 def write_side_by_side(app: Sphinx, env: object) -> None:
-    """Lay out as many pages at once as there are cores. They are read one by one: not every extension can otherwise."""
+    """Lay out as many pages at once as there are cores. They are read one by one: not
+    every extension can otherwise."""
     app.parallel = os.cpu_count() or 1
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    # Pages are millions of small objects that stay. Python would look through them for garbage every 700 new ones.
+    # Pages are millions of small objects that stay. Python would look through them for
+    # garbage every 700 new ones.
     gc.set_threshold(500_000, 20, 20)
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())

@@ -1,6 +1,8 @@
-"""`literalinclude` with one more option, `:without-docstring:`, so that a page shows a function beside its formula.
+"""`literalinclude` with one more option, `:without-docstring:`, so that a page shows a
+function beside its formula.
 
-The text explains, and the docstring is one link away in the library reference; on the page it would hide the code.
+The text explains, and the docstring is one link away in the library reference; on the
+page it would hide the code.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ WITHOUT_DOCSTRING = "without-docstring"
 
 
 def without_docstring(source: str) -> str:
-    """Return Python source, such as one function or class, without the docstrings in it.
+    """Return Python source, such as one function or class, without the docstrings in
+    it.
 
     >>> print(without_docstring('def double(x):\\n    "Twice x."\\n    return 2 * x'))
     def double(x):
@@ -27,11 +30,13 @@ def without_docstring(source: str) -> str:
     source = textwrap.dedent(source)
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(
-            node
-        ):
+        if isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+        ) and ast.get_docstring(node):
             docstring = node.body[0]
-            following = node.body[1].lineno - 1 if len(node.body) > 1 else docstring.end_lineno
+            following = (
+                node.body[1].lineno - 1 if len(node.body) > 1 else docstring.end_lineno
+            )
             # A blank line after a docstring parts it from the body; it goes with it.
             last = docstring.end_lineno
             while last < following and not lines[last].strip():
@@ -43,14 +48,18 @@ def without_docstring(source: str) -> str:
 class LibraryCode(LiteralInclude):
     """`literalinclude` that can leave docstrings out."""
 
-    option_spec: ClassVar = LiteralInclude.option_spec | {WITHOUT_DOCSTRING: directives.flag}
+    option_spec: ClassVar = LiteralInclude.option_spec | {
+        WITHOUT_DOCSTRING: directives.flag
+    }
 
     def run(self) -> list[nodes.Node]:
         bare = WITHOUT_DOCSTRING in self.options
         self.options.pop(WITHOUT_DOCSTRING, None)
         found = super().run()
         if bare:
-            for block in [block for node in found for block in node.findall(nodes.literal_block)]:
+            for block in [
+                block for node in found for block in node.findall(nodes.literal_block)
+            ]:
                 text = without_docstring(block.rawsource)
                 block.rawsource = text
                 block[:] = [nodes.Text(text)]

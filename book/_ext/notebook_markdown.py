@@ -1,7 +1,8 @@
-"""Turn a page's MyST Markdown into Markdown that Jupyter and Colab show: no directives, no roles.
+"""Turn a page's MyST Markdown into Markdown that Jupyter and Colab show: no directives,
+no roles.
 
-Each directive and each role has one small function here. One that has none fails the build in words, so that no page
-loses part of its text on Colab unnoticed.
+Each directive and each role has one small function here. One that has none fails the
+build in words, so that no page loses part of its text on Colab unnoticed.
 """
 
 from __future__ import annotations
@@ -29,11 +30,23 @@ LABEL = re.compile(r"^\((?P<label>[\w:.-]+)\)=\s*$")
 OPTION = re.compile(r"^:(?P<name>[\w-]+):\s*(?P<value>.*)$")
 CODE_SPAN = re.compile(r"(?<!\})(`+)(?!`).+?(?<!`)\1(?!`)")
 REMEDY = f"use another, or add its form to book/_ext/{Path(__file__).name}"
-ADMONITIONS = ("note", "tip", "hint", "important", "warning", "caution", "attention", "danger", "error", "seealso")
+ADMONITIONS = (
+    "note",
+    "tip",
+    "hint",
+    "important",
+    "warning",
+    "caution",
+    "attention",
+    "danger",
+    "error",
+    "seealso",
+)
 
 
 class NotebookError(ValueError):
-    """A page cannot be shown as a notebook; the message says which part and what to do."""
+    """A page cannot be shown as a notebook; the message says which part and
+    what to do."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,8 @@ class Directive:
 
 @dataclass(frozen=True)
 class Page:
-    """What the text of one page refers to: its environment, the values it glues, and where the site is published."""
+    """What the text of one page refers to: its environment, the values it glues, and
+    where the site is published."""
 
     docname: str
     env: BuildEnvironment
@@ -64,9 +78,13 @@ class Page:
     def glued_as(self, key: str, mime_type: str) -> str:
         """Return a glued value in one of its forms."""
         if key not in self.glued:
-            raise NotebookError(f"{key!r} is pasted but never glued; glue() it in a cell of this page")
+            raise NotebookError(
+                f"{key!r} is pasted but never glued; glue() it in a cell of this page"
+            )
         if mime_type not in self.glued[key]:
-            raise NotebookError(f"{key!r} was glued as {', '.join(self.glued[key])}, not as {mime_type}")
+            raise NotebookError(
+                f"{key!r} was glued as {', '.join(self.glued[key])}, not as {mime_type}"
+            )
         return self.glued[key][mime_type]
 
 
@@ -84,7 +102,9 @@ def _blocks(lines: Iterator[str], page: Page) -> Iterator[str]:
             body = list(_until_closed(lines, opening["fence"]))
             directive = DIRECTIVE.match(opening["info"].strip())
             if directive:
-                yield _render(_parse(directive["name"], directive["argument"], body), page)
+                yield _render(
+                    _parse(directive["name"], directive["argument"], body), page
+                )
             else:
                 yield from (line, *body, opening["fence"])
         elif label:
@@ -112,10 +132,14 @@ def _parse(name: str, argument: str, body: list[str]) -> Directive:
 
 def _render(directive: Directive, page: Page) -> str:
     if directive.name in ADMONITIONS:
-        text = "\n".join(filter(None, [directive.argument, directive.body]))  # it may begin on its first line
+        text = "\n".join(
+            filter(None, [directive.argument, directive.body])
+        )  # it may begin on its first line
         return _quoted(directive.name.capitalize(), text, page)
     if directive.name not in DIRECTIVES:
-        raise NotebookError(f"the directive {{{directive.name}}} has no form for notebooks; {REMEDY}")
+        raise NotebookError(
+            f"the directive {{{directive.name}}} has no form for notebooks; {REMEDY}"
+        )
     return DIRECTIVES[directive.name](directive, page)
 
 
@@ -123,7 +147,10 @@ def _roles(line: str, page: Page) -> str:
     """Replace the roles of a line, and leave its plain `code` as it is."""
     pieces, end = [], 0
     for span in CODE_SPAN.finditer(ROLE.sub(lambda match: "\0" * len(match[0]), line)):
-        pieces += [ROLE.sub(lambda match: _role(match, page), line[end : span.start()]), span[0]]
+        pieces += [
+            ROLE.sub(lambda match: _role(match, page), line[end : span.start()]),
+            span[0],
+        ]
         end = span.end()
     return "".join([*pieces, ROLE.sub(lambda match: _role(match, page), line[end:])])
 
@@ -142,7 +169,10 @@ def _role(match: re.Match[str], page: Page) -> str:
 
 
 def _quoted(title: str, body: str, page: Page) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in [f"**{title}**", "", *convert(body, page).splitlines()])
+    return "\n".join(
+        f"> {line}".rstrip()
+        for line in [f"**{title}**", "", *convert(body, page).splitlines()]
+    )
 
 
 def _admonition(directive: Directive, page: Page) -> str:
@@ -164,27 +194,53 @@ def _literalinclude(directive: Directive, page: Page) -> str:
     language = options.pop("language", "python")
     _, path = page.env.relfn2path(directive.argument, page.docname)
     bare = options.pop(WITHOUT_DOCSTRING, None) is not None
-    options = {name: LiteralInclude.option_spec[name](value) for name, value in options.items()}
+    options = {
+        name: LiteralInclude.option_spec[name](value) for name, value in options.items()
+    }
     text, _ = LiteralIncludeReader(path, options, page.env.config).read()
     text = without_docstring(text) if bare else text
-    return f"From `{Path(directive.argument).name}`:\n\n```{language}\n{text.strip()}\n```"
+    return (
+        f"From `{Path(directive.argument).name}`:\n\n```{language}\n{text.strip()}\n```"
+    )
 
 
 def _quiz(directive: Directive, page: Page) -> str:
-    question = parse_question("\n".join(filter(None, [directive.argument, directive.body])))
-    choices = [f"- {letter(n)}. {convert(choice.text, page)}" for n, choice in enumerate(question.choices)]
+    question = parse_question(
+        "\n".join(filter(None, [directive.argument, directive.body]))
+    )
+    choices = [
+        f"- {letter(n)}. {convert(choice.text, page)}"
+        for n, choice in enumerate(question.choices)
+    ]
     answers = [
-        f"- **{letter(n)} is {'right' if choice.correct else 'wrong'}.** {convert(choice.explanation, page)}"
+        f"- **{letter(n)} is {'right' if choice.correct else 'wrong'}.**"
+        f" {convert(choice.explanation, page)}"
         for n, choice in enumerate(question.choices)
     ]
     several = ["", "Several may be right."] if question.multiple else []
-    hidden = ["", "<details><summary>Answers</summary>", "", *answers, "", "</details>", ""]
-    return "\n".join([f"**Question.** {convert(question.text, page)}", *several, "", *choices, *hidden])
+    hidden = [
+        "",
+        "<details><summary>Answers</summary>",
+        "",
+        *answers,
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(
+        [
+            f"**Question.** {convert(question.text, page)}",
+            *several,
+            "",
+            *choices,
+            *hidden,
+        ]
+    )
 
 
 def _glue_figure(directive: Directive, page: Page) -> str:
     caption = convert(directive.body, page)
-    return f"*Figure, drawn by the cell that makes `{directive.argument}`.* {caption}".strip()
+    return f"*Figure, drawn by the cell that makes `{directive.argument}`.* {caption}".strip()  # noqa: E501
 
 
 def _glue_markdown(directive: Directive, page: Page) -> str:
@@ -192,12 +248,14 @@ def _glue_markdown(directive: Directive, page: Page) -> str:
 
 
 def _figure(directive: Directive, page: Page) -> str:
-    image = f"![{directive.options.get('alt', '')}]({page.site_url}/_images/{Path(directive.argument).name})"
+    image = f"![{directive.options.get('alt', '')}]({page.site_url}/_images/{Path(directive.argument).name})"  # noqa: E501
     return f"{image}\n\n{convert(directive.body, page)}".strip()
 
 
 def _table(directive: Directive, page: Page) -> str:
-    caption = [f"*{_roles(directive.argument, page)}*", ""] if directive.argument else []
+    caption = (
+        [f"*{_roles(directive.argument, page)}*", ""] if directive.argument else []
+    )
     return "\n".join([*caption, convert(directive.body, page)])
 
 
@@ -214,7 +272,16 @@ def _list_table(directive: Directive, page: Page) -> str:
         rows.insert(0, [""] * len(rows[0]))
     cells = [f"| {' | '.join(_roles(cell, page) for cell in row)} |" for row in rows]
     body = "\n".join([cells[0], "|" + " --- |" * len(rows[0]), *cells[1:]])
-    return "\n".join([*([f"*{_roles(directive.argument, page)}*", ""] if directive.argument else []), body])
+    return "\n".join(
+        [
+            *(
+                [f"*{_roles(directive.argument, page)}*", ""]
+                if directive.argument
+                else []
+            ),
+            body,
+        ]
+    )
 
 
 def _bibliography(directive: Directive, page: Page) -> str:
@@ -256,7 +323,10 @@ def _eq(title: str | None, label: str, page: Page) -> str:
 
 def _label(target: str, page: Page) -> tuple[str, str, str]:
     std = page.env.domains["std"]
-    found = std.labels.get(target.lower()) or (*std.anonlabels.get(target.lower(), (None, None)), "")
+    found = std.labels.get(target.lower()) or (
+        *std.anonlabels.get(target.lower(), (None, None)),
+        "",
+    )
     if found[0] is None:
         raise NotebookError(f"nothing is labelled {target!r}")
     return found
@@ -269,11 +339,19 @@ def _ref(title: str | None, target: str, page: Page) -> str:
 
 def _numref(title: str | None, target: str, page: Page) -> str:
     docname, anchor, _ = _label(target, page)
-    for kind, words in (("figure", "Figure"), ("table", "Table"), ("code-block", "Listing")):
+    for kind, words in (
+        ("figure", "Figure"),
+        ("table", "Table"),
+        ("code-block", "Listing"),
+    ):
         number = page.env.toc_fignumbers.get(docname, {}).get(kind, {}).get(anchor)
         if number:
-            return f"[{words} {'.'.join(map(str, number))}]({page.url(docname, anchor)})"
-    raise NotebookError(f"{target!r} has no number; only figures, tables and listings have")
+            return (
+                f"[{words} {'.'.join(map(str, number))}]({page.url(docname, anchor)})"
+            )
+    raise NotebookError(
+        f"{target!r} has no number; only figures, tables and listings have"
+    )
 
 
 def _doc(title: str | None, target: str, page: Page) -> str:
@@ -286,7 +364,11 @@ def _py(title: str | None, target: str, page: Page) -> str:
     name = target.lstrip("~")
     shown = title or (name.rpartition(".")[2] if target.startswith("~") else name)
     entry = page.env.domains["py"].objects.get(name)
-    return f"[`{shown}`]({page.url(entry.docname, entry.node_id)})" if entry else f"`{shown}`"
+    return (
+        f"[`{shown}`]({page.url(entry.docname, entry.node_id)})"
+        if entry
+        else f"`{shown}`"
+    )
 
 
 def _term(title: str | None, target: str, page: Page) -> str:
@@ -295,7 +377,9 @@ def _term(title: str | None, target: str, page: Page) -> str:
 
 def _glue_text(title: str | None, target: str, page: Page) -> str:
     key, _, format_spec = target.partition(":")
-    return html.unescape(format_plain_text(page.glued_as(key, "text/plain"), format_spec))
+    return html.unescape(
+        format_plain_text(page.glued_as(key, "text/plain"), format_spec)
+    )
 
 
 def _math_role(title: str | None, text: str, page: Page) -> str:
@@ -311,18 +395,24 @@ def _author_year(key: str, page: Page) -> tuple[str, str]:
         raise NotebookError(f"{key!r} is not in references.bib")
     entry = page.bibliography.entries[key]
     names = [" ".join(person.last_names) for person in entry.persons["author"]]
-    who = names[0] if len(names) == 1 else f"{names[0]} and {names[1]}" if len(names) == 2 else f"{names[0]} et al."
+    who = (
+        names[0]
+        if len(names) == 1
+        else f"{names[0]} and {names[1]}"
+        if len(names) == 2
+        else f"{names[0]} et al."
+    )
     return who.replace("{", "").replace("}", ""), entry.fields["year"]
 
 
 def _cite_textual(title: str | None, keys: str, page: Page) -> str:
     cited = [_author_year(key.strip(), page) for key in keys.split(",")]
-    return f"[{', '.join(f'{who} ({year})' for who, year in cited)}]({page.url('bibliography')})"
+    return f"[{', '.join(f'{who} ({year})' for who, year in cited)}]({page.url('bibliography')})"  # noqa: E501
 
 
 def _cite_parenthetical(title: str | None, keys: str, page: Page) -> str:
     cited = [_author_year(key.strip(), page) for key in keys.split(",")]
-    return f"([{'; '.join(f'{who}, {year}' for who, year in cited)}]({page.url('bibliography')}))"
+    return f"([{'; '.join(f'{who}, {year}' for who, year in cited)}]({page.url('bibliography')}))"  # noqa: E501
 
 
 def _assignment(title: str | None, name: str, page: Page) -> str:

@@ -1,9 +1,11 @@
-"""The `{quiz}` directive: one question, its choices, and an explanation for every choice.
+"""The `{quiz}` directive: one question, its choices, and an explanation for every
+choice.
 
-The HTML is a plain form: a fieldset with its legend, radio buttons or check boxes, a button, and a status region that
-screen readers announce. `_static/quiz.js` adds the behaviour; without JavaScript the answers stay in a `<details>`. It
-loads nothing and stores nothing. No published extension offers this: those for Sphinx load scripts from other hosts or
-have no explanation for a wrong choice.
+The HTML is a plain form: a fieldset with its legend, radio buttons or check boxes, a
+button, and a status region that screen readers announce. `_static/quiz.js` adds the
+behaviour; without JavaScript the answers stay in a `<details>`. It loads nothing and
+stores nothing. No published extension offers this: those for Sphinx load scripts from
+other hosts or have no explanation for a wrong choice.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ FEWEST_QUESTIONS_IN_A_CHAPTER = 4
 
 
 class quiz(nodes.Element):
-    """The whole question; `name` groups its inputs, `multiple` chooses between radio buttons and check boxes."""
+    """The whole question; `name` groups its inputs, `multiple` chooses between radio
+    buttons and check boxes."""
 
 
 class quiz_legend(nodes.Element):
@@ -71,9 +74,18 @@ class Quiz(SphinxDirective):
         for position, choice in enumerate(question.choices):
             paragraph, *surplus = self._parse(choice.text)
             if surplus:
-                raise self.error(f"quiz: choice {letter(position)} must be a single paragraph")
-            element += quiz_choice("", *self._inline(paragraph), position=position, correct=choice.correct)
-            answers += quiz_explanation("", *self._parse(choice.explanation), position=position, correct=choice.correct)
+                raise self.error(
+                    f"quiz: choice {letter(position)} must be a single paragraph"
+                )
+            element += quiz_choice(
+                "", *self._inline(paragraph), position=position, correct=choice.correct
+            )
+            answers += quiz_explanation(
+                "",
+                *self._parse(choice.explanation),
+                position=position,
+                correct=choice.correct,
+            )
         element += answers
         self.set_source_info(element)
         return element
@@ -83,7 +95,10 @@ class Quiz(SphinxDirective):
 
     def _inline(self, paragraph: nodes.Node) -> list[nodes.Node]:
         if not isinstance(paragraph, nodes.paragraph):
-            raise self.error("quiz: a question and each of its choices begin with a paragraph of text")
+            raise self.error(
+                "quiz: a question and each of its choices begin with a paragraph of"
+                " text"
+            )
         return paragraph.children
 
 
@@ -99,7 +114,9 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     questions_of(env).pop(docname, None)
 
 
-def merge_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
+def merge_pages(
+    app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment
+) -> None:
     """Take over the questions that a parallel reader found."""
     for docname in docnames:
         if docname in questions_of(other):
@@ -107,16 +124,20 @@ def merge_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: 
 
 
 def lint(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn, and so fail the build, if keys can be guessed or a chapter with quizzes has too few."""
+    """Warn, and so fail the build, if keys can be guessed or a chapter with quizzes has
+    too few."""
     pages = questions_of(env)
     for docname, questions in pages.items():
         if 0 < len(questions) < FEWEST_QUESTIONS_IN_A_CHAPTER:
             LOGGER.warning(
-                f"{len(questions)} quiz questions; a chapter has at least {FEWEST_QUESTIONS_IN_A_CHAPTER}",
+                f"{len(questions)} quiz questions; a chapter has at least"
+                f" {FEWEST_QUESTIONS_IN_A_CHAPTER}",
                 location=docname,
                 type="quiz",
             )
-    for fault in lint_book([question for docname in sorted(pages) for question in pages[docname]]):
+    for fault in lint_book(
+        [question for docname in sorted(pages) for question in pages[docname]]
+    ):
         LOGGER.warning(f"quizzes: {fault}", type="quiz")
 
 
@@ -129,7 +150,9 @@ def depart_quiz(self: HTML5Translator, node: quiz) -> None:
 
 
 def visit_legend(self: HTML5Translator, node: quiz_legend) -> None:
-    self.body.append(f'<legend><span class="quiz-number">Question {node["number"]}.</span> ')
+    self.body.append(
+        f'<legend><span class="quiz-number">Question {node["number"]}.</span> '
+    )
 
 
 def depart_legend(self: HTML5Translator, node: quiz_legend) -> None:
@@ -151,8 +174,9 @@ def visit_choice(self: HTML5Translator, node: quiz_choice) -> None:
     identifier = f"{name}-{letter(node['position'])}"
     correct = str(node["correct"]).lower()
     self.body.append(
-        f'<div class="quiz-choice"><input type="{kind}" name="{name}" id="{identifier}" data-correct="{correct}">'
-        f'<label for="{identifier}"><span class="quiz-letter">{letter(node["position"])}.</span> '
+        f'<div class="quiz-choice"><input type="{kind}" name="{name}" id="{identifier}"'
+        f' data-correct="{correct}"><label for="{identifier}"><span'
+        f' class="quiz-letter">{letter(node["position"])}.</span> '
     )
 
 
@@ -162,9 +186,10 @@ def depart_choice(self: HTML5Translator, node: quiz_choice) -> None:
 
 def visit_answers(self: HTML5Translator, node: quiz_answers) -> None:
     self.body.append(
-        '</fieldset><button type="submit" class="quiz-check" hidden>Check</button>'
-        '<div class="quiz-feedback" role="status"></div>'
-        '<details class="quiz-answers"><summary>Answers, with an explanation for each choice</summary><ul>'
+        '</fieldset><button type="submit" class="quiz-check" hidden>Check</button><div'
+        ' class="quiz-feedback" role="status"></div><details'
+        ' class="quiz-answers"><summary>Answers, with an explanation for each'
+        " choice</summary><ul>"
     )
 
 
@@ -175,8 +200,9 @@ def depart_answers(self: HTML5Translator, node: quiz_answers) -> None:
 def visit_explanation(self: HTML5Translator, node: quiz_explanation) -> None:
     correct = node["correct"]
     self.body.append(
-        f'<li class="quiz-explanation" data-correct="{str(correct).lower()}">'
-        f'<p class="quiz-verdict">{letter(node["position"])} is {"right" if correct else "wrong"}.</p>'
+        f'<li class="quiz-explanation" data-correct="{str(correct).lower()}"><p'
+        f' class="quiz-verdict">{letter(node["position"])} is'
+        f" {'right' if correct else 'wrong'}.</p>"
     )
 
 
@@ -195,4 +221,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-purge-doc", forget_page)
     app.connect("env-merge-info", merge_pages)
     app.connect("env-updated", lint)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "1",
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

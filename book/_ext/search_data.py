@@ -1,4 +1,5 @@
-"""Put the data of the search among paragraphs beside its page: a script that only a reader who searches loads."""
+"""Put the data of the search among paragraphs beside its page: a script that only a
+reader who searches loads."""
 
 from __future__ import annotations
 
@@ -12,8 +13,13 @@ PAGE = "search-pydocs"
 
 
 def write_search_data(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the script that the page's cells have made, or make it, if the page came from the cache of executions."""
-    if exception is not None or app.builder.format != "html" or PAGE not in app.env.found_docs:
+    """Copy the script that the page's cells have made, or make it, if the page came
+    from the cache of executions."""
+    if (
+        exception is not None
+        or app.builder.format != "html"
+        or PAGE not in app.env.found_docs
+    ):
         return
     from course_lib.experiments.static_search import SOURCE, make
 

@@ -1,7 +1,9 @@
-"""Write each executable page as a clean notebook into the site, for download, Colab and Binder; copy the assignments.
+"""Write each executable page as a clean notebook into the site, for download, Colab and
+Binder; copy the assignments.
 
-The published branch holds the site, so a notebook's address on Colab is its path in the site. Values that cells glue
-into the text are filled in from the site's own execution. Outputs are left out: you run the cells.
+The published branch holds the site, so a notebook's address on Colab is its path in the
+site. Values that cells glue into the text are filled in from the site's own execution.
+Outputs are left out: you run the cells.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def is_notebook(env: BuildEnvironment, docname: str) -> bool:
 
 
 def colab_url(repository: str, path: str) -> str:
-    """Return the address that opens a notebook of the published site on Colab; `repository` is a GitHub address."""
+    """Return the address that opens a notebook of the published site on Colab;
+    `repository` is a GitHub address."""
     return f"https://colab.research.google.com/github/{_slug(repository)}/blob/{PUBLISHED_BRANCH}/{path}"
 
 
@@ -53,15 +56,23 @@ def _slug(repository: str) -> str:
 
 
 def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
-    """Write all notebooks, and what Binder needs to run them, once the pages have been written."""
+    """Write all notebooks, and what Binder needs to run them, once the pages have been
+    written."""
     if exception is not None or app.builder.format != "html":
         return
     out, root = Path(app.outdir), Path(app.srcdir).parent
-    for docname in sorted(filter(lambda name: is_notebook(app.env, name), app.env.found_docs)):
+    for docname in sorted(
+        filter(lambda name: is_notebook(app.env, name), app.env.found_docs)
+    ):
         target = out / NOTEBOOKS / f"{docname}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(nbformat.writes(student_notebook(app, docname)) + "\n", encoding="utf-8")
-    for kind in ("*.ipynb", "*.safetensors"):  # an assignment may ship weights beside its notebook
+        target.write_text(
+            nbformat.writes(student_notebook(app, docname)) + "\n", encoding="utf-8"
+        )
+    for kind in (
+        "*.ipynb",
+        "*.safetensors",
+    ):  # an assignment may ship weights beside its notebook
         for source in sorted((root / ASSIGNMENTS).glob(f"*/{kind}")):
             target = out / source.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +81,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
 
 
 def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
-    """Convert one page: Markdown without directives, cells without outputs, and a first cell that sets Colab up."""
+    """Convert one page: Markdown without directives, cells without outputs, and a first
+    cell that sets Colab up."""
     repository = _repository(app)
     owner, _, name = _slug(repository).partition("/")
     page = Page(
@@ -79,13 +91,17 @@ def student_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
         glued=glued_values(app, docname),
         bibliography=parse_file(str(Path(app.srcdir) / "references.bib")),
         site_url=f"https://{owner}.github.io/{name}",
-        notebook_links=lambda assignment: colab_url(repository, f"{ASSIGNMENTS}/{assignment}/{assignment}.ipynb"),
+        notebook_links=lambda assignment: colab_url(
+            repository, f"{ASSIGNMENTS}/{assignment}/{assignment}.ipynb"
+        ),
     )
     source = jupytext.read(app.env.doc2path(docname), fmt="md:myst")
     cells = [nbformat.v4.new_code_cell(set_up_cell(repository))]
     for cell in source.cells:
         if cell.cell_type == "code":
-            cells.append(nbformat.v4.new_code_cell(GLUE_IMPORT.sub("", cell.source).strip()))
+            cells.append(
+                nbformat.v4.new_code_cell(GLUE_IMPORT.sub("", cell.source).strip())
+            )
         else:
             try:
                 cells.append(nbformat.v4.new_markdown_cell(convert(cell.source, page)))
@@ -113,15 +129,19 @@ if "google.colab" in sys.modules:
     %pip install --quiet "course_lib @ git+{repository}"
 
 
-{GLUE}"""
+{GLUE}"""  # noqa: E501
 
 
 def glued_values(app: Sphinx, docname: str) -> dict[str, dict[str, Any]]:
-    """Read what a page glues, by name and form, from the file that MyST-NB leaves beside the executed page."""
+    """Read what a page glues, by name and form, from the file that MyST-NB leaves
+    beside the executed page."""
     path = Path(app.outdir).parent / "jupyter_execute" / f"{docname}.glue.json"
     if not path.is_file():  # it writes none for a page that glues nothing
         return {}
-    return {key: output["data"] for key, output in json.loads(path.read_text(encoding="utf-8")).items()}
+    return {
+        key: output["data"]
+        for key, output in json.loads(path.read_text(encoding="utf-8")).items()
+    }
 
 
 def describe_binder(folder: Path, root: Path, repository: str) -> None:

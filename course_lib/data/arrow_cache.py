@@ -1,7 +1,9 @@
-"""Splits that take a while to make, kept as Arrow files under a fingerprint of what they were made from.
+"""Splits that take a while to make, kept as Arrow files under a fingerprint of what
+they were made from.
 
-They lie in the folder in which `datasets` keeps its own Arrow files (HF_DATASETS_CACHE moves it), memory-mapped when
-read. A file that is not what was written is reported and made again.
+They lie in the folder in which `datasets` keeps its own Arrow files (HF_DATASETS_CACHE
+moves it), memory-mapped when read. A file that is not what was written is reported and
+made again.
 
 Chapter: wordpiece
 """
@@ -38,7 +40,8 @@ def folder_for(name: str, fingerprint: Mapping[str, str]) -> Path:
     Returns
     -------
     Path
-        <cache of datasets>/course_lib/<name>-<16 hexadecimal digits>; it need not exist.
+        <cache of datasets>/course_lib/<name>-<16 hexadecimal digits>; it need not
+        exist.
 
     Notes
     -----
@@ -49,8 +52,12 @@ def folder_for(name: str, fingerprint: Mapping[str, str]) -> Path:
     >>> folder_for("pydocs", {"numpy": "2.4.6"}).name
     'pydocs-...'
     """
-    digest = hashlib.sha256(json.dumps(dict(fingerprint), sort_keys=True).encode()).hexdigest()
-    return Path(datasets.config.HF_DATASETS_CACHE) / "course_lib" / f"{name}-{digest[:16]}"
+    digest = hashlib.sha256(
+        json.dumps(dict(fingerprint), sort_keys=True).encode()
+    ).hexdigest()
+    return (
+        Path(datasets.config.HF_DATASETS_CACHE) / "course_lib" / f"{name}-{digest[:16]}"
+    )
 
 
 def cached(
@@ -86,7 +93,12 @@ def cached(
     Examples
     --------
     >>> from datasets import Value
-    >>> splits = cached("doctest", {}, Features({"n": Value("int64")}), lambda: {"train": [{"n": 7}]})
+    >>> splits = cached(
+    ...     "doctest",
+    ...     {},
+    ...     Features({"n": Value("int64")}),
+    ...     lambda: {"train": [{"n": 7}]},
+    ... )
     >>> splits["train"]["n"][0]
     7
     """
@@ -96,23 +108,38 @@ def cached(
         fault = _fault(folder)
         if fault:
             if folder.exists():
-                log.warning("%s: the copy in %s is damaged (%s); it is made again", name, folder, fault)
+                log.warning(
+                    "%s: the copy in %s is damaged (%s); it is made again",
+                    name,
+                    folder,
+                    fault,
+                )
                 shutil.rmtree(folder)
             _write(folder, fingerprint, features, make())
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     info = DatasetInfo(features=features)
-    return {split: Dataset(_table(folder / f"{split}.arrow"), info) for split in record["files"]}
+    return {
+        split: Dataset(_table(folder / f"{split}.arrow"), info)
+        for split in record["files"]
+    }
 
 
 def _write(
-    folder: Path, fingerprint: Mapping[str, str], features: Features, splits: Mapping[str, Sequence[Mapping[str, Any]]]
+    folder: Path,
+    fingerprint: Mapping[str, str],
+    features: Features,
+    splits: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> None:
-    """Write all files into a folder of another name, then rename it: an interrupted run leaves nothing half-made."""
+    """Write all files into a folder of another name, then rename it: an interrupted run
+    leaves nothing half-made."""
     making = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     files = {}
     for split, rows in splits.items():
         table = pa.Table.from_pylist(list(rows), schema=features.arrow_schema)
-        with pa.OSFile(str(making / f"{split}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        with (
+            pa.OSFile(str(making / f"{split}.arrow"), "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema) as writer,
+        ):
             writer.write_table(table, max_chunksize=1_000)
         files[split] = _digest(making / f"{split}.arrow")
     record = {"files": files, "made_from": dict(fingerprint)}

@@ -1,6 +1,8 @@
-"""Data cards: one page for each data set, facts from the catalogue and figures measured from the rows that load.
+"""Data cards: one page for each data set, facts from the catalogue and figures measured
+from the rows that load.
 
-A data set that is not at hand gets a card without figures, which says how to get it: nothing is typed from memory.
+A data set that is not at hand gets a card without figures, which says how to get it:
+nothing is typed from memory.
 """
 
 import os
@@ -17,8 +19,16 @@ from course_lib.data.catalogue import DATASETS, DataSet
 from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
-GROUP, ROWS = 10, 12  # words: the width of a group in the table of lengths; with more rows than this, it is wider
-NAMES = ("id", "title", "word", "sense")  # columns that name a row: nobody asks how many words they have
+GROUP, ROWS = (
+    10,
+    12,
+)  # words: the width of a group in the table of lengths; with more rows than this, it is wider  # noqa: E501
+NAMES = (
+    "id",
+    "title",
+    "word",
+    "sense",
+)  # columns that name a row: nobody asks how many words they have
 
 
 def available_source(entry: DataSet) -> str | None:
@@ -46,7 +56,10 @@ def available_source(entry: DataSet) -> str | None:
     if entry.embedded is not None:
         return "embedded"
     folder = os.environ.get("COURSE_DATA", "")
-    if folder not in ("", "embedded", "hub") and (Path(folder).expanduser() / entry.name).is_dir():
+    if (
+        folder not in ("", "embedded", "hub")
+        and (Path(folder).expanduser() / entry.name).is_dir()
+    ):
         return folder
     return None
 
@@ -89,7 +102,10 @@ def write_cards(folder: Path, names: Sequence[str] = tuple(DATASETS)) -> list[Pa
     for entry in (DATASETS[name] for name in names):
         source = available_source(entry)
         page = Path(folder) / f"{entry.name}.md"
-        page.write_text(card(entry, None if source is None else load(entry.name, source)), encoding="utf-8")
+        page.write_text(
+            card(entry, None if source is None else load(entry.name, source)),
+            encoding="utf-8",
+        )
         pages.append(page)
     return pages
 
@@ -127,24 +143,36 @@ def card(entry: DataSet, data: DatasetDict | None) -> str:
         ("How to get it", entry.get_it),
     ]
     parts = [
-        f"(data-{entry.name})=\n# `{entry.name}`\n\n**{entry.title}.** {entry.description}",
-        f'```python\nfrom course_lib.data import load\n\ndata = load("{entry.name}", source="{entry.sources[0]}")\n```',
+        (
+            f"(data-{entry.name})=\n# `{entry.name}`\n\n**{entry.title}.**"
+            f" {entry.description}"
+        ),
+        (
+            "```python\nfrom course_lib.data import load\n\ndata ="
+            f' load("{entry.name}", source="{entry.sources[0]}")\n```'
+        ),
         markdown_table(("fact", ""), facts),
         "## Columns\n\n"
         + markdown_table(
             ("column", "type", "what it holds"),
-            [(f"`{name}`", _type_name(columns[name]), entry.column_notes[name]) for name in columns],
+            [
+                (f"`{name}`", _type_name(columns[name]), entry.column_notes[name])
+                for name in columns
+            ],
         ),
         "## Worth knowing\n\n" + "\n".join(f"- {quirk}" for quirk in entry.quirks),
     ]
     if data is None:
         parts.append(
-            "## Figures\n\nThis data set was not on the machine that built this page, so there are none: figures here "
-            "are measured, never typed. Get the data as said above, then run "
-            f"`course data show {entry.name} --source FOLDER`."
+            "## Figures\n\nThis data set was not on the machine that built this page,"
+            " so there are none: figures here are measured, never typed. Get the data"
+            f" as said above, then run `course data show {entry.name} --source FOLDER`."
         )
     else:
-        parts += ["## Figures\n\nMeasured from the rows that loaded when this was written.", *_figures(entry, data)]
+        parts += [
+            "## Figures\n\nMeasured from the rows that loaded when this was written.",
+            *_figures(entry, data),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -165,29 +193,57 @@ def _first_document(entry: DataSet, data: DatasetDict) -> list[str]:
 
 def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
     first = next(iter(data.values()))
-    texts = [name for name, feature in first.features.items() if _is_text(feature) and name not in NAMES]
+    texts = [
+        name
+        for name, feature in first.features.items()
+        if _is_text(feature) and name not in NAMES
+    ]
     words = {
-        split: {column: [_words(text) for text in rows[column]] for column in texts} for split, rows in data.items()
+        split: {column: [_words(text) for text in rows[column]] for column in texts}
+        for split, rows in data.items()
     }
     sizes = []
     for split, columns in words.items():
         for column, rows in columns.items():
             lengths = [len(row) for row in rows]
             vocabulary = len({word for row in rows for word in row})
-            size = (min(lengths), f"{median(lengths):g}", max(lengths), f"{vocabulary:,}")
+            size = (
+                min(lengths),
+                f"{median(lengths):g}",
+                max(lengths),
+                f"{vocabulary:,}",
+            )
             sizes.append((split, f"{len(rows):,}", f"`{column}`", *size))
     most = max(len(row) for column in texts for row in words[next(iter(data))][column])
     group = GROUP * max(1, -(-most // (GROUP * ROWS)))
     counts = {
-        column: Counter(max(0, len(row) - 1) // group for row in words[next(iter(data))][column]) for column in texts
+        column: Counter(
+            max(0, len(row) - 1) // group for row in words[next(iter(data))][column]
+        )
+        for column in texts
     }
     groups = [
-        (f"{at * group + 1} to {(at + 1) * group}", *(f"{100 * counts[c][at] / len(first):.1f}%" for c in texts))
+        (
+            f"{at * group + 1} to {(at + 1) * group}",
+            *(f"{100 * counts[c][at] / len(first):.1f}%" for c in texts),
+        )
         for at in range(max(max(counter) for counter in counts.values()) + 1)
     ]
     parts = [
-        markdown_table(("split", "rows", "column", "shortest (words)", "median", "longest", "different words"), sizes),
-        f"### Lengths of {'training ' if 'train' in data else ''}sentences, in words\n\n"
+        markdown_table(
+            (
+                "split",
+                "rows",
+                "column",
+                "shortest (words)",
+                "median",
+                "longest",
+                "different words",
+            ),
+            sizes,
+        ),
+        f"### Lengths of {'training ' if 'train' in data else ''}sentences, in"
+        " words\n\n"
         + markdown_table(("words", *(f"`{column}`" for column in texts)), groups),
         *_label_figures(data),
     ]
@@ -198,7 +254,9 @@ def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
     if entry.show_rows:
         parts.append("### Examples\n\n" + _examples(first, texts))
     else:
-        parts.append("Rows are not printed here: the licence does not say that a page may.")
+        parts.append(
+            "Rows are not printed here: the licence does not say that a page may."
+        )
     return parts
 
 
@@ -211,10 +269,20 @@ def _label_figures(data: DatasetDict) -> list[str]:
             continue
         rows = []
         for split, own in data.items():
-            labels = own[column] if kind is feature else [label for tags in own[column] for label in tags]
+            labels = (
+                own[column]
+                if kind is feature
+                else [label for tags in own[column] for label in tags]
+            )
             counts = Counter(labels)
             rows.append(
-                (split, *(f"{counts[i]:,} ({100 * counts[i] / len(labels):.1f}%)" for i in range(len(kind.names))))
+                (
+                    split,
+                    *(
+                        f"{counts[i]:,} ({100 * counts[i] / len(labels):.1f}%)"
+                        for i in range(len(kind.names))
+                    ),
+                )
             )
         header = ("split", *(f"`{name}`" for name in kind.names))
         parts.append(f"### Labels: `{column}`\n\n" + markdown_table(header, rows))
@@ -230,7 +298,8 @@ def _is_text(feature: object) -> bool:
 
 
 def _alignments(rows: Dataset) -> str:
-    """Describe gold links: how many words go together, and how often two links cross."""
+    """Describe gold links: how many words go together, and how often two links
+    cross."""
     links = crossing = shared_source = words = 0
     for alignment in rows["alignment"]:
         links += len(alignment)
@@ -242,27 +311,43 @@ def _alignments(rows: Dataset) -> str:
         ("gold links", f"{links:,}"),
         ("links per linked French word", f"{links / words:.2f}"),
         ("English words linked to two French words or more", f"{shared_source:,}"),
-        ("sentences in which at least two links cross", f"{100 * crossing / len(rows):.1f}%"),
+        (
+            "sentences in which at least two links cross",
+            f"{100 * crossing / len(rows):.1f}%",
+        ),
     ]
     return markdown_table(("training split", ""), figures)
 
 
-def _examples(rows: Dataset, texts: Sequence[str], count: int = 3, longest: int = 14) -> str:
-    """Show the first rows that are short enough to read and begin with different texts; where none is, the first."""
+def _examples(
+    rows: Dataset, texts: Sequence[str], count: int = 3, longest: int = 14
+) -> str:
+    """Show the first rows that are short enough to read and begin with different texts;
+    where none is, the first."""
     own = [_words(text) for text in rows[texts[0]]]
-    firsts = list({" ".join(words): i for i, words in reversed(list(enumerate(own)))}.values())[::-1]
+    firsts = list(
+        {" ".join(words): i for i, words in reversed(list(enumerate(own)))}.values()
+    )[::-1]
     short = [i for i in firsts if 6 <= len(own[i]) <= longest][:count] or firsts[:count]
     lines = []
     for i in short:
         row = rows[i]
-        lines += [f"- `{column}`: {_shown(row, column, rows.features)}" for column in texts]
+        lines += [
+            f"- `{column}`: {_shown(row, column, rows.features)}" for column in texts
+        ]
         for column, feature in rows.features.items():
             if column == "answers":
-                lines.append(f"- `answers`: {', '.join(row[column]['text']) or 'none: the context does not say'}")
+                lines.append(
+                    "- `answers`:"
+                    f" {', '.join(row[column]['text']) or 'none: the context does not say'}"  # noqa: E501
+                )
             elif isinstance(feature, ClassLabel):
                 lines.append(f"- `{column}`: {feature.names[row[column]]}")
         if "alignment" in row:
-            pairs = [f"{row['en'].split()[s]}–{row['fr'].split()[t]}" for s, t in row["alignment"]]
+            pairs = [
+                f"{row['en'].split()[s]}–{row['fr'].split()[t]}"
+                for s, t in row["alignment"]
+            ]
             lines.append(f"- `alignment`: {', '.join(pairs)}")
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -274,7 +359,9 @@ def _shown(row: Mapping[str, Any], column: str, features: Mapping[str, Any]) -> 
         return plain_text(row[column])
     names = features["ner_tags"].feature.names
     pairs = zip(row[column], row["ner_tags"], strict=True)
-    return plain_text(" ".join(f"{token}/{names[tag]}" if tag else token for token, tag in pairs))
+    return plain_text(
+        " ".join(f"{token}/{names[tag]}" if tag else token for token, tag in pairs)
+    )
 
 
 def _type_name(feature: object) -> str:
@@ -284,6 +371,18 @@ def _type_name(feature: object) -> str:
         return ", ".join(f"{_type_name(own)} `{name}`" for name, own in feature.items())
     if isinstance(feature, List):
         inner = _type_name(feature.feature)
-        return "list of pairs of integers" if inner == "list of integers" else f"list of {inner}s"
+        return (
+            "list of pairs of integers"
+            if inner == "list of integers"
+            else f"list of {inner}s"
+        )
     text = str(feature)
-    return "text" if "string" in text else "integer" if "int" in text else "number" if "float" in text else text
+    return (
+        "text"
+        if "string" in text
+        else "integer"
+        if "int" in text
+        else "number"
+        if "float" in text
+        else text
+    )

@@ -1,4 +1,5 @@
-"""The form of a corpus with document boundaries: one row a document, the same columns for every corpus.
+"""The form of a corpus with document boundaries: one row a document, the same columns
+for every corpus.
 
 Chapter: wordpiece
 """
@@ -32,7 +33,9 @@ class Row(TypedDict):
     paragraphs: list[str]
 
 
-def column_notes(package: str, module: str, title: str, paragraphs: str) -> Mapping[str, str]:
+def column_notes(
+    package: str, module: str, title: str, paragraphs: str
+) -> Mapping[str, str]:
     """Return what the columns hold in one corpus, for its data card.
 
     Parameters
@@ -64,7 +67,8 @@ def column_notes(package: str, module: str, title: str, paragraphs: str) -> Mapp
 
 
 def corpus_figures(data: DatasetDict) -> str:
-    """Return the figures of a corpus for its data card: documents, paragraphs and words of each split and package.
+    """Return the figures of a corpus for its data card: documents, paragraphs and words
+    of each split and package.
 
     Parameters
     ----------
@@ -83,8 +87,18 @@ def corpus_figures(data: DatasetDict) -> str:
     Examples
     --------
     >>> from datasets import Dataset
-    >>> row = {"document": "d", "package": "p", "module": "m", "title": "t", "paragraphs": ["Two words.", "One."]}
-    >>> print(corpus_figures(DatasetDict(test=Dataset.from_list([row], FEATURES))).splitlines()[2])
+    >>> row = {
+    ...     "document": "d",
+    ...     "package": "p",
+    ...     "module": "m",
+    ...     "title": "t",
+    ...     "paragraphs": ["Two words.", "One."],
+    ... }
+    >>> print(
+    ...     corpus_figures(
+    ...         DatasetDict(test=Dataset.from_list([row], FEATURES))
+    ...     ).splitlines()[2]
+    ... )
     | test | 1 | 1 | 2 | 3 | 1.5 | 3 |
     """
     splits = []
@@ -92,16 +106,35 @@ def corpus_figures(data: DatasetDict) -> str:
     for split, rows in data.items():
         lengths: list[int] = []
         vocabulary: set[str] = set()
-        for package, paragraphs in zip(rows["package"], rows["paragraphs"], strict=True):
+        for package, paragraphs in zip(
+            rows["package"], rows["paragraphs"], strict=True
+        ):
             words = [text.split() for text in paragraphs]
             vocabulary.update(word for text in words for word in text)
             lengths += [len(text) for text in words]
             for i, more in enumerate((1, len(words), sum(map(len, words)))):
                 packages[package][i] += more
         counts = (len(rows), len(set(rows["module"])), len(lengths), sum(lengths))
-        splits.append((split, *(f"{n:,}" for n in counts), f"{median(lengths):g}", f"{len(vocabulary):,}"))
-    header = ("split", "documents", "modules", "paragraphs", "words", "median words a paragraph", "different words")
-    totals = [(package, *(f"{n:,}" for n in counts)) for package, counts in packages.items()]
+        splits.append(
+            (
+                split,
+                *(f"{n:,}" for n in counts),
+                f"{median(lengths):g}",
+                f"{len(vocabulary):,}",
+            )
+        )
+    header = (
+        "split",
+        "documents",
+        "modules",
+        "paragraphs",
+        "words",
+        "median words a paragraph",
+        "different words",
+    )
+    totals = [
+        (package, *(f"{n:,}" for n in counts)) for package, counts in packages.items()
+    ]
     by_package = markdown_table(("package", "documents", "paragraphs", "words"), totals)
     return f"{markdown_table(header, splits)}\n\n### By package\n\n{by_package}"
 
@@ -133,12 +166,16 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     | 1 | x\\|y |
     """
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
+        for row in rows
+    ]
     return "\n".join(lines)
 
 
 def plain_text(text: str) -> str:
-    r"""Return a text so that Markdown prints it as it is: no emphasis, link, formula or tag.
+    r"""Return a text so that Markdown prints it as it is: no emphasis, link, formula or
+    tag.
 
     Parameters
     ----------

@@ -1,16 +1,19 @@
-"""The phrase grammar of the `translation` data set: English and French built together, with their word alignment.
+"""The phrase grammar of the `translation` data set: English and French built together,
+with their word alignment.
 
-The grammar is synchronous: one rule builds a phrase in both languages at once (Wu 1997; Chiang 2007). A French word is
-made together with references to the English words that it translates, so a link cannot be lost or moved when phrases
-are put in another order. Nothing is aligned afterwards.
+The grammar is synchronous: one rule builds a phrase in both languages at once (Wu 1997;
+Chiang 2007). A French word is made together with references to the English words that
+it translates, so a link cannot be lost or moved when phrases are put in another order.
+Nothing is aligned afterwards.
 
-Every rule takes the exact number of English words that it has to fill, so that sentence lengths are spread evenly and
-quality can be measured against length. What the rules cover: agreement in gender and number, adjectives that change
-side, official names and possessives whose order turns round, elision and contraction, negation (one word to two),
-verbs with particles (two words to one), relative clauses, reported speech.
+Every rule takes the exact number of English words that it has to fill, so that sentence
+lengths are spread evenly and quality can be measured against length. What the rules
+cover: agreement in gender and number, adjectives that change side, official names and
+possessives whose order turns round, elision and contraction, negation (one word to
+two), verbs with particles (two words to one), relative clauses, reported speech.
 
-What it does not do: sense. Words are drawn freely ("the red idea dances"), which is what stops a model from guessing a
-word instead of translating it.
+What it does not do: sense. Words are drawn freely ("the red idea dances"), which is
+what stops a model from guessing a word instead of translating it.
 
 Chapter: seq2seq-attention
 """
@@ -27,7 +30,8 @@ Item = TypeVar("Item")
 
 
 class Word:
-    """One English word at one place in a sentence: links refer to it, whatever its position becomes."""
+    """One English word at one place in a sentence: links refer to it, whatever its
+    position becomes."""
 
     __slots__ = ("text",)
 
@@ -41,7 +45,8 @@ Target = tuple[str, tuple[Word, ...]]
 
 @dataclass(slots=True)
 class Phrase:
-    """A phrase in both languages. Each French word comes with the English words that it translates."""
+    """A phrase in both languages. Each French word comes with the English words that it
+    translates."""
 
     en: list[Word]
     fr: list[Target]
@@ -51,16 +56,25 @@ class Phrase:
 
 
 def _preposition(english: str, french: str, noun_phrase: Phrase) -> Phrase:
-    """Put a preposition before a noun phrase: de + le = du, à + les = aux, de + un = d' un."""
+    """Put a preposition before a noun phrase: de + le = du, à + les = aux, de + un = d'
+    un."""
     words = [Word(text) for text in english.split()]
     *before, last = french.split()
     fr = [(text, tuple(words)) for text in before]
     (first, sources), rest = noun_phrase.fr[0], noun_phrase.fr[1:]
-    contracted = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("à", "les"): "aux"}.get((last, first))
+    contracted = {
+        ("de", "le"): "du",
+        ("de", "les"): "des",
+        ("à", "le"): "au",
+        ("à", "les"): "aux",
+    }.get((last, first))
     if contracted:
         fr += [(contracted, (*words, *sources)), *rest]
     else:
-        fr += [("d'" if last == "de" and elides(first) else last, tuple(words)), *noun_phrase.fr]
+        fr += [
+            ("d'" if last == "de" and elides(first) else last, tuple(words)),
+            *noun_phrase.fr,
+        ]
     return Phrase(words + noun_phrase.en, fr)
 
 
@@ -70,7 +84,9 @@ def _subordinate(english: str, french: str, clause: Phrase) -> Phrase:
     texts = french.split()
     if texts[-1] == "que" and elides(clause.fr[0][0]):
         texts[-1] = "qu'"
-    return Phrase(words + clause.en, [(text, tuple(words)) for text in texts] + clause.fr)
+    return Phrase(
+        words + clause.en, [(text, tuple(words)) for text in texts] + clause.fr
+    )
 
 
 def _indefinite(next_word: str) -> str:
@@ -79,7 +95,8 @@ def _indefinite(next_word: str) -> str:
 
 @dataclass(slots=True)
 class Grammar:
-    """One method a phrase type. `length` is always the exact number of English words to fill."""
+    """One method a phrase type. `length` is always the exact number of English words to
+    fill."""
 
     rng: random.Random
 
@@ -90,10 +107,12 @@ class Grammar:
         """Draw an integer from low to high, both included."""
         return low + int(self.rng.random() * (high - low + 1))
 
-    # -- noun phrases ------------------------------------------------------------------------------------------------
+    # -- noun phrases
+    # ----------------------------------------------------------------------------------
 
     def noun_phrase(self, length: int) -> Phrase:
-        """A noun phrase of 2 words or more, which always begins with its determiner in French."""
+        """A noun phrase of 2 words or more, which always begins with its determiner in
+        French."""
         chance = self.rng.random()
         if 3 <= length <= 6 and chance < 0.2:
             return self.name(length)
@@ -108,7 +127,8 @@ class Grammar:
         return self.modified(head, length - len(head.en))
 
     def modified(self, head: Phrase, length: int) -> Phrase:
-        """A head followed by a relative clause or a prepositional phrase of this length (2 or more)."""
+        """A head followed by a relative clause or a prepositional phrase of this length
+        (2 or more)."""
         if length == 2 or self.rng.random() < 0.35:
             pronoun = Word("who" if head.human else "which")
             verb = self.verb_phrase(length - 1, head.feminine, head.plural)
@@ -117,12 +137,18 @@ class Grammar:
             tail = _preposition("of", "de", self.noun_phrase(length - 1))
         else:
             tail = self.prepositional(length)
-        return Phrase(head.en + tail.en, head.fr + tail.fr, head.feminine, head.plural, head.human)
+        return Phrase(
+            head.en + tail.en, head.fr + tail.fr, head.feminine, head.plural, head.human
+        )
 
     def prepositional(self, length: int) -> Phrase:
         """A preposition and its noun phrase, 3 words or more."""
-        english, french = self.draw(lex.PREPOSITIONS if length >= 5 else lex.SHORT_PREPOSITIONS)
-        return _preposition(english, french, self.noun_phrase(length - len(english.split())))
+        english, french = self.draw(
+            lex.PREPOSITIONS if length >= 5 else lex.SHORT_PREPOSITIONS
+        )
+        return _preposition(
+            english, french, self.noun_phrase(length - len(english.split()))
+        )
 
     def bare(self, length: int) -> Phrase:
         """Determiner, adjectives, noun: 2 to 5 words."""
@@ -142,7 +168,8 @@ class Grammar:
         return nominal
 
     def nominal(self, length: int, plural: bool) -> Phrase:
-        """A noun and its adjectives, 1 to 4 words: "big famous european" N becomes "grande" N "européenne célèbre"."""
+        """A noun and its adjectives, 1 to 4 words: "big famous european" N becomes
+        "grande" N "européenne célèbre"."""
         noun = self.draw(lex.NOUNS)
         feminine = noun.feminine
         text = noun.fr_plural if plural else noun.fr
@@ -150,13 +177,20 @@ class Grammar:
         en = [word]
         fr: list[Target] = [(text, (word,))]
         if length > 1:
-            kinds = (lex.ADJECTIVES_BEFORE, lex.ADJECTIVES_AFTER, lex.ADJECTIVES_RELATIONAL)
+            kinds = (
+                lex.ADJECTIVES_BEFORE,
+                lex.ADJECTIVES_AFTER,
+                lex.ADJECTIVES_RELATIONAL,
+            )
             chosen = sorted(self.rng.sample(range(3), length - 1), reverse=True)
             for kind in chosen:  # nearest to the noun first
                 adjective = self.draw(kinds[kind])
                 word = Word(adjective.en)
                 en.insert(0, word)
-                form = (adjective.agree(feminine, plural, text if kind == 0 else "x"), (word,))
+                form = (
+                    adjective.agree(feminine, plural, text if kind == 0 else "x"),
+                    (word,),
+                )
                 if kind == 0:
                     fr.insert(0, form)
                 else:
@@ -167,24 +201,51 @@ class Grammar:
         """The article and an official name, 3 to 6 words."""
         name = self.draw([name for name in lex.NAMES if len(name.en) == length - 1])
         article, words = Word("the"), [Word(text) for text in name.en]
-        fr = [(text, tuple(words[s] for s in sources)) for text, sources in zip(name.fr, name.sources, strict=True)]
+        fr = [
+            (text, tuple(words[s] for s in sources))
+            for text, sources in zip(name.fr, name.sources, strict=True)
+        ]
         first = name.fr[0]
-        french = "les" if name.plural else "l'" if elides(first) else "la" if name.feminine else "le"
-        return Phrase([article, *words], [(french, (article,)), *fr], name.feminine, name.plural)
+        french = (
+            "les"
+            if name.plural
+            else "l'"
+            if elides(first)
+            else "la"
+            if name.feminine
+            else "le"
+        )
+        return Phrase(
+            [article, *words], [(french, (article,)), *fr], name.feminine, name.plural
+        )
 
     def possessive(self, length: int) -> Phrase:
-        """The owner 's thing, which French turns round (la chose du propriétaire): 4 words or more."""
+        """The owner 's thing, which French turns round (la chose du propriétaire): 4
+        words or more."""
         thing_length = self.between(1, min(3, length - 3))
         owner_length = length - 1 - thing_length
-        owner = self.bare(owner_length) if owner_length <= 4 else self.possessive(owner_length)
+        owner = (
+            self.bare(owner_length)
+            if owner_length <= 4
+            else self.possessive(owner_length)
+        )
         plural = self.rng.random() < 0.3
         thing = self.nominal(thing_length, plural)
-        # English writes the students ' dog but the children 's dog; a nominal ends with its noun in English.
+        # English writes the students ' dog but the children 's dog; a nominal ends with
+        # its noun in English.
         mark = "'" if owner.plural and owner.en[-1].text.endswith("s") else "'s"
         of = _preposition(mark, "de", owner)
         genitive = of.en[0]
         first = thing.fr[0][0]
-        article = "les" if plural else "l'" if elides(first) else "la" if thing.feminine else "le"
+        article = (
+            "les"
+            if plural
+            else "l'"
+            if elides(first)
+            else "la"
+            if thing.feminine
+            else "le"
+        )
         return Phrase(
             [*owner.en, genitive, *thing.en],
             [(article, (genitive,)), *thing.fr, *of.fr],
@@ -193,7 +254,8 @@ class Grammar:
             thing.human,
         )
 
-    # -- verb phrases ------------------------------------------------------------------------------------------------
+    # -- verb phrases
+    # ----------------------------------------------------------------------------------
 
     def verb_phrase(self, length: int, feminine: bool, plural: bool) -> Phrase:
         """A verb phrase of 1 word or more that agrees with its subject."""
@@ -208,8 +270,12 @@ class Grammar:
             verb = self.verb(self.draw(lex.DITRANSITIVE), plural, adverbs)
             thing_length = self.between(2, min(4, rest - 4))
             thing = self.noun_phrase(thing_length)
-            recipient = _preposition("to", "à", self.noun_phrase(rest - 2 - thing_length))
-            return Phrase(verb.en + thing.en + recipient.en, verb.fr + thing.fr + recipient.fr)
+            recipient = _preposition(
+                "to", "à", self.noun_phrase(rest - 2 - thing_length)
+            )
+            return Phrase(
+                verb.en + thing.en + recipient.en, verb.fr + thing.fr + recipient.fr
+            )
         if rest >= 4 and chance < 0.6:
             if chance < 0.46:
                 verb = self.verb(lex.SPEAK, plural, adverbs)
@@ -218,7 +284,9 @@ class Grammar:
                 verb = self.verb(self.draw(lex.INTRANSITIVE), plural, adverbs)
                 tail = self.prepositional(rest - 1)
         else:
-            entry = self.draw((*lex.TRANSITIVE, *lex.WITH_PARTICLE) if rest >= 4 else lex.TRANSITIVE)
+            entry = self.draw(
+                (*lex.TRANSITIVE, *lex.WITH_PARTICLE) if rest >= 4 else lex.TRANSITIVE
+            )
             verb = self.verb(entry, plural, adverbs)
             tail = self.noun_phrase(length - len(verb.en))
         return Phrase(verb.en + tail.en, verb.fr + tail.fr)
@@ -233,7 +301,11 @@ class Grammar:
             do, negation = Word("do" if plural else "does"), Word("not")
             return Phrase(
                 [do, negation, main, *particle],
-                [(ne, (negation,)), (french, (do, main, *particle)), ("pas", (negation,))],
+                [
+                    (ne, (negation,)),
+                    (french, (do, main, *particle)),
+                    ("pas", (negation,)),
+                ],
             )
         en, fr = [main, *particle], [(french, (main, *particle))]
         if adverbs == 0:
@@ -244,11 +316,19 @@ class Grammar:
         return Phrase([adverb, *en], [*before, *fr, (after, (adverb,))])
 
     def predicate(self, length: int, feminine: bool, plural: bool) -> Phrase:
-        """A form of "be", "not" perhaps, and adjectives that agree with the subject; then a place: 2 words or more."""
+        """A form of "be", "not" perhaps, and adjectives that agree with the subject;
+        then a place: 2 words or more."""
         be = Word("are" if plural else "is")
-        negation = Word("not") if length == 3 or (length >= 6 and self.rng.random() < 0.3) else None
-        # "and" after "not" would be "ni" in French: never both. A place has 3 words or more: 4 leave no choice.
-        two = length == 4 or (length >= 7 and negation is None and self.rng.random() < 0.3)
+        negation = (
+            Word("not")
+            if length == 3 or (length >= 6 and self.rng.random() < 0.3)
+            else None
+        )
+        # "and" after "not" would be "ni" in French: never both. A place has 3 words or
+        # more: 4 leave no choice.
+        two = length == 4 or (
+            length >= 7 and negation is None and self.rng.random() < 0.3
+        )
         kinds = (*lex.ADJECTIVES_BEFORE, *lex.ADJECTIVES_AFTER)
         adjectives: list[Adjective] = self.rng.sample(kinds, 2 if two else 1)
         en = [be] if negation is None else [be, negation]
@@ -270,7 +350,8 @@ class Grammar:
             en, fr = en + place.en, fr + place.fr
         return Phrase(en, fr)
 
-    # -- clauses -----------------------------------------------------------------------------------------------------
+    # -- clauses
+    # ----------------------------------------------------------------------------------
 
     def clause(self, length: int) -> Phrase:
         """A clause of 3 words or more."""
@@ -280,35 +361,64 @@ class Grammar:
         if length >= 8 and chance < 0.2:
             subject = self.subject(self.between(1, min(4, length - 5)))
             said = self.verb(self.draw(lex.REPORTING), subject.plural, 0)
-            rest = _subordinate("that", "que", self.clause(length - len(subject.en) - 2))
-            return Phrase(subject.en + said.en + rest.en, subject.fr + said.fr + rest.fr)
-        subject = self.subject(self.between(1, max(2, length // 2)) if length > 3 else 2)
-        verb = self.verb_phrase(length - len(subject.en), subject.feminine, subject.plural)
+            rest = _subordinate(
+                "that", "que", self.clause(length - len(subject.en) - 2)
+            )
+            return Phrase(
+                subject.en + said.en + rest.en, subject.fr + said.fr + rest.fr
+            )
+        subject = self.subject(
+            self.between(1, max(2, length // 2)) if length > 3 else 2
+        )
+        verb = self.verb_phrase(
+            length - len(subject.en), subject.feminine, subject.plural
+        )
         return Phrase(subject.en + verb.en, subject.fr + verb.fr)
 
     def subject(self, length: int) -> Phrase:
         if length > 1:
             return self.noun_phrase(length)
-        english, french, feminine = self.draw((("he", "il", False), ("she", "elle", True)))
+        english, french, feminine = self.draw(
+            (("he", "il", False), ("she", "elle", True))
+        )
         word = Word(english)
         return Phrase([word], [(french, (word,))], feminine, False, True)
 
     def profession(self, length: int) -> Phrase:
-        """I am a student: je suis étudiant. The English article has no French word. 3 to 5 words."""
-        english, english_plural, masculine, feminine, masculine_plural = self.draw(lex.PROFESSIONS)
+        """I am a student: je suis étudiant. The English article has no French word. 3
+        to 5 words."""
+        english, english_plural, masculine, feminine, masculine_plural = self.draw(
+            lex.PROFESSIONS
+        )
         if length == 3:
             pronoun, be, noun = Word("we"), Word("are"), Word(english_plural)
-            return Phrase([pronoun, be, noun], [("nous", (pronoun,)), ("sommes", (be,)), (masculine_plural, (noun,))])
+            return Phrase(
+                [pronoun, be, noun],
+                [("nous", (pronoun,)), ("sommes", (be,)), (masculine_plural, (noun,))],
+            )
         who, form, il, est = self.draw(
-            (("i", "am", "je", "suis"), ("he", "is", "il", "est"), ("she", "is", "elle", "est"))
+            (
+                ("i", "am", "je", "suis"),
+                ("he", "is", "il", "est"),
+                ("she", "is", "elle", "est"),
+            )
         )
-        pronoun, be, article, noun = Word(who), Word(form), Word(_indefinite(english)), Word(english)
+        pronoun, be, article, noun = (
+            Word(who),
+            Word(form),
+            Word(_indefinite(english)),
+            Word(english),
+        )
         verb: list[Target] = [(est, (be,))]
         en = [pronoun, be]
         if length == 5:
             negation = Word("not")
             en.append(negation)
-            verb = [("n'" if elides(est) else "ne", (negation,)), *verb, ("pas", (negation,))]
+            verb = [
+                ("n'" if elides(est) else "ne", (negation,)),
+                *verb,
+                ("pas", (negation,)),
+            ]
         title = feminine if who == "she" else masculine
         return Phrase([*en, article, noun], [(il, (pronoun,)), *verb, (title, (noun,))])
 

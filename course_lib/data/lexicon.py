@@ -1,8 +1,11 @@
-"""The words of the `translation` data set: what :mod:`course_lib.data.translation` draws from.
+"""The words of the `translation` data set: what :mod:`course_lib.data.translation`
+draws from.
 
-Tables, and nothing else. Every French form is written out, because a form that a rule makes is a form that nobody has
-read. The one thing worked out here is whether a word begins with a vowel sound, which decides l', d', n', qu', cet,
-mon, vieil: French elides before a vowel and before most h (l' homme), but not before the "aspirated" h of le hibou.
+Tables, and nothing else. Every French form is written out, because a form that a rule
+makes is a form that nobody has read. The one thing worked out here is whether a word
+begins with a vowel sound, which decides l', d', n', qu', cet, mon, vieil: French elides
+before a vowel and before most h (l' homme), but not before the "aspirated" h of le
+hibou.
 """
 
 from typing import NamedTuple
@@ -22,7 +25,8 @@ def elides(word: str) -> bool:
     Returns
     -------
     bool
-        True before a vowel sound (l' usine, l' homme), False otherwise (le chat, le hibou).
+        True before a vowel sound (l' usine, l' homme), False otherwise (le chat, le
+        hibou).
 
     Notes
     -----
@@ -48,7 +52,8 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """An adjective and its French forms; `before_vowel` is the masculine singular of un vieil homme."""
+    """An adjective and its French forms; `before_vowel` is the masculine singular of un
+    vieil homme."""
 
     en: str
     masculine: str
@@ -67,7 +72,8 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb in the third person: singular, plural (which is also the English base form), and English particle."""
+    """A verb in the third person: singular, plural (which is also the English base
+    form), and English particle."""
 
     en: str
     en_plural: str
@@ -77,7 +83,8 @@ class Verb(NamedTuple):
 
 
 class Name(NamedTuple):
-    """An official name. `sources[t]` holds the positions of the English words that French word t translates."""
+    """An official name. `sources[t]` holds the positions of the English words that
+    French word t translates."""
 
     en: tuple[str, ...]
     fr: tuple[str, ...]
@@ -95,7 +102,9 @@ def _adjective(line: str) -> Adjective:
     en, *forms = line.split()
     masculine, feminine, masculine_plural, feminine_plural = forms[:4]
     before_vowel = forms[4] if len(forms) == 5 else masculine
-    return Adjective(en, masculine, feminine, masculine_plural, feminine_plural, before_vowel)
+    return Adjective(
+        en, masculine, feminine, masculine_plural, feminine_plural, before_vowel
+    )
 
 
 def _verb(line: str) -> Verb:
@@ -103,8 +112,12 @@ def _verb(line: str) -> Verb:
 
 
 def _name(en: str, fr: str, sources: str, agreement: str) -> Name:
-    links = tuple(tuple(int(position) for position in cell.split("+")) for cell in sources.split())
-    return Name(tuple(en.split()), tuple(fr.split()), links, "f" in agreement, "p" in agreement)
+    links = tuple(
+        tuple(int(position) for position in cell.split("+")) for cell in sources.split()
+    )
+    return Name(
+        tuple(en.split()), tuple(fr.split()), links, "f" in agreement, "p" in agreement
+    )
 
 
 NOUNS: tuple[Noun, ...] = tuple(
@@ -142,7 +155,8 @@ NOUNS: tuple[Noun, ...] = tuple(
     """.strip().splitlines()
 )
 
-# English singular and plural; French masculine, feminine, masculine plural: used without an article (je suis étudiant).
+# English singular and plural; French masculine, feminine, masculine plural: used
+# without an article (je suis étudiant).
 PROFESSIONS: tuple[tuple[str, str, str, str, str], ...] = (
     ("student", "students", "étudiant", "étudiante", "étudiants"),
     ("lawyer", "lawyers", "avocat", "avocate", "avocats"),
@@ -177,7 +191,8 @@ ADJECTIVES_AFTER: tuple[Adjective, ...] = tuple(
     """.strip().splitlines()
 )
 
-# What a thing belongs to: closest to the noun in both languages, hence on its other side in French.
+# What a thing belongs to: closest to the noun in both languages, hence on its other
+# side in French.
 ADJECTIVES_RELATIONAL: tuple[Adjective, ...] = tuple(
     _adjective(line)
     for line in """
@@ -229,14 +244,16 @@ DITRANSITIVE: tuple[Verb, ...] = (
 )
 SPEAK = Verb("speaks", "speak", "parle", "parlent")
 BE = Verb("is", "are", "est", "sont")
-# With an indicative after "que"; never negated here, for "ne pense pas que" wants the subjunctive.
+# With an indicative after "que"; never negated here, for "ne pense pas que" wants the
+# subjunctive.
 REPORTING: tuple[Verb, ...] = (
     Verb("says", "say", "dit", "disent"),
     Verb("thinks", "think", "pense", "pensent"),
     Verb("hopes", "hope", "espère", "espèrent"),
 )
 
-# English, then French: masculine, masculine before a vowel, feminine, feminine before a vowel.
+# English, then French: masculine, masculine before a vowel, feminine, feminine before a
+# vowel.
 DETERMINERS_SINGULAR: tuple[tuple[str, str, str, str, str], ...] = (
     ("the", "le", "l'", "la", "l'"),
     ("the", "le", "l'", "la", "l'"),  # twice: drawn twice as often
@@ -246,7 +263,8 @@ DETERMINERS_SINGULAR: tuple[tuple[str, str, str, str, str], ...] = (
     ("our", "notre", "notre", "notre", "notre"),
     ("every", "chaque", "chaque", "chaque", "chaque"),
 )
-# "some" is quelques, never the des of an indefinite plural: here des is always de + les.
+# "some" is quelques, never the des of an indefinite plural: here des is always de +
+# les.
 DETERMINERS_PLURAL: tuple[tuple[str, str], ...] = (
     ("the", "les"),
     ("the", "les"),
@@ -271,7 +289,11 @@ PREPOSITIONS: tuple[tuple[str, str], ...] = (
 
 SHORT_PREPOSITIONS = tuple(pair for pair in PREPOSITIONS if " " not in pair[0])
 
-ADVERBS: tuple[tuple[str, str], ...] = (("often", "souvent"), ("always", "toujours"), ("never", "jamais"))
+ADVERBS: tuple[tuple[str, str], ...] = (
+    ("often", "souvent"),
+    ("always", "toujours"),
+    ("never", "jamais"),
+)
 
 CONJUNCTIONS: tuple[tuple[str, str], ...] = (
     ("and", "et"),
@@ -290,14 +312,31 @@ NAMES: tuple[Name, ...] = (
     _name("international monetary fund", "fonds monétaire international", "2 1 0", "m"),
     _name("international criminal court", "cour pénale internationale", "2 1 0", "f"),
     _name("common agricultural policy", "politique agricole commune", "2 1 0", "f"),
-    _name("world health organisation", "organisation mondiale de la santé", "2 0 1 1 1", "f"),
-    _name("world trade organisation", "organisation mondiale du commerce", "2 0 1 1", "f"),
-    _name("north atlantic treaty organisation", "organisation du traité de l' atlantique nord", "3 2 2 1 1 1 0", "f"),
+    _name(
+        "world health organisation",
+        "organisation mondiale de la santé",
+        "2 0 1 1 1",
+        "f",
+    ),
+    _name(
+        "world trade organisation", "organisation mondiale du commerce", "2 0 1 1", "f"
+    ),
+    _name(
+        "north atlantic treaty organisation",
+        "organisation du traité de l' atlantique nord",
+        "3 2 2 1 1 1 0",
+        "f",
+    ),
     _name(
         "international civil aviation organisation",
         "organisation de l' aviation civile internationale",
         "3 2 2 2 1 0",
         "f",
     ),
-    _name("european economic and social committee", "comité économique et social européen", "4 1 2 3 0", "m"),
+    _name(
+        "european economic and social committee",
+        "comité économique et social européen",
+        "4 1 2 3 0",
+        "m",
+    ),
 )

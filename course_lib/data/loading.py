@@ -11,7 +11,16 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value, load_dataset
+from datasets import (
+    ClassLabel,
+    Dataset,
+    DatasetDict,
+    DatasetInfo,
+    Features,
+    List,
+    Value,
+    load_dataset,
+)
 from datasets.table import table_cast
 from pyarrow import ArrowInvalid
 
@@ -19,7 +28,8 @@ from course_lib.data.catalogue import DATASETS, DataSet, Hub, make_embedded
 
 
 class _StdoutHandler(logging.StreamHandler):
-    """Writes to whatever sys.stdout is now: notebooks and tests replace it after this module is imported."""
+    """Writes to whatever sys.stdout is now: notebooks and tests replace it after this
+    module is imported."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stdout
@@ -35,25 +45,29 @@ log.setLevel(logging.INFO)
 
 
 def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict:
-    """Load a data set by name, with the same columns whatever its source, and say which source was used.
+    """Load a data set by name, with the same columns whatever its source, and say which
+    source was used.
 
     Parameters
     ----------
     name
         A name that `course data list` shows, e.g. "translation".
     source
-        "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or a folder that holds
-        <name>/<split>.parquet. None takes the environment variable COURSE_DATA, or "embedded" where it is unset.
+        "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or
+        a folder that holds <name>/<split>.parquet. None takes the environment variable
+        COURSE_DATA, or "embedded" where it is unset.
 
     Returns
     -------
     DatasetDict
-        The splits, each with the columns that the data card lists. Never another source than the one asked for.
+        The splits, each with the columns that the data card lists. Never another source
+        than the one asked for.
 
     Raises
     ------
     ValueError
-        If no data set has this name, the source does not have it, or a file lacks a column or holds another type.
+        If no data set has this name, the source does not have it, or a file lacks a
+        column or holds another type.
     FileNotFoundError
         If the folder or one of its files does not exist.
     OSError
@@ -66,7 +80,8 @@ def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict
     Examples
     --------
     >>> pairs = load("translation", source="embedded")
-    translation: embedded, generated on this machine (20,000 train, 1,000 validation, 1,000 test)
+    translation: embedded, generated on this machine (20,000 train, 1,000 validation,
+    1,000 test)
     >>> sorted(pairs["train"].features)
     ['alignment', 'en', 'fr']
     """
@@ -79,7 +94,9 @@ def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict
     else:
         folder = Path(chosen).expanduser()
         data, where = _from_folder(entry, folder, why), f"folder, {folder / entry.name}"
-    where += "".join(f", without {split}" for split in entry.splits if split not in data)
+    where += "".join(
+        f", without {split}" for split in entry.splits if split not in data
+    )
     counts = ", ".join(f"{len(rows):,} {split}" for split, rows in data.items())
     log.info("%s: %s%s (%s)", entry.name, where, why, counts)
     return data
@@ -112,7 +129,9 @@ def find(name: str) -> DataSet:
         return DATASETS[name]
     close = difflib.get_close_matches(str(name), DATASETS, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    raise ValueError(f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}")
+    raise ValueError(
+        f"no data set is called {name!r}{hint} Known: {', '.join(sorted(DATASETS))}"
+    )
 
 
 def _default_source() -> tuple[str, str]:
@@ -123,37 +142,48 @@ def _default_source() -> tuple[str, str]:
 def _from_embedded(entry: DataSet, why: str) -> DatasetDict:
     if entry.embedded is None:
         raise ValueError(
-            f"{entry.name} is not embedded{why}: it comes from {' or '.join(entry.sources)}. {entry.get_it}"
+            f"{entry.name} is not embedded{why}: it comes from"
+            f" {' or '.join(entry.sources)}. {entry.get_it}"
         )
     return make_embedded(entry)
 
 
 def _from_hub(entry: DataSet) -> DatasetDict:
     if entry.hub is None:
-        raise ValueError(f"{entry.name} has no copy on the hub: it comes from {' or '.join(entry.sources)}")
-    return DatasetDict({split: _hub_split(entry, entry.hub, split) for split in entry.splits})
+        raise ValueError(
+            f"{entry.name} has no copy on the hub: it comes from"
+            f" {' or '.join(entry.sources)}"
+        )
+    return DatasetDict(
+        {split: _hub_split(entry, entry.hub, split) for split in entry.splits}
+    )
 
 
 def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
     theirs = list(hub.columns.values())
     try:
-        # Streaming chosen columns reads those columns of the remote parquet files alone: not 10 GB of images.
+        # Streaming chosen columns reads those columns of the remote parquet files
+        # alone: not 10 GB of images.
         chosen = {"name": hub.config} if hub.config else {}
         chosen |= {"revision": hub.revision} if hub.revision else {}
-        stream = load_dataset(hub.path, split=hub.splits[split], columns=theirs, streaming=True, **chosen)
+        stream = load_dataset(
+            hub.path, split=hub.splits[split], columns=theirs, streaming=True, **chosen
+        )
         table: dict[str, list[Any]] = {}
         for row in stream if hub.kept is None else filter(hub.kept, stream):
             for column, value in row.items():
                 table.setdefault(column, []).append(value)
-    except OSError as error:  # no network, no such repository, a broken download: requests and datasets raise OSErrors
+    except OSError as error:  # no network, no such repository, a broken download: requests and datasets raise OSErrors  # noqa: E501
         raise OSError(
-            f"the hub copy of {entry.name} ({hub.path}, {split}) could not be read: {error}. "
-            f"Check the network, or use another source. {entry.get_it}"
+            f"the hub copy of {entry.name} ({hub.path}, {split}) could not be read:"
+            f" {error}. Check the network, or use another source. {entry.get_it}"
         ) from error
     if entry.from_lines is not None:
         return _checked(
             entry,
-            Dataset.from_list(entry.from_lines(table[theirs[0]], split), entry.features),
+            Dataset.from_list(
+                entry.from_lines(table[theirs[0]], split), entry.features
+            ),
             f"hub:{hub.path}/{split}",
         )
     ours = {hub_name: name for name, hub_name in hub.columns.items()}
@@ -167,8 +197,8 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
 def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"source {str(folder)!r}{why} is neither 'embedded' nor 'hub' nor a folder that exists; "
-            f"{entry.name} comes from {' or '.join(entry.sources)}"
+            f"source {str(folder)!r}{why} is neither 'embedded' nor 'hub' nor a folder"
+            f" that exists; {entry.name} comes from {' or '.join(entry.sources)}"
         )
     splits = {}
     for split in entry.splits:
@@ -177,15 +207,20 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
         if not file.is_file() and entry.from_lines is not None and lines.is_file():
             text = lines.read_text(encoding="utf-8")
             splits[split] = _checked(
-                entry, Dataset.from_list(entry.from_lines(text.split("\n"), split), entry.features), str(lines)
+                entry,
+                Dataset.from_list(
+                    entry.from_lines(text.split("\n"), split), entry.features
+                ),
+                str(lines),
             )
             continue
         if not file.is_file() and split in entry.optional_splits:
             continue
         if not file.is_file():
             raise FileNotFoundError(
-                f"{file} does not exist; a source folder{why} holds {entry.name}/<split>.parquet. "
-                f"{entry.name} comes from {' or '.join(entry.sources)}. {entry.get_it}"
+                f"{file} does not exist; a source folder{why} holds"
+                f" {entry.name}/<split>.parquet. {entry.name} comes from"
+                f" {' or '.join(entry.sources)}. {entry.get_it}"
             )
         splits[split] = _checked(entry, _read(file), str(file))
     return DatasetDict(splits)
@@ -194,70 +229,106 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
 def _from_lines(entry: DataSet, lines: Sequence[str], split: str) -> Dataset:
     if entry.from_lines is None:
         raise ValueError(f"{entry.name} is not made from lines")
-    return Dataset.from_list([dict(row) for row in entry.from_lines(lines, split)], entry.features)
+    return Dataset.from_list(
+        [dict(row) for row in entry.from_lines(lines, split)], entry.features
+    )
 
 
 def _read(file: Path) -> Dataset:
     try:
-        # Not Dataset.from_parquet, which leaves a second copy of the data in a cache folder.
+        # Not Dataset.from_parquet, which leaves a second copy of the data in a cache
+        # folder.
         return Dataset(pq.read_table(file))
     except (ArrowInvalid, OSError) as error:
-        raise ValueError(f"{file} cannot be read as parquet: {error}. Write or download it again") from error
+        raise ValueError(
+            f"{file} cannot be read as parquet: {error}. Write or download it again"
+        ) from error
 
 
 def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
-    """Keep the columns of the card, in its order and types; refuse rows that lack one."""
+    """Keep the columns of the card, in its order and types; refuse rows that
+    lack one."""
     found = rows.features
     optional = {c: t for c, t in (entry.optional_features or {}).items() if c in found}
     wanted = Features({**entry.features, **optional})
     for column in entry.features:
         if column not in found:
             raise ValueError(
-                f"{where} has no column {column!r}; {entry.name} needs {', '.join(entry.features)}; "
-                f"found {', '.join(found) or 'none'}"
+                f"{where} has no column {column!r}; {entry.name} needs"
+                f" {', '.join(entry.features)}; found {', '.join(found) or 'none'}"
             )
     chosen = rows.select_columns(list(wanted))
     for column, feature in wanted.items():
         if not _fits(chosen.features[column], feature):
-            raise ValueError(f"{where}: column {column!r} holds {chosen.features[column]}; expected {feature}")
+            raise ValueError(
+                f"{where}: column {column!r} holds {chosen.features[column]}; expected"
+                f" {feature}"
+            )
         missing = chosen.data.column(column).null_count
         if missing:
-            raise ValueError(f"{where}: column {column!r} has no value in {missing:,} of {len(chosen):,} rows")
+            raise ValueError(
+                f"{where}: column {column!r} has no value in {missing:,} of"
+                f" {len(chosen):,} rows"
+            )
     if chosen.features != wanted:
         try:
             # Not chosen.cast: it copies by way of a file and shows a bar for it.
-            chosen = Dataset(table_cast(chosen.data.table, wanted.arrow_schema), DatasetInfo(features=wanted))
-        except (ValueError, TypeError, ArrowInvalid) as error:  # the name of a label that the card does not list
-            raise ValueError(f"{where}: {error}; {entry.name} holds {wanted}") from error
+            chosen = Dataset(
+                table_cast(chosen.data.table, wanted.arrow_schema),
+                DatasetInfo(features=wanted),
+            )
+        except (
+            ValueError,
+            TypeError,
+            ArrowInvalid,
+        ) as error:  # the name of a label that the card does not list
+            raise ValueError(
+                f"{where}: {error}; {entry.name} holds {wanted}"
+            ) from error
     _check_labels(chosen, where)
     return chosen
 
 
 def _check_labels(rows: Dataset, where: str) -> None:
-    """Refuse a number that stands for no label, such as the -1 of rows whose label is kept secret."""
+    """Refuse a number that stands for no label, such as the -1 of rows whose label is
+    kept secret."""
     for column, feature in rows.features.items():
         kind = feature.feature if isinstance(feature, List) else feature
         if isinstance(kind, ClassLabel):
             stored = rows.data.column(column)
-            labels = set(pc.unique(stored if kind is feature else pc.list_flatten(stored)).to_pylist())
+            labels = set(
+                pc.unique(
+                    stored if kind is feature else pc.list_flatten(stored)
+                ).to_pylist()
+            )
             if unknown := labels - set(range(len(kind.names))):
                 raise ValueError(
-                    f"{where}: column {column!r} holds {sorted(unknown, key=str)[0]}, which stands for no label; "
-                    f"expected 0 to {len(kind.names) - 1}: {', '.join(kind.names)}"
+                    f"{where}: column {column!r} holds {sorted(unknown, key=str)[0]},"
+                    f" which stands for no label; expected 0 to {len(kind.names) - 1}:"
+                    f" {', '.join(kind.names)}"
                 )
 
 
 def _fits(found: object, wanted: object) -> bool:
-    """Whether a column is of the kind that the card lists; a label may be stored as its number or as its name."""
+    """Whether a column is of the kind that the card lists; a label may be stored as its
+    number or as its name."""
     if isinstance(wanted, ClassLabel):
-        return isinstance(found, ClassLabel) or _kind(found) in (_kind(Value("int64")), _kind(Value("string")))
+        return isinstance(found, ClassLabel) or _kind(found) in (
+            _kind(Value("int64")),
+            _kind(Value("string")),
+        )
     if isinstance(wanted, List):
         return isinstance(found, List) and _fits(found.feature, wanted.feature)
     if isinstance(wanted, dict):
-        return isinstance(found, dict) and set(found) == set(wanted) and all(_fits(found[k], wanted[k]) for k in wanted)
+        return (
+            isinstance(found, dict)
+            and set(found) == set(wanted)
+            and all(_fits(found[k], wanted[k]) for k in wanted)
+        )
     return _kind(found) == _kind(wanted)
 
 
 def _kind(feature: object) -> str:
-    """Name a type without its storage width: pandas and pyarrow write the same text as string or large_string."""
+    """Name a type without its storage width: pandas and pyarrow write the same text as
+    string or large_string."""
     return re.sub(r"large_|Large|(?<=int)\d+|(?<=float)\d+", "", str(feature))

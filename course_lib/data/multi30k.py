@@ -1,11 +1,13 @@
-"""Turn the files of the Multi30k repository into a folder that :func:`course_lib.data.load` reads."""
+"""Turn the files of the Multi30k repository into a folder that
+:func:`course_lib.data.load` reads."""
 
 import gzip
 from pathlib import Path
 
 from datasets import Dataset
 
-# Our split -> the name of its files in data/task1/raw of https://github.com/multi30k/dataset
+# Our split -> the name of its files in data/task1/raw of
+# https://github.com/multi30k/dataset
 FILES = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
 LANGUAGES = ("en", "fr", "de")
 
@@ -16,7 +18,8 @@ def convert(raw: Path, folder: Path) -> list[Path]:
     Parameters
     ----------
     raw
-        Its folder ``data/task1/raw``: one sentence a line, one file for each split and language.
+        Its folder ``data/task1/raw``: one sentence a line, one file for each split and
+        language.
     folder
         Where to write; what `load` takes as ``source``, and COURSE_DATA may name.
 
@@ -41,16 +44,24 @@ def convert(raw: Path, folder: Path) -> list[Path]:
     >>> convert(Path("nowhere"), Path("out"))
     Traceback (most recent call last):
         ...
-    FileNotFoundError: nowhere/train.en.gz does not exist; give the folder data/task1/raw of the Multi30k repository
+    FileNotFoundError: nowhere/train.en.gz does not exist; give the folder
+    data/task1/raw of the Multi30k repository
     """
     splits: dict[str, dict[str, list[str]]] = {}
     for split, stem in FILES.items():
-        columns = {language: _lines(Path(raw) / f"{stem}.{language}.gz") for language in LANGUAGES}
+        columns = {
+            language: _lines(Path(raw) / f"{stem}.{language}.gz")
+            for language in LANGUAGES
+        }
         counts = {language: len(lines) for language, lines in columns.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"{stem}.*.gz are not parallel: {counts} lines; download the three files again")
+            raise ValueError(
+                f"{stem}.*.gz are not parallel: {counts} lines; download the three"
+                " files again"
+            )
         splits[split] = columns
-    # Nothing is written before everything has been read: a failure leaves no half folder.
+    # Nothing is written before everything has been read: a failure leaves no half
+    # folder.
     target = Path(folder) / "multi30k"
     target.mkdir(parents=True, exist_ok=True)
     written = [target / f"{split}.parquet" for split in splits]
@@ -61,6 +72,9 @@ def convert(raw: Path, folder: Path) -> list[Path]:
 
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; give the folder data/task1/raw of the Multi30k repository")
+        raise FileNotFoundError(
+            f"{path} does not exist; give the folder data/task1/raw of the Multi30k"
+            " repository"
+        )
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return [line.rstrip("\n").strip() for line in file]

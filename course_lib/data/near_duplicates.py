@@ -1,9 +1,12 @@
-"""Texts that say nearly the same, found exactly: every pair whose shared runs of words reach a threshold.
+"""Texts that say nearly the same, found exactly: every pair whose shared runs of words
+reach a threshold.
 
-Two texts are compared as sets of their runs of n words ("shingles", Broder 1997) by the Jaccard index, the share of
-all their runs that both have. MinHash estimates that index; here it is computed. What makes it fast is the prefix
-filter (Chaudhuri, Ganti and Kaushik 2006; Bayardo, Ma and Srikant 2007): sort each set from its rarest run to its most
-common one; two sets of at least threshold t in common share a run among the first |x| - ceil(t|x|) + 1 of either.
+Two texts are compared as sets of their runs of n words ("shingles", Broder 1997) by the
+Jaccard index, the share of all their runs that both have. MinHash estimates that index;
+here it is computed. What makes it fast is the prefix filter (Chaudhuri, Ganti and
+Kaushik 2006; Bayardo, Ma and Srikant 2007): sort each set from its rarest run to its
+most common one; two sets of at least threshold t in common share a run among the first
+|x| - ceil(t|x|) + 1 of either.
 
 Chapter: wordpiece
 """
@@ -17,7 +20,8 @@ _WORDS = re.compile(r"\w+")
 
 
 def shingles(text: str, n: int) -> frozenset[str]:
-    """Return the runs of n words in a text, in lower case; of a shorter text, the whole.
+    """Return the runs of n words in a text, in lower case; of a shorter text, the
+    whole.
 
     Parameters
     ----------
@@ -41,7 +45,9 @@ def shingles(text: str, n: int) -> frozenset[str]:
     ['be or not', 'not to be', 'or not to', 'to be or']
     """
     words = _WORDS.findall(text.lower())
-    return frozenset(" ".join(words[i : i + n]) for i in range(max(1, len(words) - n + 1)))
+    return frozenset(
+        " ".join(words[i : i + n]) for i in range(max(1, len(words) - n + 1))
+    )
 
 
 def first_of_its_kind(texts: Sequence[str], threshold: float, n: int) -> list[bool]:
@@ -52,7 +58,8 @@ def first_of_its_kind(texts: Sequence[str], threshold: float, n: int) -> list[bo
     texts
         In their order: of those alike, the first is kept.
     threshold
-        Jaccard index, above 0 and at most 1, from which two texts count as nearly the same.
+        Jaccard index, above 0 and at most 1, from which two texts count as nearly the
+        same.
     n
         Words in a shingle.
 
@@ -72,16 +79,24 @@ def first_of_its_kind(texts: Sequence[str], threshold: float, n: int) -> list[bo
 
     Examples
     --------
-    >>> texts = ["Return a copy of the array.", "Return a copy of the list.", "Return a COPY of the array!"]
+    >>> texts = [
+    ...     "Return a copy of the array.",
+    ...     "Return a copy of the list.",
+    ...     "Return a COPY of the array!",
+    ... ]
     >>> first_of_its_kind(texts, threshold=0.8, n=2)
     [True, True, False]
     """
     if not 0 < threshold <= 1:
-        raise ValueError(f"threshold is {threshold}; give a share above 0 and at most 1, e.g. 0.7")
+        raise ValueError(
+            f"threshold is {threshold}; give a share above 0 and at most 1, e.g. 0.7"
+        )
     sets = [shingles(text, n) for text in texts]
     rare_first = _rarest_first(sets)
     kept: list[bool] = []
-    holders: dict[str, list[int]] = {}  # a shingle -> the kept texts that have it in their prefix
+    holders: dict[
+        str, list[int]
+    ] = {}  # a shingle -> the kept texts that have it in their prefix
     for i, ordered in enumerate(rare_first):
         prefix = ordered[: len(ordered) - math.ceil(threshold * len(ordered)) + 1]
         candidates = {j for shingle in prefix for j in holders.get(shingle, ())}
@@ -95,7 +110,10 @@ def first_of_its_kind(texts: Sequence[str], threshold: float, n: int) -> list[bo
 def _rarest_first(sets: Iterable[frozenset[str]]) -> list[list[str]]:
     sets = list(sets)
     frequency = Counter(shingle for shingles in sets for shingle in shingles)
-    return [sorted(shingles, key=lambda shingle: (frequency[shingle], shingle)) for shingles in sets]
+    return [
+        sorted(shingles, key=lambda shingle: (frequency[shingle], shingle))
+        for shingles in sets
+    ]
 
 
 def _alike(a: frozenset[str], b: frozenset[str], threshold: float) -> bool:

@@ -1,11 +1,14 @@
-"""English-French pairs whose French cannot be written without knowing what "it" is, generated.
+"""English-French pairs whose French cannot be written without knowing what "it" is,
+generated.
 
-"The animal did not cross the street because it was too tired": it is the animal, il. With "wide" it is the street,
-elle. Each sentence has two nouns, an animal and a place. The adjective fits animals or places, so it decides which noun
-"it" stands for, and the gender of that noun decides two French words: the pronoun and the adjective's ending.
+"The animal did not cross the street because it was too tired": it is the animal, il.
+With "wide" it is the street, elle. Each sentence has two nouns, an animal and a place.
+The adjective fits animals or places, so it decides which noun "it" stands for, and the
+gender of that noun decides two French words: the pronoun and the adjective's ending.
 
-Uszkoreit (2017) shows a Transformer's attention with this sentence; pairs of sentences that differ
-in one word, which decides a pronoun, are Winograd schemas (Levesque et al. 2012).
+Uszkoreit (2017) shows a Transformer's attention with this sentence; pairs of sentences
+that differ in one word, which decides a pronoun, are Winograd schemas (Levesque et al.
+2012).
 
 Chapter: transformer
 """
@@ -21,7 +24,8 @@ SPLITS = {"train": (2, 3, 4, 5), "validation": (1,), "test": (0,)}
 
 
 class Row(TypedDict):
-    """One pair with its gold links, and the places of "it" and of both nouns in the English sentence."""
+    """One pair with its gold links, and the places of "it" and of both nouns in the
+    English sentence."""
 
     en: str
     fr: str
@@ -70,12 +74,26 @@ def _verbs(text: str) -> tuple[tuple[str, str], ...]:
 
 # Masculine, then feminine; six of each, since the splits below go round them.
 ANIMALS = (
-    _nouns("animal animal, dog chien, cat chat, horse cheval, rabbit lapin, duck canard", feminine=False),
-    _nouns("cow vache, goat chèvre, mouse souris, tortoise tortue, hen poule, goose oie", feminine=True),
+    _nouns(
+        "animal animal, dog chien, cat chat, horse cheval, rabbit lapin, duck canard",
+        feminine=False,
+    ),
+    _nouns(
+        "cow vache, goat chèvre, mouse souris, tortoise tortue, hen poule, goose oie",
+        feminine=True,
+    ),
 )
 PLACES = (
-    _nouns("bridge pont, path sentier, park parc, tunnel tunnel, garden jardin, staircase escalier", feminine=False),
-    _nouns("street rue, road route, river rivière, forest forêt, beach plage, avenue avenue", feminine=True),
+    _nouns(
+        "bridge pont, path sentier, park parc, tunnel tunnel, garden jardin, staircase"
+        " escalier",
+        feminine=False,
+    ),
+    _nouns(
+        "street rue, road route, river rivière, forest forêt, beach plage, avenue"
+        " avenue",
+        feminine=True,
+    ),
 )
 OF_ANIMALS = _adjectives(
     "tired fatigué fatiguée, hungry affamé affamée, frightened effrayé effrayée, "
@@ -86,19 +104,32 @@ OF_PLACES = _adjectives(
     "dark obscur obscure, dangerous dangereux dangereuse, slippery glissant glissante"
 )
 # What an animal does to a place, and what a place does to an animal.
-BY_ANIMALS = _verbs("cross traversé, leave quitté, reach atteint, find trouvé, like aimé, avoid évité")
-BY_PLACES = _verbs("stop arrêté, attract attiré, surprise surpris, hide caché, tempt tenté, protect protégé")
-# What a sentence may begin with, so that a word's place does not say what it is; word for word the same in French.
-OPENINGS: tuple[tuple[str, str], ...] = (("", ""), ("yesterday", "hier"), ("this morning", "ce matin"))
+BY_ANIMALS = _verbs(
+    "cross traversé, leave quitté, reach atteint, find trouvé, like aimé, avoid évité"
+)
+BY_PLACES = _verbs(
+    "stop arrêté, attract attiré, surprise surpris, hide caché, tempt tenté, protect"
+    " protégé"
+)
+# What a sentence may begin with, so that a word's place does not say what it is; word
+# for word the same in French.
+OPENINGS: tuple[tuple[str, str], ...] = (
+    ("", ""),
+    ("yesterday", "hier"),
+    ("this morning", "ce matin"),
+)
 
 
 def generate(split: str, seed: int = 0) -> list[Row]:
-    """Generate a split: all combinations of its noun pairs with order, adjective and verb, each once.
+    """Generate a split: all combinations of its noun pairs with order, adjective and
+    verb, each once.
 
-    A split has noun pairs of its own; each noun is in all splits. In every split "it" is as often the first noun as the
-    second, the animal as the place, masculine as feminine, and so are these three taken together. In validation and
-    test the nouns differ in gender, so that who takes the wrong noun gets the French wrong; in training they may agree.
-    With pairs that always differ, the gender of one noun tells that of the other, and neither need be chosen.
+    A split has noun pairs of its own; each noun is in all splits. In every split "it"
+    is as often the first noun as the second, the animal as the place, masculine as
+    feminine, and so are these three taken together. In validation and test the nouns
+    differ in gender, so that who takes the wrong noun gets the French wrong; in
+    training they may agree. With pairs that always differ, the gender of one noun tells
+    that of the other, and neither need be chosen.
 
     Parameters
     ----------
@@ -132,12 +163,17 @@ def generate(split: str, seed: int = 0) -> list[Row]:
     ('river', 'cat')
     """
     if split not in SPLITS:
-        raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}")
+        raise ValueError(
+            f"there is no split {split!r}; choose one of {', '.join(SPLITS)}"
+        )
     rng = random.Random(f"{split} {seed}")
     rows = [
         _row(rng.choice(OPENINGS), subject, verb, object_, antecedent, adjective)
         for animal, place in _noun_pairs(split)
-        for subject, object_, verbs in ((animal, place, BY_ANIMALS), (place, animal, BY_PLACES))
+        for subject, object_, verbs in (
+            (animal, place, BY_ANIMALS),
+            (place, animal, BY_PLACES),
+        )
         for verb in verbs
         for antecedent, adjectives in ((animal, OF_ANIMALS), (place, OF_PLACES))
         for adjective in adjectives
@@ -164,10 +200,18 @@ def _row(
     antecedent: Noun,
     adjective: Adjective,
 ) -> Row:
-    pronoun, ending = ("elle", adjective.feminine) if antecedent.feminine else ("il", adjective.masculine)
-    # English words, with the French words that stand for each and their order in French.
+    pronoun, ending = (
+        ("elle", adjective.feminine)
+        if antecedent.feminine
+        else ("il", adjective.masculine)
+    )
+    # English words, with the French words that stand for each and their order in
+    # French.
     words = [
-        *((en, {place: fr}) for place, (en, fr) in enumerate(zip(*map(str.split, opening), strict=True))),
+        *(
+            (en, {place: fr})
+            for place, (en, fr) in enumerate(zip(*map(str.split, opening), strict=True))
+        ),
         ("the", {10: subject.article}),
         (subject.en, {11: subject.fr}),
         ("did", {13: "a"}),
@@ -182,7 +226,11 @@ def _row(
         (adjective.en, {23: ending}),
     ]
     english = [word for word, _ in words]
-    french = sorted((order, fr, s) for s, (_, parts) in enumerate(words) for order, fr in parts.items())
+    french = sorted(
+        (order, fr, s)
+        for s, (_, parts) in enumerate(words)
+        for order, fr in parts.items()
+    )
     places = {noun.en: english.index(noun.en) for noun in (subject, object_)}
     other = object_ if antecedent is subject else subject
     return Row(

@@ -1,9 +1,13 @@
-"""`pydocs`: real English prose for language models, read from the documentation that is installed with the course.
+"""`pydocs`: real English prose for language models, read from the documentation that is
+installed with the course.
 
-The steps: docstrings in the source files of each package (:mod:`course_lib.data.pydocs_extract`), their running text
-(:mod:`course_lib.data.pydocs_blocks`), of that what is prose (:mod:`course_lib.data.pydocs_prose`), and of prose the
-first of all paragraphs that say nearly the same (:mod:`course_lib.data.near_duplicates`). A document is what one class
-with its methods, one function, one module or one topic says about itself. A module's documents are all in one split.
+The steps: docstrings in the source files of each package
+(:mod:`course_lib.data.pydocs_extract`), their running text
+(:mod:`course_lib.data.pydocs_blocks`), of that what is prose
+(:mod:`course_lib.data.pydocs_prose`), and of prose the first of all paragraphs that say
+nearly the same (:mod:`course_lib.data.near_duplicates`). A document is what one class
+with its methods, one function, one module or one topic says about itself. A module's
+documents are all in one split.
 
 Chapter: wordpiece
 """
@@ -12,30 +16,65 @@ import hashlib
 import platform
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 
 from datasets import Dataset
 
 from course_lib.data import near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
 from course_lib.data.corpus import FEATURES, Row
+from course_lib.whole_file import digest_of_code
 
-# All come with the course's own requirements (pyproject.toml), so that every student has the same corpus. The order is
-# that of the corpus: of paragraphs that say nearly the same, the first is kept.
+# All come with the course's own requirements (pyproject.toml), so that every student
+# has the same corpus. The order is that of the corpus: of paragraphs that say nearly
+# the same, the first is kept.
 PACKAGES = (
-    *("python", "numpy", "scipy", "scikit-learn", "sympy", "networkx", "pandas", "matplotlib", "torch", "pyarrow"),
-    *("datasets", "huggingface_hub", "mpmath", "sqlalchemy", "pydantic", "fonttools", "pillow", "setuptools", "jinja2"),
-    *("pygments", "click", "typer", "rich", "fsspec", "pyparsing", "psutil", "packaging", "filelock", "portalocker"),
+    *(
+        "python",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "sympy",
+        "networkx",
+        "pandas",
+        "matplotlib",
+        "torch",
+        "pyarrow",
+    ),
+    *(
+        "datasets",
+        "huggingface_hub",
+        "mpmath",
+        "sqlalchemy",
+        "pydantic",
+        "fonttools",
+        "pillow",
+        "setuptools",
+        "jinja2",
+    ),
+    *(
+        "pygments",
+        "click",
+        "typer",
+        "rich",
+        "fsspec",
+        "pyparsing",
+        "psutil",
+        "packaging",
+        "filelock",
+        "portalocker",
+    ),
     *("anyio", "lxml", "python-dateutil"),
 )
 SPLITS = ("train", "validation", "test")
 HELD_OUT = 5  # percent of the modules in validation, and as many in test
-# Two paragraphs are near-duplicates from this Jaccard index of their runs of three words.
+# Two paragraphs are near-duplicates from this Jaccard index of their runs of three
+# words.
 THRESHOLD, SHINGLE = 0.7, 3
 
 
 def split_of(module: str) -> str:
-    """Return the split in which the documents of a module are, on every machine and for every version.
+    """Return the split in which the documents of a module are, on every machine and for
+    every version.
 
     Parameters
     ----------
@@ -57,11 +96,18 @@ def split_of(module: str) -> str:
     'train'
     """
     percent = int(hashlib.sha256(module.encode()).hexdigest(), 16) % 100
-    return "test" if percent < HELD_OUT else "validation" if percent < 2 * HELD_OUT else "train"
+    return (
+        "test"
+        if percent < HELD_OUT
+        else "validation"
+        if percent < 2 * HELD_OUT
+        else "train"
+    )
 
 
 def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Return what the corpus is made from: the version of each package, and the code that cleans.
+    """Return what the corpus is made from: the version of each package, and the code
+    that cleans.
 
     Parameters
     ----------
@@ -71,7 +117,8 @@ def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     Returns
     -------
     dict
-        A version for each package, and under "cleaning" a hash of the source of the modules that make the corpus.
+        A version for each package, and under "cleaning" a hash of the source of the
+        modules that make the corpus.
 
     Raises
     ------
@@ -91,17 +138,25 @@ def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     for package in packages:
         if package != "python":
             pydocs_extract.installed_folder(package)
-        versions[package] = platform.python_version() if package == "python" else version(package).split("+")[0]
+        versions[package] = (
+            platform.python_version()
+            if package == "python"
+            else version(package).split("+")[0]
+        )
     sources = [
         __file__,
-        *(module.__file__ for module in (near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose)),
+        *(
+            module.__file__
+            for module in (near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose)
+        ),
     ]
-    code = hashlib.sha256(b"".join(Path(str(file)).read_bytes() for file in sources)).hexdigest()
+    code = digest_of_code(map(str, sources), imports=False)
     return {**versions, "cleaning": code[:16]}
 
 
 def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
-    """Yield the documents of the packages in their order, near-duplicates still among them.
+    """Yield the documents of the packages in their order, near-duplicates still among
+    them.
 
     Parameters
     ----------
@@ -135,7 +190,13 @@ def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
             found = [paragraph for text in texts for paragraph in prose_of(text)]
             if found:
                 name = f"{package}/{module}:{title.removeprefix(module).lstrip('.')}"
-                yield Row(document=name, package=package, module=module, title=title, paragraphs=found)
+                yield Row(
+                    document=name,
+                    package=package,
+                    module=module,
+                    title=title,
+                    paragraphs=found,
+                )
 
 
 def prose_of(docstring: str) -> list[str]:
@@ -157,11 +218,16 @@ def prose_of(docstring: str) -> list[str]:
 
     Examples
     --------
-    >>> prose_of("Sort a list in place.\\n\\nArgs:\\n    x: The list.\\n\\nIt is a *stable* sort.")
+    >>> prose_of(
+    ...     "Sort a list in place.\\n\\nArgs:\\n    x: The list.\\n\\nIt is a *stable* sort."
+    ... )
     ['Sort a list in place.', 'It is a stable sort.']
-    """
+    """  # noqa: E501
     candidates = pydocs_blocks.paragraphs(docstring)
-    texts = [pydocs_prose.prose(text, summary=place == 0) for place, text in enumerate(candidates)]
+    texts = [
+        pydocs_prose.prose(text, summary=place == 0)
+        for place, text in enumerate(candidates)
+    ]
     return [text for text in texts if text]
 
 
@@ -194,7 +260,9 @@ def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
     """
     found = list(documents(packages))
     keep = iter(
-        near_duplicates.first_of_its_kind([text for row in found for text in row["paragraphs"]], THRESHOLD, SHINGLE)
+        near_duplicates.first_of_its_kind(
+            [text for row in found for text in row["paragraphs"]], THRESHOLD, SHINGLE
+        )
     )
     splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
     for row in found:
@@ -205,7 +273,8 @@ def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
 
 
 def load() -> dict[str, Dataset]:
-    """Return the corpus from the cache, or make it: about forty CPU seconds, once for each set of versions.
+    """Return the corpus from the cache, or make it: about forty CPU seconds, once for
+    each set of versions.
 
     Returns
     -------

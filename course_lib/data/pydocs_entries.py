@@ -1,7 +1,8 @@
-"""The lists in a docstring: its parameters, results and errors, in the three dialects of Python's documentation.
+"""The lists in a docstring: its parameters, results and errors, in the three dialects
+of Python's documentation.
 
-:mod:`course_lib.data.pydocs_blocks` leaves them out, since they are not prose. Here they are read, for the tasks that
-ask about them.
+:mod:`course_lib.data.pydocs_blocks` leaves them out, since they are not prose. Here
+they are read, for the tasks that ask about them.
 
 Chapter: fine-tuning
 """
@@ -12,7 +13,10 @@ from typing import NamedTuple
 
 # The sections read, by their titles in NumPy's and in Google's dialect.
 SECTIONS = {
-    **dict.fromkeys(("parameters", "other parameters", "args", "arguments", "keyword arguments"), "parameter"),
+    **dict.fromkeys(
+        ("parameters", "other parameters", "args", "arguments", "keyword arguments"),
+        "parameter",
+    ),
     **dict.fromkeys(("keyword args", "params", "keyword parameters"), "parameter"),
     **dict.fromkeys(("raises", "raise"), "error"),
     **dict.fromkeys(("returns", "return", "yields"), "result"),
@@ -26,7 +30,8 @@ _ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)")
 
 
 class Entry(NamedTuple):
-    """One entry of a list: its kind ("parameter", "result" or "error"), name, type as written, and description."""
+    """One entry of a list: its kind ("parameter", "result" or "error"), name, type as
+    written, and description."""
 
     kind: str
     name: str
@@ -45,8 +50,8 @@ def entries(docstring: str) -> list[Entry]:
     Returns
     -------
     list
-        In their order. Type and description are on one line each, with their markup, and empty where there is none;
-        a result without a name has the name "".
+        In their order. Type and description are on one line each, with their markup,
+        and empty where there is none; a result without a name has the name "".
 
     Notes
     -----
@@ -54,18 +59,28 @@ def entries(docstring: str) -> list[Entry]:
 
     Examples
     --------
-    >>> entries("Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms.\\n\\nReturns\\n-------\\nfloat")
+    >>> entries(
+    ...     "Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms.\\n\\nReturns\\n-------\\nfloat"
+    ... )
     [Entry(kind='parameter', name='a', type='array_like', description='The terms.'),
      Entry(kind='result', name='', type='float', description='')]
-    >>> entries("Sum.\\n\\nArgs:\\n    a (Tensor): Terms,\\n        any number.\\n\\nRaises:\\n    OSError: If none.")
+    >>> entries(
+    ...     "Sum.\\n\\nArgs:\\n    a (Tensor): Terms,\\n        any number.\\n\\nRaises:\\n    OSError: If none."
+    ... )
     [Entry(kind='parameter', name='a', type='Tensor', description='Terms, any number.'),
      Entry(kind='error', name='OSError', type='', description='If none.')]
-    >>> entries("Sum.\\n\\n:param a: The terms.\\n:raises ValueError: If there is none.")
+    >>> entries(
+    ...     "Sum.\\n\\n:param a: The terms.\\n:raises ValueError: If there is none."
+    ... )
     [Entry(kind='parameter', name='a', type='', description='The terms.'),
      Entry(kind='error', name='ValueError', type='', description='If there is none.')]
-    """
+    """  # noqa: E501
     lines = [line.rstrip() for line in docstring.expandtabs(4).splitlines()]
-    return [entry for entry in _entries(lines) if entry.kind != "error" or _ERROR.fullmatch(entry.name)]
+    return [
+        entry
+        for entry in _entries(lines)
+        if entry.kind != "error" or _ERROR.fullmatch(entry.name)
+    ]
 
 
 def _entries(lines: Sequence[str]) -> Iterator[Entry]:
@@ -74,19 +89,34 @@ def _entries(lines: Sequence[str]) -> Iterator[Entry]:
         line = lines[at]
         title = _GOOGLE_TITLE.fullmatch(line)
         field = _FIELD.match(line)
-        if at + 1 < len(lines) and line.lower() in SECTIONS and re.fullmatch(r"-{3,}|={3,}", lines[at + 1]):
+        if (
+            at + 1 < len(lines)
+            and line.lower() in SECTIONS
+            and re.fullmatch(r"-{3,}|={3,}", lines[at + 1])
+        ):
             end = _end_of_section(lines, at + 2)
             yield from _numpy(SECTIONS[line.lower()], lines[at + 2 : end])
             at = end
-        elif title and title[1].lower() in SECTIONS and at + 1 < len(lines) and lines[at + 1].startswith(" "):
+        elif (
+            title
+            and title[1].lower() in SECTIONS
+            and at + 1 < len(lines)
+            and lines[at + 1].startswith(" ")
+        ):
             end = _end_of_indented(lines, at + 1)
             yield from _google(SECTIONS[title[1].lower()], lines[at + 1 : end])
             at = end
         elif field:
             end = _end_of_indented(lines, at + 1)
             kind = "parameter" if field[1] == "param" else "error"
-            first = next((i for i in range(at + 1, end) if not lines[i]), end)  # a second paragraph is left out
-            text = " ".join(part.strip() for part in (field[4], *lines[at + 1 : first]) if part.strip())
+            first = next(
+                (i for i in range(at + 1, end) if not lines[i]), end
+            )  # a second paragraph is left out
+            text = " ".join(
+                part.strip()
+                for part in (field[4], *lines[at + 1 : first])
+                if part.strip()
+            )
             yield Entry(kind, field[3], field[2] or "", text)
             at = end
         else:
@@ -94,7 +124,8 @@ def _entries(lines: Sequence[str]) -> Iterator[Entry]:
 
 
 def _numpy(kind: str, lines: Sequence[str]) -> Iterator[Entry]:
-    """Entries at the margin, each with its indented description; of that, the first paragraph."""
+    """Entries at the margin, each with its indented description; of that, the first
+    paragraph."""
     at = 0
     while at < len(lines):
         line, end = lines[at], _end_of_indented(lines, at + 1)
@@ -112,21 +143,29 @@ def _numpy(kind: str, lines: Sequence[str]) -> Iterator[Entry]:
 
 
 def _google(kind: str, lines: Sequence[str]) -> Iterator[Entry]:
-    """Entries at the indentation of the first line, the description behind the colon and on deeper lines."""
+    """Entries at the indentation of the first line, the description behind the colon
+    and on deeper lines."""
     width = len(lines[0]) - len(lines[0].lstrip())
-    inner = [line[width:] if not line[:width].strip() else line.lstrip() for line in lines]
+    inner = [
+        line[width:] if not line[:width].strip() else line.lstrip() for line in lines
+    ]
     at = 0
     while at < len(inner):
         end = _end_of_indented(inner, at + 1)
         entry = _GOOGLE_ENTRY.fullmatch(inner[at])
         if entry and kind != "result":
-            more = _first_paragraph(inner[at + 1 : end]) if end > at + 1 and inner[at + 1] else ""
+            more = (
+                _first_paragraph(inner[at + 1 : end])
+                if end > at + 1 and inner[at + 1]
+                else ""
+            )
             yield Entry(kind, entry[1], entry[2] or "", f"{entry[3]} {more}".strip())
         at = max(end, at + 1)
 
 
 def _first_paragraph(lines: Sequence[str]) -> str:
-    """The lines up to a blank one, or to what is no running text any more: a list or code."""
+    """The lines up to a blank one, or to what is no running text any more: a list or
+    code."""
     kept: list[str] = []
     for line in (line.strip() for line in lines):
         if (not line and kept) or re.match(r"[-*•] |\d\.|>>>|\.\. |`{3}", line):
@@ -139,7 +178,12 @@ def _first_paragraph(lines: Sequence[str]) -> str:
 def _end_of_section(lines: Sequence[str], at: int) -> int:
     """Where the next underlined title stands, or the end."""
     while at < len(lines):
-        if at + 1 < len(lines) and lines[at] and lines[at][0] != " " and re.fullmatch(r"-{3,}|={3,}", lines[at + 1]):
+        if (
+            at + 1 < len(lines)
+            and lines[at]
+            and lines[at][0] != " "
+            and re.fullmatch(r"-{3,}|={3,}", lines[at + 1])
+        ):
             return at
         at += 1
     return at

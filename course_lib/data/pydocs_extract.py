@@ -1,7 +1,9 @@
-"""Where the text of `pydocs` comes from: docstrings in the source files of installed packages, and `pydoc`'s topics.
+"""Where the text of `pydocs` comes from: docstrings in the source files of installed
+packages, and `pydoc`'s topics.
 
-Source files are parsed, never imported: an import runs code, needs optional dependencies and may change what other
-imports see. What C code documents itself is out of reach, save where a package keeps those docstrings in a Python file
+Source files are parsed, never imported: an import runs code, needs optional
+dependencies and may change what other imports see. What C code documents itself is out
+of reach, save where a package keeps those docstrings in a Python file
 (`numpy/_core/_add_newdocs.py`, `torch/_torch_docs.py`, ...): they are read there.
 
 Chapter: wordpiece
@@ -18,12 +20,35 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
 
-# Folders that hold no documentation of the package itself: tests, and copies of other packages.
+# Folders that hold no documentation of the package itself: tests, and copies of other
+# packages.
 SKIPPED = frozenset(
-    {"tests", "test", "_internal", "_vendor", "vendor", "_vendored", "externals", "extern", "__pycache__"}
+    {
+        "tests",
+        "test",
+        "_internal",
+        "_vendor",
+        "vendor",
+        "_vendored",
+        "externals",
+        "extern",
+        "__pycache__",
+    }
 )
-# Parts of the standard library that some systems package separately: with them, the corpus would depend on the system.
-OPTIONAL = frozenset({"distutils", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "tkinter", "turtledemo", "venv"})
+# Parts of the standard library that some systems package separately: with them, the
+# corpus would depend on the system.
+OPTIONAL = frozenset(
+    {
+        "distutils",
+        "ensurepip",
+        "idlelib",
+        "lib2to3",
+        "pydoc_data",
+        "tkinter",
+        "turtledemo",
+        "venv",
+    }
+)
 # Distributions whose folder has another name, or that have a second one.
 FOLDERS = {
     "fonttools": ("fontTools",),
@@ -37,7 +62,8 @@ ATTACHING = frozenset({"add_docstr", "_add_docstr", "add_docstr_all", "add_newdo
 
 
 class Docstring(NamedTuple):
-    """One docstring as its author wrote it, and what it belongs to: a module, class, function or method."""
+    """One docstring as its author wrote it, and what it belongs to: a module, class,
+    function or method."""
 
     module: str
     owner: str
@@ -51,12 +77,14 @@ class Docstring(NamedTuple):
 
 
 def docstrings(package: str) -> Iterator[Docstring]:
-    """Yield the docstrings of an installed package: modules by name, in a module as they stand in its source.
+    """Yield the docstrings of an installed package: modules by name, in a module as
+    they stand in its source.
 
     Parameters
     ----------
     package
-        Name of a distribution, e.g. "numpy"; "python" is the standard library with the topics of `pydoc`.
+        Name of a distribution, e.g. "numpy"; "python" is the standard library with the
+        topics of `pydoc`.
 
     Yields
     ------
@@ -117,21 +145,26 @@ def installed_folder(package: str) -> Path:
     >>> installed_folder("nampy")
     Traceback (most recent call last):
         ...
-    ModuleNotFoundError: pydocs is made from the documentation of nampy, which is not installed; run: pip install nampy
+    ModuleNotFoundError: pydocs is made from the documentation of nampy, which is not
+    installed; run: pip install nampy
     """
     try:
-        folder = Path(str(distribution(package).locate_file(FOLDERS.get(package, (package,))[0])))
+        folder = Path(
+            str(distribution(package).locate_file(FOLDERS.get(package, (package,))[0]))
+        )
     except PackageNotFoundError:
         folder = None
     if folder is None or not folder.is_dir():
         raise ModuleNotFoundError(
-            f"pydocs is made from the documentation of {package}, which is not installed; run: pip install {package}"
+            f"pydocs is made from the documentation of {package}, which is not"
+            f" installed; run: pip install {package}"
         )
     return folder
 
 
 def _of_folder(root: Path, name: str) -> Iterator[Docstring]:
-    """Docstrings of the module or package `name` under `root`, in the order of the modules' dotted names."""
+    """Docstrings of the module or package `name` under `root`, in the order of the
+    modules' dotted names."""
     files = [root / f"{name}.py", *(root / name).rglob("*.py")]
     modules = {}
     for file in files:
@@ -139,12 +172,15 @@ def _of_folder(root: Path, name: str) -> Iterator[Docstring]:
         if file.is_file() and not SKIPPED.intersection(parts):
             modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     for module in sorted(modules):
-        for owner, text in in_source(modules[module].read_bytes(), str(modules[module])):
+        for owner, text in in_source(
+            modules[module].read_bytes(), str(modules[module])
+        ):
             yield Docstring(module, owner, text)
 
 
 def in_source(source: bytes, where: str = "<source>") -> Iterator[tuple[str, str]]:
-    """Yield the owner ("" for the module, "Class.method") and the text of each docstring in Python source.
+    """Yield the owner ("" for the module, "Class.method") and the text of each
+    docstring in Python source.
 
     Parameters
     ----------
@@ -171,20 +207,27 @@ def in_source(source: bytes, where: str = "<source>") -> Iterator[tuple[str, str
 
     Examples
     --------
-    >>> list(in_source(b'"Top." \\nclass A:\\n    "Of A."\\n    def f(self):\\n        "Of f."\\n'))
+    >>> list(
+    ...     in_source(
+    ...         b'"Top." \\nclass A:\\n    "Of A."\\n    def f(self):\\n        "Of f."\\n'
+    ...     )
+    ... )
     [('', 'Top.'), ('A', 'Of A.'), ('A.f', 'Of f.')]
     >>> list(in_source(b'add_docstr(torch.abs, "Computes it.")'))
     [('abs', 'Computes it.')]
-    """
+    """  # noqa: E501
     yield from _in_body(_parse(source, where), "")
 
 
 def _parse(source: bytes, where: str) -> ast.Module:
     collecting = gc.isenabled()
-    gc.disable()  # a tree is many new objects and no garbage: looking for some takes half of the time
+    # a tree is many new objects and no garbage: looking for some takes half of the time
+    gc.disable()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes and comparisons in other people's source
+            warnings.simplefilter(
+                "ignore"
+            )  # of escapes and comparisons in other people's source
             return ast.parse(source, where)
     finally:
         if collecting:
@@ -192,7 +235,9 @@ def _parse(source: bytes, where: str) -> ast.Module:
 
 
 def _in_body(node: ast.AST, owner: str) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(
+        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    ):
         text = ast.get_docstring(node)
         if text:
             yield owner, text
@@ -215,8 +260,13 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _attached(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """Docstrings that a call such as add_newdoc('numpy', 'ndarray', ('sum', "...")) attaches."""
-    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    """Docstrings that a call such as add_newdoc('numpy', 'ndarray', ('sum', "..."))
+    attaches."""
+    function = (
+        call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else getattr(call.func, "id", "")
+    )
     if function not in ATTACHING or len(call.args) < 2:
         return
     *target, text = call.args

@@ -1,4 +1,5 @@
-"""`pydocs-pair`: do a summary line and a description belong to the same class or function?
+"""`pydocs-pair`: do a summary line and a description belong to the same class or
+function?
 
 Chapter: fine-tuning
 """
@@ -10,7 +11,14 @@ from typing import NamedTuple
 from datasets import ClassLabel, Features, Value
 
 from course_lib.data import pydocs, pydocs_blocks, pydocs_prose
-from course_lib.data.pydocs_tasks import Row, content_words, distinct, docstrings, drawn, lot
+from course_lib.data.pydocs_tasks import (
+    Row,
+    content_words,
+    distinct,
+    docstrings,
+    drawn,
+    lot,
+)
 from course_lib.data.sentences import split_sentences
 
 FEATURES = Features(
@@ -21,7 +29,8 @@ FEATURES = Features(
     }
 )
 SHORTEST, LONGEST = (4, 10), (30, 80)  # words of a summary, and of a description
-SMALL = 12  # things: the packages with fewer are one package when descriptions change places
+# things: the packages with fewer are one package when descriptions change places
+SMALL = 12
 MOST = {"train": 4_000, "validation": 600, "test": 600}
 
 
@@ -38,7 +47,8 @@ def make() -> Mapping[str, Sequence[Row]]:
     Returns
     -------
     Mapping
-        The rows of each split, in an order as good as drawn by lot. A summary is in one row, and so is a description.
+        The rows of each split, in an order as good as drawn by lot. A summary is in one
+        row, and so is a description.
 
     Notes
     -----
@@ -53,18 +63,28 @@ def make() -> Mapping[str, Sequence[Row]]:
     True
     """
     things = _things()
-    rows = {split: list(_rows(drawn(things[split], "".join))) for split in pydocs.SPLITS}
+    rows = {
+        split: list(_rows(drawn(things[split], "".join))) for split in pydocs.SPLITS
+    }
     left = distinct(rows, lambda row: f"{row['sentence1']} {row['sentence2']}")
-    return {split: drawn(left[split], lambda row: str(row["sentence1"]))[: MOST[split]] for split in pydocs.SPLITS}
+    return {
+        split: drawn(left[split], lambda row: str(row["sentence1"]))[: MOST[split]]
+        for split in pydocs.SPLITS
+    }
 
 
 def _things() -> dict[str, list[_Thing]]:
     corpus = pydocs.load()
-    known = {split: {text for texts in rows["paragraphs"] for text in texts} for split, rows in corpus.items()}
+    known = {
+        split: {text for texts in rows["paragraphs"] for text in texts}
+        for split, rows in corpus.items()
+    }
     found: dict[str, list[_Thing]] = {split: [] for split in pydocs.SPLITS}
     used: set[str] = set()
     columns = docstrings()
-    for package, module, text in zip(columns["package"], columns["module"], columns["text"], strict=True):
+    for package, module, text in zip(
+        columns["package"], columns["module"], columns["text"], strict=True
+    ):
         split = pydocs.split_of(module)
         summary, description = _parts(text, known[split])
         if summary and description and used.isdisjoint((summary, description)):
@@ -78,21 +98,33 @@ def _things() -> dict[str, list[_Thing]]:
 
 
 def _parts(docstring: str, known: Set[str]) -> tuple[str, str]:
-    """The summary and what follows: the first two paragraphs of prose, or the first sentence of one and its others."""
-    first, *more = [pydocs_prose.plain(part) for part in pydocs_blocks.paragraphs(docstring)[:4]] or [""]
+    """The summary and what follows: the first two paragraphs of prose, or the first
+    sentence of one and its others."""
+    first, *more = [
+        pydocs_prose.plain(part) for part in pydocs_blocks.paragraphs(docstring)[:4]
+    ] or [""]
     if first not in known:
         return "", ""
     sentences = split_sentences(first)
     following = next((part for part in more if part in known), "")
-    return (sentences[0], " ".join(sentences[1:])) if len(sentences) > 1 else (first, following)
+    return (
+        (sentences[0], " ".join(sentences[1:]))
+        if len(sentences) > 1
+        else (first, following)
+    )
 
 
 def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
-    """Half of the things as they are; in the other half, of each package, descriptions change places."""
+    """Half of the things as they are; in the other half, of each package, descriptions
+    change places."""
     groups: dict[str, list[_Thing]] = defaultdict(list)
     for thing in things:
         if lot(thing.description, 2):
-            yield {"sentence1": thing.summary, "sentence2": thing.description, "label": 1}
+            yield {
+                "sentence1": thing.summary,
+                "sentence2": thing.description,
+                "label": 1,
+            }
         else:
             groups[thing.package].append(thing)
     small = [package for package, group in groups.items() if len(group) < SMALL]
@@ -104,6 +136,15 @@ def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
             own = len(words & content_words(thing.description))
             others = [other for other in free if other.module != thing.module]
             if others:
-                other = min(others, key=lambda other: abs(len(words & content_words(other.description)) - own))
+                other = min(
+                    others,
+                    key=lambda other: abs(
+                        len(words & content_words(other.description)) - own
+                    ),
+                )
                 free.remove(other)
-                yield {"sentence1": thing.summary, "sentence2": other.description, "label": 0}
+                yield {
+                    "sentence1": thing.summary,
+                    "sentence2": other.description,
+                    "label": 0,
+                }

@@ -1,16 +1,21 @@
-"""How well `pydocs` is cleaned: a reader's verdict on each paragraph of a random sample, tied to what was read.
+"""How well `pydocs` is cleaned: a reader's verdict on each paragraph of a random
+sample, tied to what was read.
 
-The sample is the 50 paragraphs whose hash, together with a seed, is smallest: as good as drawn by lot, the same on
-every machine, and in a corpus that differs little nearly the same paragraphs. A verdict belongs to a paragraph by the
-hash of its text. A paragraph that nobody has read has no verdict, so that a changed corpus asks for a new reading.
+The sample is the 50 paragraphs whose hash, together with a seed, is smallest: as good
+as drawn by lot, the same on every machine, and in a corpus that differs little nearly
+the same paragraphs. A verdict belongs to a paragraph by the hash of its text. A
+paragraph that nobody has read has no verdict, so that a changed corpus asks for a new
+reading.
 
-What counts as prose: every sentence has a main verb and says something by itself. The style of documentation is let
-pass: a subject that is left out ("Returns the mean."), a colon before what the cleaning dropped, and a slip of grammar.
+What counts as prose: every sentence has a main verb and says something by itself. The
+style of documentation is let pass: a subject that is left out ("Returns the mean."), a
+colon before what the cleaning dropped, and a slip of grammar.
 
-Samples with the seeds 0, 1 and 2 were read with earlier rules (48, 45 and 49 of 50 were prose, most others noun phrases
-without a verb). Noun phrases with a relative clause or an abbreviation were still let in, so the rule for labels was
-written anew, with an eye on some hundred paragraphs that it lost and won, and on the samples of the seeds 900 and 901.
-The sample of seed 3 was read after that, once, and no rule has changed since.
+Samples with the seeds 0, 1 and 2 were read with earlier rules (48, 45 and 49 of 50 were
+prose, most others noun phrases without a verb). Noun phrases with a relative clause or
+an abbreviation were still let in, so the rule for labels was written anew, with an eye
+on some hundred paragraphs that it lost and won, and on the samples of the seeds 900 and
+901. The sample of seed 3 was read after that, once, and no rule has changed since.
 
 Chapter: wordpiece
 """
@@ -60,9 +65,10 @@ READ_FROM: dict[str, str] = {
     "anyio": "4.16.0",
     "lxml": "6.1.3",
     "python-dateutil": "4.0.0",
-    "cleaning": "6b000fcae3b39085",
+    "cleaning": "e746f31ae9d0dec6",
 }
-# The beginning of a paragraph's SHA-256 -> whether the reader found prose: whole sentences that say something.
+# The beginning of a paragraph's SHA-256 -> whether the reader found prose: whole
+# sentences that say something.
 VERDICTS: dict[str, bool] = {
     "eaea2ff898036928": True,
     "35a02fda3329cb58": True,
@@ -149,17 +155,28 @@ def sample(data: DatasetDict, size: int = SIZE, seed: int = SEED) -> list[Readin
     Examples
     --------
     >>> from datasets import Dataset
-    >>> rows = Dataset.from_dict({"document": ["a", "b"], "paragraphs": [["One.", "Two."], ["Three."]]})
+    >>> rows = Dataset.from_dict(
+    ...     {"document": ["a", "b"], "paragraphs": [["One.", "Two."], ["Three."]]}
+    ... )
     >>> len(sample(DatasetDict(test=rows), size=2))
     2
     """
     drawn = sorted(
-        (hashlib.sha256(f"{seed} {paragraph}".encode()).hexdigest(), document, paragraph)
+        (
+            hashlib.sha256(f"{seed} {paragraph}".encode()).hexdigest(),
+            document,
+            paragraph,
+        )
         for rows in data.values()
-        for document, paragraphs in zip(rows["document"], rows["paragraphs"], strict=True)
+        for document, paragraphs in zip(
+            rows["document"], rows["paragraphs"], strict=True
+        )
         for paragraph in paragraphs
     )[:size]
-    return [Reading(document, paragraph, verdict(paragraph)) for _, document, paragraph in drawn]
+    return [
+        Reading(document, paragraph, verdict(paragraph))
+        for _, document, paragraph in drawn
+    ]
 
 
 def verdict(paragraph: str) -> str:
@@ -199,7 +216,8 @@ def differences(made_from: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        For instance "torch 2.9.0 instead of 2.13.0"; empty where there is no difference.
+        For instance "torch 2.9.0 instead of 2.13.0"; empty where there is no
+        difference.
 
     Notes
     -----
@@ -218,7 +236,8 @@ def differences(made_from: Mapping[str, str]) -> str:
 
 
 def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
-    """Return the part of the data card that says what the corpus is made from and what a reader found in it.
+    """Return the part of the data card that says what the corpus is made from and what
+    a reader found in it.
 
     Parameters
     ----------
@@ -244,19 +263,36 @@ def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
     ### Made from
     """
     readings = sample(data)
-    counts = {found: sum(reading.verdict == found for reading in readings) for found in (PROSE, NOT_PROSE, UNREAD)}
+    counts = {
+        found: sum(reading.verdict == found for reading in readings)
+        for found in (PROSE, NOT_PROSE, UNREAD)
+    }
     found = ", ".join(f"{count} {name}" for name, count in counts.items())
     other = differences(made_from)
-    rows = [(f"`{reading.document}`", plain_text(reading.paragraph), reading.verdict) for reading in readings]
+    rows = [
+        (f"`{reading.document}`", plain_text(reading.paragraph), reading.verdict)
+        for reading in readings
+    ]
     return "\n\n".join(
         (
             "### Made from",
-            markdown_table(("package", "version"), [(f"`{name}`", version) for name, version in made_from.items()]),
-            f"The corpus that was read differs: {other}." if other else "This is the corpus that was read.",
+            markdown_table(
+                ("package", "version"),
+                [(f"`{name}`", version) for name, version in made_from.items()],
+            ),
+            (
+                f"The corpus that was read differs: {other}."
+                if other
+                else "This is the corpus that was read."
+            ),
             "### What a reader finds",
-            f"A random sample of {len(readings)} paragraphs, each read for whether it is prose, whole sentences "
-            f'in English that say something: {found}. A subject that is left out ("Returns the mean.") and a colon '
-            "before what the cleaning dropped are let pass. A paragraph that changed since counts as not read.",
+            (
+                f"A random sample of {len(readings)} paragraphs, each read for whether"
+                f" it is prose, whole sentences in English that say something: {found}."
+                ' A subject that is left out ("Returns the mean.") and a colon before'
+                " what the cleaning dropped are let pass. A paragraph that changed"
+                " since counts as not read."
+            ),
             markdown_table(("document", "paragraph", "verdict"), rows),
         )
     )

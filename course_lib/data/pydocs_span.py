@@ -1,4 +1,5 @@
-"""`pydocs-span`: questions about the parameters, results and errors of a function, answered by a span of its reference.
+"""`pydocs-span`: questions about the parameters, results and errors of a function,
+answered by a span of its reference.
 
 Chapter: fine-tuning
 """
@@ -18,14 +19,33 @@ SHORTEST, LONGEST = 30, 150  # words of a context
 ENTRIES = 3  # as few as a context may have: with one, there is nothing to choose
 QUESTIONS = 3  # at most, on one context, each of another kind
 MOST = {"train": 4_000, "validation": 600, "test": 600}
-OF_ONE_MODULE = {"train": 40, "validation": 40, "test": 40}  # rows: no split is one long module
-SIMILAR = 0.5  # contexts share parameters: they are compared more strictly than paragraphs are
-# Each kind of question in several forms; {} is a name, or what a parameter is said to be.
+OF_ONE_MODULE = {
+    "train": 40,
+    "validation": 40,
+    "test": 40,
+}  # rows: no split is one long module
+# contexts share parameters: they are compared more strictly than paragraphs are
+SIMILAR = 0.5
+# Each kind of question in several forms; {} is a name, or what a parameter is said to
+# be.
 FORMS: Mapping[str, tuple[str, ...]] = {
-    "type": ("What type is {}?", "What type of value is {}?", "Which type should {} have?", "What should {} be?"),
+    "type": (
+        "What type is {}?",
+        "What type of value is {}?",
+        "Which type should {} have?",
+        "What should {} be?",
+    ),
     "choices": ("Which values may {} take?", "What are the possible values of {}?"),
-    "default": ("What is the default of {}?", "What does {} default to?", "Which value does {} have if not given?"),
-    "name": ("Which parameter is {}?", "Which parameter gives {}?", "Which parameter stands for {}?"),
+    "default": (
+        "What is the default of {}?",
+        "What does {} default to?",
+        "Which value does {} have if not given?",
+    ),
+    "name": (
+        "Which parameter is {}?",
+        "Which parameter gives {}?",
+        "Which parameter stands for {}?",
+    ),
     "aim": ("Which parameter {}?", "What {}?"),
     "result": ("What type is returned?", "What type of value does it return?"),
     "error": ("Which error is raised {}?", "What is raised {}?"),
@@ -34,15 +54,27 @@ _DEFAULT = re.compile(
     r"(?:[Dd]efault(?:s)?(?: value)?(?: is|:|=| =| to) ?|\(default(?:s to|:|=)? ?)"
     r"(None|True|False|-?\d[\d.e+-]*\d|\d|['\"][\w-]+['\"])(?=[\s.,;)]|$)"
 )
-_BEHIND_TYPE = re.compile(r",? *(?:\b(?:of|with|in))? *\b(?:optional|defaults?|keyword|required|shape)\b|,? *[(]")
+_BEHIND_TYPE = re.compile(
+    r",? *(?:\b(?:of|with|in))? *\b(?:optional|defaults?|keyword|required|shape)\b|,?"
+    r" *[(]"
+)
 _NOUN_PHRASE = re.compile(r"(?:The|A|An) (?!following|same\b)[a-z]")
-_VERB_FIRST = re.compile(r"(Specif(?:y|ies)|Determines?|Controls?|Indicates?|Sets?|Defines?) (?=[a-z])")
-_THIRD_PERSON = {"Specify": "specifies", "Determine": "determines", "Control": "controls", "Indicate": "indicates"}
+_VERB_FIRST = re.compile(
+    r"(Specif(?:y|ies)|Determines?|Controls?|Indicates?|Sets?|Defines?) (?=[a-z])"
+)
+_THIRD_PERSON = {
+    "Specify": "specifies",
+    "Determine": "determines",
+    "Control": "controls",
+    "Indicate": "indicates",
+}
 _FINITE = re.compile(
     r"\b(?:is|are|was|will|can|must|should|may|has|have|does|if|see|e\.g|i\.e|default|defaults|only|used|none)\b|[:;()]",
     re.IGNORECASE,
 )
-_UNREADABLE = re.compile(r"`|::|:math:|\\|\||\{\{|%\(|https?:|>>>|[^\x00-\u024f\u2000-\u206f]")
+_UNREADABLE = re.compile(
+    r"`|::|:math:|\\|\||\{\{|%\(|https?:|>>>|[^\x00-\u024f\u2000-\u206f]"
+)
 
 
 class SpanQuestion(NamedTuple):
@@ -69,7 +101,8 @@ class SpanQuestion(NamedTuple):
 
 
 def make() -> Mapping[str, Sequence[Row]]:
-    """Make the task from docstrings that describe at least three parameters, results or errors.
+    """Make the task from docstrings that describe at least three parameters, results or
+    errors.
 
     Returns
     -------
@@ -89,17 +122,28 @@ def make() -> Mapping[str, Sequence[Row]]:
     >>> row["context"][start : start + len(answer)] == answer
     True
     """
-    contexts: dict[str, list[dict[str, object]]] = {split: [] for split in pydocs.SPLITS}
+    contexts: dict[str, list[dict[str, object]]] = {
+        split: [] for split in pydocs.SPLITS
+    }
     columns = docstrings()
     names = ("module", "owner", "text")
     for module, owner, text in zip(*(columns[name] for name in names), strict=True):
         made = context_of(text)
         if made is not None:
-            contexts[pydocs.split_of(module)].append({"context": made[0], "spans": made[1], "id": (module, owner)})
+            contexts[pydocs.split_of(module)].append(
+                {"context": made[0], "spans": made[1], "id": (module, owner)}
+            )
     left = distinct(contexts, lambda row: str(row["context"]), SIMILAR)
-    rows = {split: [row for own in left[split] for row in _questions(own)] for split in pydocs.SPLITS}
+    rows = {
+        split: [row for own in left[split] for row in _questions(own)]
+        for split in pydocs.SPLITS
+    }
     return {
-        split: at_most(drawn(rows[split], lambda row: str(row["id"])), "title", OF_ONE_MODULE[split])[: MOST[split]]
+        split: at_most(
+            drawn(rows[split], lambda row: str(row["id"])),
+            "title",
+            OF_ONE_MODULE[split],
+        )[: MOST[split]]
         for split in pydocs.SPLITS
     }
 
@@ -115,7 +159,8 @@ def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
     Returns
     -------
     tuple or None
-        The text, and the questions with the places of their answers; None where there is too little or too much.
+        The text, and the questions with the places of their answers; None where there
+        is too little or too much.
 
     Notes
     -----
@@ -126,13 +171,16 @@ def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
     >>> text = "Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms to add.\\n"
     >>> context_of(text) is None
     True
-    """
+    """  # noqa: E501
     spans: list[SpanQuestion] = []
     context = ""
     seen = 0
     for entry in pydocs_entries.entries(docstring):
         type_, text = plain(entry.type).rstrip("."), plain(entry.description)
-        if _UNREADABLE.search(entry.name + type_ + text) or len(text.split()) > LONGEST // 3:
+        if (
+            _UNREADABLE.search(entry.name + type_ + text)
+            or len(text.split()) > LONGEST // 3
+        ):
             continue
         lead = {"error": "Raises ", "result": "Returns "}.get(entry.kind, "")
         piece = f"{lead}{entry.name}{' : ' if entry.name and type_ else ''}{type_}"
@@ -149,13 +197,20 @@ def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
     return context, [span for span in spans if _one_answer(span, spans, context)]
 
 
-def _of_entry(entry: Entry, type_: str, text: str, context: str, offset: int, lead: int) -> Iterator[SpanQuestion]:
+def _of_entry(
+    entry: Entry, type_: str, text: str, context: str, offset: int, lead: int
+) -> Iterator[SpanQuestion]:
     name_at = offset + lead
     type_at = context.index(type_, name_at + len(entry.name)) if type_ else -1
     kept = _BEHIND_TYPE.split(type_)[0].strip(" ,;")
     if kept and entry.kind != "error" and len(kept.split()) <= 8:
         start = context.index(kept, type_at)
-        if kept.startswith("{") and kept.endswith("}") and entry.kind == "parameter" and "," in kept:
+        if (
+            kept.startswith("{")
+            and kept.endswith("}")
+            and entry.kind == "parameter"
+            and "," in kept
+        ):
             yield SpanQuestion("choices", entry.name, start, start + len(kept))
         elif re.fullmatch(r"\w[\w., \[\]/-]*[\w\]]", kept):
             kind = "type" if entry.kind == "parameter" else "result"
@@ -168,39 +223,59 @@ def _of_entry(entry: Entry, type_: str, text: str, context: str, offset: int, le
     elif entry.kind == "error" and re.match(r"(?:If|When) [a-z]", text):
         condition = re.split(r"(?<=[\w)])[.;](?: |$)", text)[0]
         if 4 <= len(condition.split()) <= 16 and ":" not in condition:
-            yield SpanQuestion("error", condition[0].lower() + condition[1:], name_at, name_at + len(entry.name))
+            yield SpanQuestion(
+                "error",
+                condition[0].lower() + condition[1:],
+                name_at,
+                name_at + len(entry.name),
+            )
 
 
 def _of_description(name: str, text: str, at: int) -> Iterator[SpanQuestion]:
-    """Ask for the name of what the first sentence of a description says a parameter is, or does."""
+    """Ask for the name of what the first sentence of a description says a parameter is,
+    or does."""
     first = re.split(r"(?<=[\w)])[.,](?: |$)", text)[0]
     if not 4 <= len(first.split()) <= 14 or re.search(rf"\b{re.escape(name)}\b", first):
         return
     verb = _VERB_FIRST.match(first)
     if verb and not re.search(r"[:;()]", first):
-        word = _THIRD_PERSON.get(verb[1], verb[1].lower() if verb[1].endswith("s") else f"{verb[1].lower()}s")
+        word = _THIRD_PERSON.get(
+            verb[1], verb[1].lower() if verb[1].endswith("s") else f"{verb[1].lower()}s"
+        )
         yield SpanQuestion("aim", f"{word} {first[verb.end() :]}", at, at + len(name))
     elif first.startswith("Whether to "):
-        yield SpanQuestion("aim", f"says {first[0].lower()}{first[1:]}", at, at + len(name))
+        yield SpanQuestion(
+            "aim", f"says {first[0].lower()}{first[1:]}", at, at + len(name)
+        )
     elif _NOUN_PHRASE.match(first) and not _FINITE.search(first):
         yield SpanQuestion("name", first[0].lower() + first[1:], at, at + len(name))
 
 
-def _one_answer(span: SpanQuestion, spans: Sequence[SpanQuestion], context: str) -> bool:
-    """Whether the question has one answer: no other entry has the same name, or is said to be the same."""
-    twins = [other for other in spans if (other.kind, other.about) == (span.kind, span.about)]
+def _one_answer(
+    span: SpanQuestion, spans: Sequence[SpanQuestion], context: str
+) -> bool:
+    """Whether the question has one answer: no other entry has the same name, or is said
+    to be the same."""
+    twins = [
+        other for other in spans if (other.kind, other.about) == (span.kind, span.about)
+    ]
     if span.kind == "result":
         return sum(other.kind == "result" for other in spans) == 1
     if span.kind in ("name", "aim", "error"):
         return len(twins) == 1
-    return len(twins) == 1 and len(re.findall(rf"(?<!\w){re.escape(span.about)} : ", context)) <= 1
+    return (
+        len(twins) == 1
+        and len(re.findall(rf"(?<!\w){re.escape(span.about)} : ", context)) <= 1
+    )
 
 
 def _questions(own: Row) -> Iterator[Row]:
     module, owner = own["id"]
     context = str(own["context"])
     asked: set[str] = set()
-    for span in drawn(own["spans"], lambda span: f"{module}.{owner} {span.kind} {span.about}"):
+    for span in drawn(
+        own["spans"], lambda span: f"{module}.{owner} {span.kind} {span.about}"
+    ):
         if span.kind in asked or len(asked) == QUESTIONS:
             continue
         asked.add(span.kind)
@@ -211,5 +286,8 @@ def _questions(own: Row) -> Iterator[Row]:
             "title": module,
             "context": context,
             "question": forms[lot(key, len(forms))].format(span.about),
-            "answers": {"text": [context[span.start : span.end]], "answer_start": [span.start]},
+            "answers": {
+                "text": [context[span.start : span.end]],
+                "answer_start": [span.start],
+            },
         }

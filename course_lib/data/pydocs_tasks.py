@@ -1,9 +1,10 @@
 """Labelled tasks derived from `pydocs`: what they share, and :func:`load`.
 
-Each task turns documentation into questions whose answers its authors wrote down: a paragraph and its library, a
-summary and its description, a parameter and its type. A row is in the split of its module, as in `pydocs` itself: what
-a model was pre-trained on is never in the test split of a task. Of rows that say nearly the same, one is kept, first
-of all in the test split, so that no text of it is in training.
+Each task turns documentation into questions whose answers its authors wrote down: a
+paragraph and its library, a summary and its description, a parameter and its type. A
+row is in the split of its module, as in `pydocs` itself: what a model was pre-trained
+on is never in the test split of a task. Of rows that say nearly the same, one is kept,
+first of all in the test split, so that no text of it is in training.
 
 Chapter: fine-tuning
 """
@@ -12,7 +13,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -20,11 +20,14 @@ from datasets import Dataset, Features, Value
 
 from course_lib.data import near_duplicates, pydocs, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
+from course_lib.whole_file import digest_of_code
 
 Row = Mapping[str, Any]
 Item = TypeVar("Item")
 HELD_OUT_FIRST = ("test", "validation", "train")
-DOCSTRINGS = Features({name: Value("string") for name in ("package", "module", "owner", "text")})
+DOCSTRINGS = Features(
+    {name: Value("string") for name in ("package", "module", "owner", "text")}
+)
 
 
 def drawn(rows: Iterable[Item], key: Callable[[Item], str]) -> list[Item]:
@@ -92,7 +95,8 @@ def content_words(text: str) -> frozenset[str]:
     Returns
     -------
     frozenset
-        Its words in lower case, without those that English needs to make a sentence of others.
+        Its words in lower case, without those that English needs to make a sentence of
+        others.
 
     Notes
     -----
@@ -107,9 +111,12 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def distinct(
-    rows: Mapping[str, Sequence[Row]], text: Callable[[Row], str], threshold: float = pydocs.THRESHOLD
+    rows: Mapping[str, Sequence[Row]],
+    text: Callable[[Row], str],
+    threshold: float = pydocs.THRESHOLD,
 ) -> dict[str, list[Row]]:
-    """Keep of rows that say nearly the same the first, looking at test before validation before training.
+    """Keep of rows that say nearly the same the first, looking at test before
+    validation before training.
 
     Parameters
     ----------
@@ -131,12 +138,18 @@ def distinct(
 
     Examples
     --------
-    >>> rows = {"train": [{"text": "a b c d"}, {"text": "e f g"}], "validation": [], "test": [{"text": "a b c d"}]}
+    >>> rows = {
+    ...     "train": [{"text": "a b c d"}, {"text": "e f g"}],
+    ...     "validation": [],
+    ...     "test": [{"text": "a b c d"}],
+    ... }
     >>> distinct(rows, lambda row: row["text"])["train"]
     [{'text': 'e f g'}]
     """
     flat = [(split, row) for split in HELD_OUT_FIRST for row in rows[split]]
-    keep = near_duplicates.first_of_its_kind([text(row) for _, row in flat], threshold, pydocs.SHINGLE)
+    keep = near_duplicates.first_of_its_kind(
+        [text(row) for _, row in flat], threshold, pydocs.SHINGLE
+    )
     left: dict[str, list[Row]] = {split: [] for split in pydocs.SPLITS}
     for (split, row), kept in zip(flat, keep, strict=True):
         if kept:
@@ -167,7 +180,12 @@ def at_most(rows: Iterable[Row], column: str, count: int) -> list[Row]:
 
     Examples
     --------
-    >>> [row["n"] for row in at_most([{"m": "a", "n": 1}, {"m": "a", "n": 2}, {"m": "b", "n": 3}], "m", 1)]
+    >>> [
+    ...     row["n"]
+    ...     for row in at_most(
+    ...         [{"m": "a", "n": 1}, {"m": "a", "n": 2}, {"m": "b", "n": 3}], "m", 1
+    ...     )
+    ... ]
     [1, 3]
     """
     seen: Counter[str] = Counter()
@@ -180,7 +198,8 @@ def at_most(rows: Iterable[Row], column: str, count: int) -> list[Row]:
 
 
 def docstrings() -> Dataset:
-    """Return every docstring of the packages of `pydocs` as its author wrote it, from the cache where it is there.
+    """Return every docstring of the packages of `pydocs` as its author wrote it, from
+    the cache where it is there.
 
     Returns
     -------
@@ -203,7 +222,12 @@ def docstrings() -> Dataset:
 def _read_docstrings() -> dict[str, list[Row]]:
     return {
         "all": [
-            {"package": package, "module": part.module, "owner": part.owner, "text": part.text}
+            {
+                "package": package,
+                "module": part.module,
+                "owner": part.owner,
+                "text": part.text,
+            }
             for package in pydocs.PACKAGES
             for part in pydocs_extract.docstrings(package)
         ]
@@ -211,9 +235,13 @@ def _read_docstrings() -> dict[str, list[Row]]:
 
 
 def load(
-    name: str, features: Features, make: Callable[[], Mapping[str, Sequence[Row]]], *modules: ModuleType
+    name: str,
+    features: Features,
+    make: Callable[[], Mapping[str, Sequence[Row]]],
+    *modules: ModuleType,
 ) -> dict[str, Dataset]:
-    """Return a task from the cache, or make it: at most a minute of CPU time, once for each set of versions.
+    """Return a task from the cache, or make it: at most a minute of CPU time, once for
+    each set of versions.
 
     Parameters
     ----------
@@ -246,4 +274,4 @@ def load(
 
 def _code(*modules: ModuleType) -> dict[str, str]:
     files = [__file__, *(str(module.__file__) for module in modules)]
-    return {"tasks": hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]}
+    return {"tasks": digest_of_code(files, imports=False)[:16]}

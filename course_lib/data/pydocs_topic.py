@@ -11,31 +11,93 @@ from datasets import ClassLabel, Dataset, Features, Value
 from course_lib.data import pydocs
 from course_lib.data.pydocs_tasks import Row, at_most, distinct, drawn
 
-# The area of a library, and the parts of it that are about something else: tests, tools, what installs it.
+# The area of a library, and the parts of it that are about something else: tests,
+# tools, what installs it.
 AREAS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "numerics": (
         ("numpy", "scipy"),
-        ("numpy.distutils", "numpy.f2py", "numpy.testing", "numpy.typing", "scipy._lib", "scipy.datasets"),
+        (
+            "numpy.distutils",
+            "numpy.f2py",
+            "numpy.testing",
+            "numpy.typing",
+            "scipy._lib",
+            "scipy.datasets",
+        ),
     ),
-    "learning": (("sklearn",), ("sklearn.utils", "sklearn.externals", "sklearn._build_utils", "sklearn.conftest")),
-    "symbols": (("sympy",), ("sympy.testing", "sympy.utilities", "sympy.external", "sympy.release", "sympy.conftest")),
-    "graphs": (("networkx",), ("networkx.utils", "networkx.conftest", "networkx.lazy_imports")),
-    "tables": (("pandas",), ("pandas._testing", "pandas.util", "pandas.compat", "pandas._config", "pandas.errors")),
-    "plots": (("matplotlib", "mpl_toolkits"), ("matplotlib.testing", "matplotlib.sphinxext", "matplotlib._api")),
-    "tensors": (("torch",), ("torch.testing", "torch.utils", "torch.contrib", "torch.package", "torch.torch_version")),
-    "databases": (("sqlalchemy",), ("sqlalchemy.testing", "sqlalchemy.util", "sqlalchemy.log")),
+    "learning": (
+        ("sklearn",),
+        (
+            "sklearn.utils",
+            "sklearn.externals",
+            "sklearn._build_utils",
+            "sklearn.conftest",
+        ),
+    ),
+    "symbols": (
+        ("sympy",),
+        (
+            "sympy.testing",
+            "sympy.utilities",
+            "sympy.external",
+            "sympy.release",
+            "sympy.conftest",
+        ),
+    ),
+    "graphs": (
+        ("networkx",),
+        ("networkx.utils", "networkx.conftest", "networkx.lazy_imports"),
+    ),
+    "tables": (
+        ("pandas",),
+        (
+            "pandas._testing",
+            "pandas.util",
+            "pandas.compat",
+            "pandas._config",
+            "pandas.errors",
+        ),
+    ),
+    "plots": (
+        ("matplotlib", "mpl_toolkits"),
+        ("matplotlib.testing", "matplotlib.sphinxext", "matplotlib._api"),
+    ),
+    "tensors": (
+        ("torch",),
+        (
+            "torch.testing",
+            "torch.utils",
+            "torch.contrib",
+            "torch.package",
+            "torch.torch_version",
+        ),
+    ),
+    "databases": (
+        ("sqlalchemy",),
+        ("sqlalchemy.testing", "sqlalchemy.util", "sqlalchemy.log"),
+    ),
 }
 FEATURES = Features({"text": Value("string"), "label": ClassLabel(names=list(AREAS))})
 SHORTEST, LONGEST = 25, 120  # words: shorter, a paragraph may fit any library
-MOST = {"train": 500, "validation": 100, "test": 100}  # rows of an area, so that none is the answer by its number
-OF_ONE_MODULE = {"train": 25, "validation": 20, "test": 20}  # rows: no area is one long module
+MOST = {
+    "train": 500,
+    "validation": 100,
+    "test": 100,
+}  # rows of an area, so that none is the answer by its number
+OF_ONE_MODULE = {
+    "train": 25,
+    "validation": 20,
+    "test": 20,
+}  # rows: no area is one long module
 # Names that would tell the answer: of packages, and by which they are imported.
 _NAMES = re.compile(
     r"(?i:\b(?:numpy|scipy|scikit|sklearn|sympy|mpmath|networkx|pandas|matplotlib|mpl|pyplot|mplot3d|axisartist|"
-    r"torch\w*|pytorch|sql ?alchemy|aten|dynamo|inductor|scikits|pylab|statsmodels|pyarrow)\b)|"
+    r"torch\w*|pytorch|sql"
+    r" ?alchemy|aten|dynamo|inductor|scikits|pylab|statsmodels|pyarrow)\b)|"
     r"\b(?:np|sp|nx|pd|plt|sa|sm|xp)\."
 )
-# What a library says about its own code, its versions and its documentation fits any library.
+# What a library says about its own code, its versions and its documentation fits any
+# library.
 _ABOUT_CODE = re.compile(
     r"(?i:docstring|deprecat|compatib|\bprivate\b|internal|subclass|superclass|\bimport|\bversions?\b|\bimplementation|"
     r"\bapi\b|\bbug|\bissue|\brelease|copyright|licen[cs]e|\bwarning|\bexception|\bmethod|\bkwargs)"
@@ -62,10 +124,16 @@ def make() -> Mapping[str, Sequence[Row]]:
     True
     """
     found = distinct(
-        {split: list(_rows(rows)) for split, rows in pydocs.load().items()}, lambda row: str(row["text"]), 0.5
+        {split: list(_rows(rows)) for split, rows in pydocs.load().items()},
+        lambda row: str(row["text"]),
+        0.5,
     )
     return {
-        split: at_most(at_most(drawn(rows, _text), "module", OF_ONE_MODULE[split]), "label", MOST[split])
+        split: at_most(
+            at_most(drawn(rows, _text), "module", OF_ONE_MODULE[split]),
+            "label",
+            MOST[split],
+        )
         for split, rows in found.items()
     }
 
@@ -104,7 +172,9 @@ def _within(module: str, prefixes: Sequence[str]) -> bool:
 
 def _rows(documents: Dataset) -> Iterator[Row]:
     """Paragraphs in a row of one document, as many as it takes to say something."""
-    for module, paragraphs in zip(documents["module"], documents["paragraphs"], strict=True):
+    for module, paragraphs in zip(
+        documents["module"], documents["paragraphs"], strict=True
+    ):
         name = area(module)
         waiting: list[str] = []
         for paragraph in paragraphs if name else ():
@@ -113,8 +183,16 @@ def _rows(documents: Dataset) -> Iterator[Row]:
             if words < SHORTEST:
                 continue
             text, waiting = " ".join(waiting), []
-            if words <= LONGEST and not _NAMES.search(text) and not _ABOUT_CODE.search(text):
-                yield {"text": text, "label": list(AREAS).index(str(name)), "module": module}
+            if (
+                words <= LONGEST
+                and not _NAMES.search(text)
+                and not _ABOUT_CODE.search(text)
+            ):
+                yield {
+                    "text": text,
+                    "label": list(AREAS).index(str(name)),
+                    "module": module,
+                }
 
 
 def _text(row: Row) -> str:

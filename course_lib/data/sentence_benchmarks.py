@@ -1,7 +1,9 @@
-"""Public data that sentence vectors are trained and judged on: inference, questions, opinions.
+"""Public data that sentence vectors are trained and judged on: inference, questions,
+opinions.
 
-None of it is part of the course: each set is read from the hub or from a folder. STS-B, MRPC and SST-2, which serve
-sentence vectors too, stand in :mod:`course_lib.data.benchmarks`.
+None of it is part of the course: each set is read from the hub or from a folder. STS-B,
+MRPC and SST-2, which serve sentence vectors too, stand in
+:mod:`course_lib.data.benchmarks`.
 
 Chapter: sentence-bert
 """
@@ -13,7 +15,11 @@ from course_lib.data.data_set import SPLITS, DataSet, Hub
 
 _TEXT = Value("string")
 _NLI = Features(
-    {"premise": _TEXT, "hypothesis": _TEXT, "label": ClassLabel(names=["entailment", "neutral", "contradiction"])}
+    {
+        "premise": _TEXT,
+        "hypothesis": _TEXT,
+        "label": ClassLabel(names=["entailment", "neutral", "contradiction"]),
+    }
 )
 _NLI_NOTES = {
     "premise": "what is taken to be true",
@@ -21,8 +27,8 @@ _NLI_NOTES = {
     "label": "0 if it follows, 1 if it may or may not be so, 2 if it cannot be",
 }
 _THREE_OF_ONE = (
-    "People wrote three hypotheses to each premise, one for each label; a hypothesis alone gives much of its label "
-    "away (Gururangan and others 2018)."
+    "People wrote three hypotheses to each premise, one for each label; a hypothesis"
+    " alone gives much of its label away (Gururangan and others 2018)."
 )
 
 
@@ -30,16 +36,28 @@ def _snli() -> DataSet:
     return DataSet(
         name="snli",
         title="SNLI: does a sentence follow from the caption of a picture?",
-        description="Captions of photographs, each with sentences that follow from it, may be so, or contradict it.",
+        description=(
+            "Captions of photographs, each with sentences that follow from it, may be"
+            " so, or contradict it."
+        ),
         features=_NLI,
         column_notes=_NLI_NOTES,
         splits=SPLITS,
         licence="CC BY-SA 4.0, as its home page says",
-        citation="Bowman, Angeli, Potts and Manning (2015), A large annotated corpus for natural language inference.",
+        citation=(
+            "Bowman, Angeli, Potts and Manning (2015), A large annotated corpus for"
+            " natural language inference."
+        ),
         quirks=(
-            "Pairs on which the annotators agreed on no label carry a -1 on the hub; loading leaves these rows out.",
+            (
+                "Pairs on which the annotators agreed on no label carry a -1 on the"
+                " hub; loading leaves these rows out."
+            ),
             _THREE_OF_ONE,
-            "Copies differ: some hold a part of the 549,367 training pairs, some part words from punctuation.",
+            (
+                "Copies differ: some hold a part of the 549,367 training pairs, some"
+                " part words from punctuation."
+            ),
         ),
         get_it=how_to_get("snli"),
         hub=Hub(
@@ -56,14 +74,26 @@ def _mnli() -> DataSet:
     return DataSet(
         name="mnli",
         title="MultiNLI: does a sentence follow from another, in ten kinds of text?",
-        description="As SNLI, with premises from letters, reports, fiction, telephone calls and more. One of GLUE.",
+        description=(
+            "As SNLI, with premises from letters, reports, fiction, telephone calls and"
+            " more. One of GLUE."
+        ),
         features=_NLI,
         column_notes=_NLI_NOTES,
         splits=SPLITS[:2],
-        licence="That of the Open American National Corpus for most texts; others have terms of their own",
-        citation="Williams, Nangia and Bowman (2018), A broad-coverage challenge corpus for sentence understanding.",
+        licence=(
+            "That of the Open American National Corpus for most texts; others have"
+            " terms of their own"
+        ),
+        citation=(
+            "Williams, Nangia and Bowman (2018), A broad-coverage challenge corpus for"
+            " sentence understanding."
+        ),
         quirks=(
-            "GLUE has two validation splits; that of the hub here is the matched one, of the genres of training.",
+            (
+                "GLUE has two validation splits; that of the hub here is the matched"
+                " one, of the genres of training."
+            ),
             _THREE_OF_ONE,
             "GLUE keeps the labels of its test splits.",
         ),
@@ -80,19 +110,33 @@ def _mnli() -> DataSet:
 
 def _trec() -> DataSet:
     features = Features(
-        {"text": _TEXT, "coarse_label": ClassLabel(names=["ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM"])}
+        {
+            "text": _TEXT,
+            "coarse_label": ClassLabel(
+                names=["ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM"]
+            ),
+        }
     )
     return DataSet(
         name="trec",
         title="TREC: what kind of answer does a question want?",
-        description="Questions, sorted by what answers them: an abbreviation, a thing, a description, a person, ...",
+        description=(
+            "Questions, sorted by what answers them: an abbreviation, a thing, a"
+            " description, a person, ..."
+        ),
         features=features,
-        column_notes={"text": "a question, words and marks parted by spaces", "coarse_label": "one of six kinds"},
+        column_notes={
+            "text": "a question, words and marks parted by spaces",
+            "coarse_label": "one of six kinds",
+        },
         splits=("train", "test"),
         licence="None stated by those who collected the questions",
         citation="Li and Roth (2002), Learning question classifiers.",
         quirks=(
-            "A probe of sentence vectors: the first words of a question give much of its kind away.",
+            (
+                "A probe of sentence vectors: the first words of a question give much"
+                " of its kind away."
+            ),
             "There are 50 finer kinds, which are not read here.",
         ),
         get_it=how_to_get("trec"),
@@ -110,12 +154,23 @@ def _subj() -> DataSet:
     return DataSet(
         name="subj",
         title="SUBJ: an opinion or a plot?",
-        description="Sentences about films: opinions from reviews, and sentences that tell a plot.",
-        features=Features({"text": _TEXT, "label": ClassLabel(names=["subjective", "objective"])}),
-        column_notes={"text": "lower case, words and marks parted by spaces", "label": "0 or 1"},
+        description=(
+            "Sentences about films: opinions from reviews, and sentences that tell a"
+            " plot."
+        ),
+        features=Features(
+            {"text": _TEXT, "label": ClassLabel(names=["subjective", "objective"])}
+        ),
+        column_notes={
+            "text": "lower case, words and marks parted by spaces",
+            "label": "0 or 1",
+        },
         splits=("all",),
         licence="None stated by those who collected the sentences",
-        citation="Pang and Lee (2004), A sentimental education: sentiment analysis using subjectivity summarization.",
+        citation=(
+            "Pang and Lee (2004), A sentimental education: sentiment analysis using"
+            " subjectivity summarization."
+        ),
         quirks=(
             "No split is published: papers cross-validate, in ten parts.",
             "Labels come from the site that a sentence was found on, not from readers.",

@@ -1,8 +1,8 @@
 """Paragraphs into sentences, by a rule that is short enough to be read.
 
-A sentence ends at a full stop, question mark or exclamation mark, with the quotes and brackets that close behind it,
-where a space follows and then a capital or a digit. So ``numpy.sum``, ``0.5`` and ``file.txt`` are never cut. It does
-not end
+A sentence ends at a full stop, question mark or exclamation mark, with the quotes and
+brackets that close behind it, where a space follows and then a capital or a digit. So
+``numpy.sum``, ``0.5`` and ``file.txt`` are never cut. It does not end
 
 - behind an abbreviation that goes on: *e.g.*, *i.e.*, *cf.*, *vs.*, *et al.*, *Dr.*;
 - behind *Fig.*, *Eq.*, *p.*, *No.* and their kin, where a number follows;
@@ -11,28 +11,41 @@ not end
 - behind an ellipsis that stands for items left out: *a, b, ... Z*;
 - in front of who said it: *"Is it yours?" Anna asked.*
 
-What this rule gets wrong: a sentence that begins with a name in small letters stays with the one before it.
+What this rule gets wrong: a sentence that begins with a name in small letters stays
+with the one before it.
 
 Chapter: pretraining
 """
 
 import re
 
-# A gap between sentences: behind a mark, what closes, and a space; before what opens, and a capital or a digit.
+# A gap between sentences: behind a mark, what closes, and a space; before what opens,
+# and a capital or a digit.
 _GAP = re.compile(r"(?<=[.!?])([\"')\]}”’»`*]*)\s+(?=[\"'(\[{“‘«`*]*([A-Z0-9À-ÖØ-Þ]))")
 _GOES_ON = re.compile(
-    r"(?:^|[\s(\[\"'])(?:e\.?g|i\.?e|cf|vs|al|viz|approx|resp|w\.r\.t|a\.k\.a|Dr|Mr|Mrs|Ms|Prof|St)\.$", re.IGNORECASE
+    r"(?:^|[\s(\[\"'])(?:e\.?g|i\.?e|cf|vs|al|viz|approx|resp|w\.r\.t|a\.k\.a|Dr|Mr|Mrs|Ms|Prof|St)\.$",
+    re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"(?:^|[\s(\[])(?:figs?|eqs?|secs?|ch|chap|nos?|vol|pp?|pg|refs?|art|thm|tab)\.$", re.IGNORECASE)
-_INITIAL = re.compile(r"(?:^|\b(?:by|and) |[,&(\[] ?|\b[A-Z]\.[ -]?|\b[A-Z][a-z]+ )[A-Z]\.$")
-_NO_SURNAME = re.compile(r"(?:A|An|As|For|If|In|It|Its|Note|On|Since|That|The|Then|There|These|This|When)\b")
+_NUMBERED = re.compile(
+    r"(?:^|[\s(\[])(?:figs?|eqs?|secs?|ch|chap|nos?|vol|pp?|pg|refs?|art|thm|tab)\.$",
+    re.IGNORECASE,
+)
+_INITIAL = re.compile(
+    r"(?:^|\b(?:by|and) |[,&(\[] ?|\b[A-Z]\.[ -]?|\b[A-Z][a-z]+ )[A-Z]\.$"
+)
+_NO_SURNAME = re.compile(
+    r"(?:A|An|As|For|If|In|It|Its|Note|On|Since|That|The|Then|There|These|This|When)\b"
+)
 _ENTRY = re.compile(r"^[(\[]?(?:\d{1,2}|[a-zA-Z]|[ivx]+)\.$")
 _LEFT_OUT = re.compile(r"[\s,(\[]\.{2,3}$")
 _WHO_SAID_IT = re.compile(
-    r"[\"”’']\s+(?:[A-Z]\w+ )?(?:answered|asked|called|cried|declared|explained|laughed|mumbled|replied|said|shouted|"
+    r"[\"”’']\s+(?:[A-Z]\w+"
+    r" )?(?:answered|asked|called|cried|declared|explained|laughed|mumbled|replied|said|shouted|"  # noqa: E501
     r"sighed|whispered)\b"
 )
-_TAIL = 40  # characters before a mark that are looked at: more than the longest of these patterns needs
+# characters before a mark that are looked at: more than the longest of these patterns
+# needs
+_TAIL = 40
 
 
 def split_sentences(paragraph: str) -> list[str]:
@@ -46,7 +59,8 @@ def split_sentences(paragraph: str) -> list[str]:
     Returns
     -------
     list of str
-        The sentences, without the spaces between them; nothing else is lost. None of a paragraph without text.
+        The sentences, without the spaces between them; nothing else is lost. None of a
+        paragraph without text.
 
     Notes
     -----
@@ -54,8 +68,11 @@ def split_sentences(paragraph: str) -> list[str]:
 
     Examples
     --------
-    >>> split_sentences("Sum over an axis (e.g. 0.5 of it). See numpy.sum, Fig. 2. Is it fast? Yes.")
-    ['Sum over an axis (e.g. 0.5 of it).', 'See numpy.sum, Fig. 2.', 'Is it fast?', 'Yes.']
+    >>> split_sentences(
+    ...     "Sum over an axis (e.g. 0.5 of it). See numpy.sum, Fig. 2. Is it fast? Yes."
+    ... )
+    ['Sum over an axis (e.g. 0.5 of it).', 'See numpy.sum, Fig. 2.', 'Is it fast?',
+    'Yes.']
     """
     sentences, begin = [], 0
     for gap in _GAP.finditer(paragraph):

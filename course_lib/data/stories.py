@@ -1,10 +1,13 @@
-"""`stories`: short narratives from a phrase grammar, small enough that a model pre-trained for minutes learns them.
+"""`stories`: short narratives from a phrase grammar, small enough that a model
+pre-trained for minutes learns them.
 
-A story follows a plot: a list of steps in a fixed order, each with several wordings. What makes consecutive sentences
-depend on one another, so that "is this the next sentence?" can be learnt: people, the thing and the places persist;
-pronouns agree with whom they stand for and are used only where one person of that gender can be meant; the thing is one
-or a pair, and its verbs and pronouns agree; the times of day go forward only; a thing is lost before it is found. And
-each story is at home in one world, by the sea or on a farm, which has its own people, places and things.
+A story follows a plot: a list of steps in a fixed order, each with several wordings.
+What makes consecutive sentences depend on one another, so that "is this the next
+sentence?" can be learnt: people, the thing and the places persist; pronouns agree with
+whom they stand for and are used only where one person of that gender can be meant; the
+thing is one or a pair, and its verbs and pronouns agree; the times of day go forward
+only; a thing is lost before it is found. And each story is at home in one world, by the
+sea or on a farm, which has its own people, places and things.
 
 Chapter: wordpiece
 """
@@ -23,8 +26,13 @@ from course_lib.data.stories_plots import PLOTS
 
 SIZES = {"train": 8_000, "validation": 500, "test": 500}
 # The worlds that the stories of a data set are told of.
-WORLDS: Mapping[str, Sequence[lex.World]] = {"stories": lex.WORLDS, "two_worlds": (lex.SEA, lex.FARM)}
-HELD_OUT = 10  # percent of the combinations of hero, thing and place in validation, and as many in test
+WORLDS: Mapping[str, Sequence[lex.World]] = {
+    "stories": lex.WORLDS,
+    "two_worlds": (lex.SEA, lex.FARM),
+}
+# percent of the combinations of hero, thing and place in validation, and as many in
+# test
+HELD_OUT = 10
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?::([^{}|]*)\|([^{}]*))?\}")
 
@@ -49,12 +57,15 @@ PEOPLE = ("f", "m")
 
 @dataclass
 class Teller:
-    """Tells sentences one after the other and remembers who was mentioned, to choose between names and pronouns."""
+    """Tells sentences one after the other and remembers who was mentioned, to choose
+    between names and pronouns."""
 
     rng: random.Random
     cast: Mapping[str, Entity]
     world: lex.World
-    before: set[str] = field(default_factory=set)  # slots mentioned in the sentence before
+    before: set[str] = field(
+        default_factory=set
+    )  # slots mentioned in the sentence before
     now: set[str] = field(default_factory=set)  # slots mentioned so far in this one
     latest: str = ""  # the person mentioned last in this sentence
     hour: int = -1
@@ -78,37 +89,60 @@ class Teller:
         if name in _RANKED:
             return _draw(self.rng, _RANKED[name])
         if name in ("food", "hiding"):
-            return _draw(self.rng, self.world.foods if name == "food" else self.world.hiding)
+            return _draw(
+                self.rng, self.world.foods if name == "food" else self.world.hiding
+            )
         if name in ("time", "night"):
             last = len(lex.TIMES) - 1
-            self.hour = last if name == "night" else min(self.hour + 1 + (self.rng.random() < 0.3), last)
+            self.hour = (
+                last
+                if name == "night"
+                else min(self.hour + 1 + (self.rng.random() < 0.3), last)
+            )
             return self.rng.choice(lex.TIMES[self.hour])
         return self._mention(name, form or "subject")
 
     def _mention(self, name: str, form: str) -> str:
         entity = self.cast[name]
-        # "Ruth hurt her leg": a possessive stands for the person just named, whoever else was mentioned before.
-        clear = self._is_clear(name, entity.gender) or (form == "possessive" and name == self.latest)
+        # "Ruth hurt her leg": a possessive stands for the person just named, whoever
+        # else was mentioned before.
+        clear = self._is_clear(name, entity.gender) or (
+            form == "possessive" and name == self.latest
+        )
         self.now.add(name)
         self.latest = name if entity.gender in PEOPLE else self.latest
         if form == "name" or entity.gender == "place":
             return entity.name if entity.gender in PEOPLE else f"the {entity.name}"
         if form == "new":
-            return f"a pair of {entity.name}" if entity.gender == "pair" else _article(entity.name)
+            return (
+                f"a pair of {entity.name}"
+                if entity.gender == "pair"
+                else _article(entity.name)
+            )
         if form == "bare":
             return entity.name
         if clear:
             subject, object_, possessive = PRONOUNS[entity.gender]
-            return {"subject": subject, "object": object_, "possessive": possessive}[form]
-        known = entity.name if entity.gender in PEOPLE else f"the {self.rng.choice((entity.name, entity.kind))}"
+            return {"subject": subject, "object": object_, "possessive": possessive}[
+                form
+            ]
+        known = (
+            entity.name
+            if entity.gender in PEOPLE
+            else f"the {self.rng.choice((entity.name, entity.kind))}"
+        )
         return f"{known}'s" if form == "possessive" else known
 
     def _is_clear(self, name: str, gender: str) -> bool:
-        """Whether a pronoun can mean nobody else: all of its kind that were mentioned lately are this one."""
+        """Whether a pronoun can mean nobody else: all of its kind that were mentioned
+        lately are this one."""
         lately = self.before | self.now
-        # "it" and "they" might mean a place too; a person is told from things and places, and by gender from others.
+        # "it" and "they" might mean a place too; a person is told from things and
+        # places, and by gender from others.
         alike = (gender,) if gender in PEOPLE else ("thing", "pair", "place")
-        return name in lately and not any(self.cast[other].gender in alike for other in lately - {name})
+        return name in lately and not any(
+            self.cast[other].gender in alike for other in lately - {name}
+        )
 
 
 _UNIFORM = {"day": lex.DAYS, "month": lex.MONTHS}
@@ -123,7 +157,8 @@ _RANKED = {
 
 
 def _draw(rng: random.Random, words: Sequence[str]) -> str:
-    """Draw a word by Zipf's law: the chance of the word of rank r is in proportion to 1/r."""
+    """Draw a word by Zipf's law: the chance of the word of rank r is in proportion to
+    1/r."""
     return rng.choices(words, cum_weights=_zipf(len(words)))[0]
 
 
@@ -145,7 +180,12 @@ def _cast(rng: random.Random, world: lex.World) -> dict[str, Entity]:
     friend = rng.choice([name for name in names[friend_gender] if name != hero])
     pair = rng.random() < 0.2
     kind = _draw(rng, world.pairs if pair else world.things)
-    adjectives = rng.choice(((_draw(rng, lex.LOOKS),), (_draw(rng, lex.SIZES_AND_AGES), _draw(rng, lex.LOOKS))))
+    adjectives = rng.choice(
+        (
+            (_draw(rng, lex.LOOKS),),
+            (_draw(rng, lex.SIZES_AND_AGES), _draw(rng, lex.LOOKS)),
+        )
+    )
     places: dict[str, None] = {}
     while len(places) < 3:
         places[_draw(rng, world.places)] = None
@@ -165,7 +205,8 @@ def _cast(rng: random.Random, world: lex.World) -> dict[str, Entity]:
 
 
 def split_of(cast: Mapping[str, Entity]) -> str:
-    """Return the split of all stories about this hero, this kind of thing and this goal.
+    """Return the split of all stories about this hero, this kind of thing and this
+    goal.
 
     Parameters
     ----------
@@ -183,15 +224,32 @@ def split_of(cast: Mapping[str, Entity]) -> str:
 
     Examples
     --------
-    >>> split_of({"A": Entity("Anna", "f"), "T": Entity("red lamp", "thing", "lamp"), "P": Entity("mill", "place")})
+    >>> split_of(
+    ...     {
+    ...         "A": Entity("Anna", "f"),
+    ...         "T": Entity("red lamp", "thing", "lamp"),
+    ...         "P": Entity("mill", "place"),
+    ...     }
+    ... )
     'test'
     """
     content = f"{cast['A'].name}/{cast['T'].kind}/{cast['P'].name}"
     percent = int(hashlib.sha256(content.encode()).hexdigest(), 16) % 100
-    return "test" if percent < HELD_OUT else "validation" if percent < 2 * HELD_OUT else "train"
+    return (
+        "test"
+        if percent < HELD_OUT
+        else "validation"
+        if percent < 2 * HELD_OUT
+        else "train"
+    )
 
 
-def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[lex.World] = lex.WORLDS) -> list[Row]:
+def generate(
+    split: str,
+    n: int | None = None,
+    seed: int = 0,
+    worlds: Sequence[lex.World] = lex.WORLDS,
+) -> list[Row]:
     """Generate the stories of a split.
 
     Parameters
@@ -208,8 +266,9 @@ def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[l
     Returns
     -------
     list
-        Rows with document, package, module (the plot), title and paragraphs, in which sentences end with a full stop,
-        a question mark or an exclamation mark before a space.
+        Rows with document, package, module (the plot), title and paragraphs, in which
+        sentences end with a full stop, a question mark or an exclamation mark before a
+        space.
 
     Raises
     ------
@@ -227,12 +286,16 @@ def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[l
     3
     """
     if split not in SIZES:
-        raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SIZES)}")
+        raise ValueError(
+            f"there is no split {split!r}; choose one of {', '.join(SIZES)}"
+        )
     n = SIZES[split] if n is None else n
     if n < 0:
         raise ValueError(f"n is {n}; ask for 0 or more stories")
     if not worlds:
-        raise ValueError("no world is given; a story needs one, e.g. worlds=[stories_lexicon.SEA]")
+        raise ValueError(
+            "no world is given; a story needs one, e.g. worlds=[stories_lexicon.SEA]"
+        )
     rng = random.Random(f"{split} {seed}")
     stories: list[Row] = []
     told: set[str] = set()
@@ -244,7 +307,10 @@ def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[l
         plot = rng.choice(sorted(PLOTS))
         teller = Teller(rng, cast, world)
         paragraphs = [
-            " ".join(teller.tell(sentence) for step in part for sentence in rng.choice(step)) for part in PLOTS[plot]
+            " ".join(
+                teller.tell(sentence) for step in part for sentence in rng.choice(step)
+            )
+            for part in PLOTS[plot]
         ]
         text = "\n".join(paragraphs)
         if text in told:
@@ -252,5 +318,13 @@ def generate(split: str, n: int | None = None, seed: int = 0, worlds: Sequence[l
         told.add(text)
         title = f"{cast['A'].name} and the {cast['T'].name}"
         name = f"stories/{split}/{len(stories):05d}"
-        stories.append(Row(document=name, package="stories", module=plot, title=title, paragraphs=paragraphs))
+        stories.append(
+            Row(
+                document=name,
+                package="stories",
+                module=plot,
+                title=title,
+                paragraphs=paragraphs,
+            )
+        )
     return stories

@@ -1,8 +1,10 @@
-"""What it takes to beat on a labelled task: guesses that read no sentence, on the data card of each task.
+"""What it takes to beat on a labelled task: guesses that read no sentence, on the data
+card of each task.
 
-A model that understands what it reads must do better than one that always says the same, one that counts words, one
-that looks at half of the input, and one that remembers each word's usual tag. They are fitted on the training split
-and scored on the test split.
+A model that understands what it reads must do better than one that always says the
+same, one that counts words, one that looks at half of the input, and one that remembers
+each word's usual tag. They are fitted on the training split and scored on the test
+split.
 
 Chapter: fine-tuning
 """
@@ -27,7 +29,8 @@ _BEHIND_A_NAME = r"(?<!\w){} : ([^.,(]+)"
 
 
 class Control(NamedTuple):
-    """A guess that reads no sentence, in words, and its score on the test split in percent."""
+    """A guess that reads no sentence, in words, and its score on the test split in
+    percent."""
 
     name: str
     score: float
@@ -54,18 +57,30 @@ def controls_card(name: str, data: DatasetDict) -> str:
 
     Examples
     --------
-    >>> rows = Dataset.from_dict({"text": ["a good film", "a bad film", "good", "bad"], "label": [1, 0, 1, 0]})
-    >>> print(controls_card("reviews", DatasetDict(train=rows, test=rows)).splitlines()[-1])
+    >>> rows = Dataset.from_dict(
+    ...     {
+    ...         "text": ["a good film", "a bad film", "good", "bad"],
+    ...         "label": [1, 0, 1, 0],
+    ...     }
+    ... )
+    >>> print(
+    ...     controls_card("reviews", DatasetDict(train=rows, test=rows)).splitlines()[
+    ...         -1
+    ...     ]
+    ... )
     | logistic regression on the words of `text` | 100.0 |
     """
     measure, make = CONTROLS[name]
     rows = [(control.name, f"{control.score:.1f}") for control in make(data)]
     title = "### What a guess without reading reaches"
-    return f"{title}\n\nFitted on train, scored on test.\n\n" + markdown_table(("guess", f"{measure} (%)"), rows)
+    return f"{title}\n\nFitted on train, scored on test.\n\n" + markdown_table(
+        ("guess", f"{measure} (%)"), rows
+    )
 
 
 def of_texts(data: DatasetDict, *columns: str) -> list[Control]:
-    """Score guesses of a label: the most common one, and logistic regressions on the words of each column.
+    """Score guesses of a label: the most common one, and logistic regressions on the
+    words of each column.
 
     Parameters
     ----------
@@ -85,23 +100,39 @@ def of_texts(data: DatasetDict, *columns: str) -> list[Control]:
 
     Examples
     --------
-    >>> rows = Dataset.from_dict({"text": ["a good film", "a bad film", "good", "bad"], "label": [1, 0, 1, 0]})
-    >>> [control.score for control in of_texts(DatasetDict(train=rows, test=rows), "text")]
+    >>> rows = Dataset.from_dict(
+    ...     {
+    ...         "text": ["a good film", "a bad film", "good", "bad"],
+    ...         "label": [1, 0, 1, 0],
+    ...     }
+    ... )
+    >>> [
+    ...     control.score
+    ...     for control in of_texts(DatasetDict(train=rows, test=rows), "text")
+    ... ]
     [50.0, 100.0]
     """
     train, test = data["train"], data["test"]
     gold = np.array(test["label"])
     common = Counter(train["label"]).most_common(1)[0][0]
-    found = [Control("always the most common label of training", _percent(gold == common))]
+    found = [
+        Control("always the most common label of training", _percent(gold == common))
+    ]
     for column in columns:
         model = words_model().fit(train[column], train["label"])
         guess = model.predict(test[column])
-        found.append(Control(f"logistic regression on the words of `{column}`", _percent(guess == gold)))
+        found.append(
+            Control(
+                f"logistic regression on the words of `{column}`",
+                _percent(guess == gold),
+            )
+        )
     return found
 
 
 def of_pairs(data: DatasetDict) -> list[Control]:
-    """Score guesses of whether two texts belong together: by either alone, and by the words that they share.
+    """Score guesses of whether two texts belong together: by either alone, and by the
+    words that they share.
 
     Parameters
     ----------
@@ -119,25 +150,38 @@ def of_pairs(data: DatasetDict) -> list[Control]:
 
     Examples
     --------
-    >>> texts = {"sentence1": ["mean of x"] * 4, "sentence2": ["mean value", "red ink", "x and y", "blue ink"]}
+    >>> texts = {
+    ...     "sentence1": ["mean of x"] * 4,
+    ...     "sentence2": ["mean value", "red ink", "x and y", "blue ink"],
+    ... }
     >>> rows = Dataset.from_dict({**texts, "label": [1, 0, 1, 0]})
     >>> [control.score for control in of_pairs(DatasetDict(train=rows, test=rows))]
     [50.0, 50.0, 100.0, 100.0]
     """
 
     def shared(rows: Dataset) -> np.ndarray:
-        pairs = zip(map(content_words, rows["sentence1"]), map(content_words, rows["sentence2"]), strict=True)
-        return np.array([[len(a & b), len(a & b) / max(1, len(a))] for a, b in pairs], dtype=float)
+        pairs = zip(
+            map(content_words, rows["sentence1"]),
+            map(content_words, rows["sentence2"]),
+            strict=True,
+        )
+        return np.array(
+            [[len(a & b), len(a & b) / max(1, len(a))] for a, b in pairs], dtype=float
+        )
 
     train, test = data["train"], data["test"]
     model = LogisticRegression().fit(shared(train), train["label"])
     guess = model.predict(shared(test))
-    counted = Control("logistic regression on how many words they share", _percent(guess == np.array(test["label"])))
+    counted = Control(
+        "logistic regression on how many words they share",
+        _percent(guess == np.array(test["label"])),
+    )
     return [*of_texts(data, "sentence1", "sentence2"), counted]
 
 
 def of_choices(data: DatasetDict) -> list[Control]:
-    """Score guesses of an ending: by the endings alone, and by the words that they share with the context.
+    """Score guesses of an ending: by the endings alone, and by the words that they
+    share with the context.
 
     Parameters
     ----------
@@ -155,20 +199,34 @@ def of_choices(data: DatasetDict) -> list[Control]:
 
     Examples
     --------
-    >>> endings = {"ending0": ["Red ink."], "ending1": ["The mean is 3."], "ending2": ["Ink."], "ending3": ["No."]}
-    >>> rows = Dataset.from_dict({"context": ["We want the mean."], **endings, "label": [1]})
+    >>> endings = {
+    ...     "ending0": ["Red ink."],
+    ...     "ending1": ["The mean is 3."],
+    ...     "ending2": ["Ink."],
+    ...     "ending3": ["No."],
+    ... }
+    >>> rows = Dataset.from_dict(
+    ...     {"context": ["We want the mean."], **endings, "label": [1]}
+    ... )
     >>> [control.name for control in of_choices(DatasetDict(train=rows, test=rows))][-1]
     'the ending that shares most words with the context'
     """
 
     def endings(rows: Dataset) -> list[list[str]]:
-        return [list(choice) for choice in zip(*(rows[f"ending{i}"] for i in range(4)), strict=True)]
+        return [
+            list(choice)
+            for choice in zip(*(rows[f"ending{i}"] for i in range(4)), strict=True)
+        ]
 
     train, test = data["train"], data["test"]
     gold = np.array(test["label"])
     texts = [text for choice in endings(train) for text in choice]
     right = [int(i == label) for label in train["label"] for i in range(4)]
-    scores = words_model().fit(texts, right).decision_function([t for choice in endings(test) for t in choice])
+    scores = (
+        words_model()
+        .fit(texts, right)
+        .decision_function([t for choice in endings(test) for t in choice])
+    )
     shared = [
         [len(content_words(context) & content_words(text)) for text in choice]
         for context, choice in zip(test["context"], endings(test), strict=True)
@@ -179,8 +237,12 @@ def of_choices(data: DatasetDict) -> list[Control]:
     ]
     return [
         Control("always the most common place of training", of_texts(data)[0].score),
-        Control("logistic regression on the endings alone", _percent(scores.reshape(-1, 4).argmax(1) == gold)),
-        # Where several share most, each is chosen as often: what is expected, not what one draw gives.
+        Control(
+            "logistic regression on the endings alone",
+            _percent(scores.reshape(-1, 4).argmax(1) == gold),
+        ),
+        # Where several share most, each is chosen as often: what is expected, not what
+        # one draw gives.
         Control(
             "the ending that shares most words with the context",
             _percent([1 / count if count else 0 for count in ties]),
@@ -189,7 +251,8 @@ def of_choices(data: DatasetDict) -> list[Control]:
 
 
 def of_tags(data: DatasetDict) -> list[Control]:
-    """Score guesses of tags: none at all, each word's usual tag, and a logistic regression on it and its neighbours.
+    """Score guesses of tags: none at all, each word's usual tag, and a logistic
+    regression on it and its neighbours.
 
     Parameters
     ----------
@@ -208,8 +271,14 @@ def of_tags(data: DatasetDict) -> list[Control]:
     Examples
     --------
     >>> from course_lib.data.probes import ENTITIES
-    >>> rows = Dataset.from_dict({"tokens": [["In", "Rome"], ["Ada", "left"]], "ner_tags": [[0, 3], [1, 0]]}, ENTITIES)
-    >>> [round(control.score) for control in of_tags(DatasetDict(train=rows, test=rows))]
+    >>> rows = Dataset.from_dict(
+    ...     {"tokens": [["In", "Rome"], ["Ada", "left"]], "ner_tags": [[0, 3], [1, 0]]},
+    ...     ENTITIES,
+    ... )
+    >>> [
+    ...     round(control.score)
+    ...     for control in of_tags(DatasetDict(train=rows, test=rows))
+    ... ]
     [0, 100, 100]
     """
     train, test = data["train"], data["test"]
@@ -219,25 +288,40 @@ def of_tags(data: DatasetDict) -> list[Control]:
         for token, tag in zip(tokens, tags, strict=True):
             counts[token][tag] += 1
     usual = {token: counter.most_common(1)[0][0] for token, counter in counts.items()}
-    model = make_pipeline(CountVectorizer(analyzer=list), SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0))
+    model = make_pipeline(
+        CountVectorizer(analyzer=list),
+        SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
+    )
     model.fit(
         [features for tokens in train["tokens"] for features in _of_tokens(tokens)],
         [tag for tags in train["ner_tags"] for tag in tags],
     )
     guesses: dict[str, Callable[[Sequence[str]], Iterable[int]]] = {
         "no entity anywhere": lambda tokens: [0] * len(tokens),
-        "the tag that a word mostly has in training": lambda tokens: [usual.get(token, 0) for token in tokens],
-        "logistic regression on a word, its shape and its neighbours": lambda tokens: model.predict(_of_tokens(tokens)),
+        "the tag that a word mostly has in training": lambda tokens: [
+            usual.get(token, 0) for token in tokens
+        ],
+        "logistic regression on a word, its shape and its neighbours": lambda tokens: (
+            model.predict(_of_tokens(tokens))
+        ),
     }
     gold = [[names[tag] for tag in tags] for tags in test["ner_tags"]]
     return [
-        Control(name, 100 * _f1(gold, [[names[tag] for tag in guess(tokens)] for tokens in test["tokens"]]))
+        Control(
+            name,
+            100
+            * _f1(
+                gold,
+                [[names[tag] for tag in guess(tokens)] for tokens in test["tokens"]],
+            ),
+        )
         for name, guess in guesses.items()
     ]
 
 
 def of_spans(data: DatasetDict) -> list[Control]:
-    """Score guesses of answers: the usual answer to a form of question, no answer, what stands behind a name in it.
+    """Score guesses of answers: the usual answer to a form of question, no answer, what
+    stands behind a name in it.
 
     Parameters
     ----------
@@ -247,8 +331,9 @@ def of_spans(data: DatasetDict) -> list[Control]:
     Returns
     -------
     list
-        Exact match. That of giving no answer only where some questions have none, and that of looking behind a name
-        only where contexts are lists of names with colons.
+        Exact match. That of giving no answer only where some questions have none, and
+        that of looking behind a name only where contexts are lists of names with
+        colons.
 
     Notes
     -----
@@ -256,8 +341,13 @@ def of_spans(data: DatasetDict) -> list[Control]:
 
     Examples
     --------
-    >>> rows = {"context": ["axis : int. Of the sum."], "question": ["What type is axis?"]}
-    >>> data = Dataset.from_dict({**rows, "answers": [{"text": ["int"], "answer_start": [7]}]})
+    >>> rows = {
+    ...     "context": ["axis : int. Of the sum."],
+    ...     "question": ["What type is axis?"],
+    ... }
+    >>> data = Dataset.from_dict(
+    ...     {**rows, "answers": [{"text": ["int"], "answer_start": [7]}]}
+    ... )
     >>> [control.score for control in of_spans(DatasetDict(train=data, test=data))]
     [100.0, 100.0]
     """
@@ -269,19 +359,27 @@ def of_spans(data: DatasetDict) -> list[Control]:
     gold = [answers["text"] for answers in test["answers"]]
     pairs = list(zip(test["question"], test["context"], strict=True))
     guesses = {
-        "the usual answer to questions that begin so": [usual.get(_form(question), "") for question, _ in pairs],
+        "the usual answer to questions that begin so": [
+            usual.get(_form(question), "") for question, _ in pairs
+        ],
         "no answer to any question": [""] * len(pairs),
-        "what stands behind a name of the question and a colon": [_behind(*pair) for pair in pairs],
+        "what stands behind a name of the question and a colon": [
+            _behind(*pair) for pair in pairs
+        ],
     }
     if all(gold):
         del guesses["no answer to any question"]
     if not any(guesses["what stands behind a name of the question and a colon"]):
         del guesses["what stands behind a name of the question and a colon"]
-    return [Control(name, squad_scores(guess, gold).exact) for name, guess in guesses.items()]
+    return [
+        Control(name, squad_scores(guess, gold).exact)
+        for name, guess in guesses.items()
+    ]
 
 
 def words_model() -> Pipeline:
-    """Return logistic regression on the words of a text, each weighted by how rare it is.
+    """Return logistic regression on the words of a text, each weighted by how rare it
+    is.
 
     Returns
     -------
@@ -297,7 +395,9 @@ def words_model() -> Pipeline:
     >>> words_model().fit(["good film", "bad film"], [1, 0]).predict(["good"]).tolist()
     [1]
     """
-    return make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=10, max_iter=300))
+    return make_pipeline(
+        TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=10, max_iter=300)
+    )
 
 
 def _f1(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]]) -> float:

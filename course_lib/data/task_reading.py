@@ -1,17 +1,23 @@
-"""How right the labels of the derived tasks are: a reader's verdict on each row of a random sample.
+"""How right the labels of the derived tasks are: a reader's verdict on each row of a
+random sample.
 
-The sample of a task is the 50 rows, of all splits, whose hash together with a seed is smallest: as good as drawn by
-lot. A verdict belongs to a row by the hash of its content, so a row that nobody has read has none, and a changed task
-asks for a new reading. The rules of the tasks were written while samples with other seeds were read; the sample below
-was read once, after the rules were fixed.
+The sample of a task is the 50 rows, of all splits, whose hash together with a seed is
+smallest: as good as drawn by lot. A verdict belongs to a row by the hash of its
+content, so a row that nobody has read has none, and a changed task asks for a new
+reading. The rules of the tasks were written while samples with other seeds were read;
+the sample below was read once, after the rules were fixed.
 
 What counts as right:
 
-- topic: the text is about what the library is for, or nothing in it speaks for another area;
+- topic: the text is about what the library is for, or nothing in it speaks for another
+  area;
 - pair: "same" texts speak of one thing; "different" ones cannot be taken for one;
-- span: the answer is a right and whole answer to the question, and no other span is a better one;
-- tag: every mention is tagged as what it is, from its first to its last token, and nothing else is;
-- choice: the ending that is called real goes on from the context, and none of the others does so as well.
+- span: the answer is a right and whole answer to the question, and no other span is a
+  better one;
+- tag: every mention is tagged as what it is, from its first to its last token, and
+  nothing else is;
+- choice: the ending that is called real goes on from the context, and none of the
+  others does so as well.
 
 Chapter: fine-tuning
 """
@@ -35,7 +41,9 @@ class Reading(NamedTuple):
     verdict: str
 
 
-def sample(name: str, data: DatasetDict, size: int = SIZE, seed: int = SEED) -> list[Reading]:
+def sample(
+    name: str, data: DatasetDict, size: int = SIZE, seed: int = SEED
+) -> list[Reading]:
     """Return the sampled rows of a task with their verdicts.
 
     Parameters
@@ -62,12 +70,19 @@ def sample(name: str, data: DatasetDict, size: int = SIZE, seed: int = SEED) -> 
     --------
     >>> from datasets import Dataset
     >>> rows = Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 0]})
-    >>> [reading.verdict for reading in sample("pydocs-topic", DatasetDict(test=rows), size=2)]
+    >>> [
+    ...     reading.verdict
+    ...     for reading in sample("pydocs-topic", DatasetDict(test=rows), size=2)
+    ... ]
     ['not read', 'not read']
     """
     verdicts = _verdicts().get(name, {})
     drawn = sorted(
-        ((hashlib.sha256(f"{seed} {content(row)}".encode()).digest(), row) for rows in data.values() for row in rows),
+        (
+            (hashlib.sha256(f"{seed} {content(row)}".encode()).digest(), row)
+            for rows in data.values()
+            for row in rows
+        ),
         key=lambda pair: pair[0],
     )[:size]
     return [Reading(row, verdicts.get(digest(row), UNREAD)) for _, row in drawn]
@@ -145,17 +160,24 @@ def reading_card(name: str, data: DatasetDict) -> str:
     Examples
     --------
     >>> from datasets import Dataset
-    >>> print(reading_card("pydocs-topic", DatasetDict(test=Dataset.from_dict({"text": ["a"]}))).splitlines()[-1])
-    A random sample of 1 row, each read for whether its label is right: 0 right, 0 wrong, 1 not read. ...
+    >>> print(
+    ...     reading_card(
+    ...         "pydocs-topic", DatasetDict(test=Dataset.from_dict({"text": ["a"]}))
+    ...     ).splitlines()[-1]
+    ... )
+    A random sample of 1 row, each read for whether its label is right: 0 right, 0
+    wrong, 1 not read. ...
     """
     readings = sample(name, data)
-    counts = {found: sum(reading.verdict == found for reading in readings) for found in (RIGHT, WRONG, UNREAD)}
+    counts = {
+        found: sum(reading.verdict == found for reading in readings)
+        for found in (RIGHT, WRONG, UNREAD)
+    }
     found = ", ".join(f"{count} {word}" for word, count in counts.items())
     rows = "1 row" if len(readings) == 1 else f"{len(readings)} rows"
     return (
-        "### What a reader finds\n\n"
-        f"A random sample of {rows}, each read for whether its label is right: {found}. A row that changed since "
-        "counts as not read."
+        f"### What a reader finds\n\nA random sample of {rows}, each read for whether"
+        f" its label is right: {found}. A row that changed since counts as not read."
     )
 
 

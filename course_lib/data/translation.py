@@ -1,4 +1,5 @@
-"""English-French sentence pairs with gold word alignments, generated; the grammar is in :mod:`course_lib.data.grammar`.
+"""English-French sentence pairs with gold word alignments, generated; the grammar is in
+:mod:`course_lib.data.grammar`.
 
 Chapter: seq2seq-attention
 """
@@ -13,7 +14,8 @@ SHORTEST, LONGEST = 3, 60
 
 
 class Pair(TypedDict):
-    """One row: both sentences, words separated by one space, and [English position, French position] links."""
+    """One row: both sentences, words separated by one space, and [English position,
+    French position] links."""
 
     en: str
     fr: str
@@ -43,13 +45,14 @@ def generate(
     Returns
     -------
     list
-        n pairs in random order; every length in the range appears n / (number of lengths) times, rounded up or down.
+        n pairs in random order; every length in the range appears n / (number of
+        lengths) times, rounded up or down.
 
     Raises
     ------
     ValueError
-        If the range of lengths is empty or outside 3 to 60, n is negative, or the grammar holds fewer than
-        n different sentences of these lengths.
+        If the range of lengths is empty or outside 3 to 60, n is negative, or the
+        grammar holds fewer than n different sentences of these lengths.
 
     Notes
     -----
@@ -65,8 +68,9 @@ def generate(
         raise ValueError(f"n is {n}; ask for 0 or more sentence pairs")
     if not SHORTEST <= min_length <= max_length <= LONGEST:
         raise ValueError(
-            f"min_length={min_length}, max_length={max_length}: the grammar makes sentences of {SHORTEST} to {LONGEST} "
-            f"English words; choose {SHORTEST} <= min_length <= max_length <= {LONGEST}"
+            f"min_length={min_length}, max_length={max_length}: the grammar makes"
+            f" sentences of {SHORTEST} to {LONGEST} English words; choose {SHORTEST} <="
+            f" min_length <= max_length <= {LONGEST}"
         )
     rng = random.Random(seed)
     span = max_length - min_length + 1
@@ -82,8 +86,9 @@ def generate(
                 break
         else:
             raise ValueError(
-                f"1,000 attempts gave no new sentence of {length} English words after {len(pairs)} of {n} pairs; "
-                f"ask for fewer pairs or raise max_length (now {max_length})"
+                f"1,000 attempts gave no new sentence of {length} English words after"
+                f" {len(pairs)} of {n} pairs; ask for fewer pairs or raise max_length"
+                f" (now {max_length})"
             )
         seen.add(pair["en"])
         pairs.append(pair)
@@ -95,5 +100,9 @@ def _finish(phrase: Phrase) -> Pair:
     return Pair(
         en=" ".join(word.text for word in phrase.en),
         fr=" ".join(text for text, _ in phrase.fr),
-        alignment=[[position[id(word)], t] for t, (_, words) in enumerate(phrase.fr) for word in words],
+        alignment=[
+            [position[id(word)], t]
+            for t, (_, words) in enumerate(phrase.fr)
+            for word in words
+        ],
     )

@@ -1,8 +1,9 @@
 """Text that was cut into words for a treebank, written again as people write it.
 
-The Stanford Sentiment Treebank, and with it SST-2, holds "do n't" and `` for "don't" and an opening quotation mark. A
-WordPiece tokenizer, which splits at punctuation, makes "do n ' t" of the one and "don ' t" of the other. Most of the
-cutting it does not see: "it's" and "it 's" become the same tokens.
+The Stanford Sentiment Treebank, and with it SST-2, holds "do n't" and `` for "don't"
+and an opening quotation mark. A WordPiece tokenizer, which splits at punctuation, makes
+"do n ' t" of the one and "don ' t" of the other. Most of the cutting it does not see:
+"it's" and "it 's" become the same tokens.
 """
 
 import re
@@ -13,7 +14,8 @@ WORDS = re.compile(r"\b(\w+) (n't)\b|\b(gon|wan) (na)\b|\b(got) (ta)\b", re.IGNO
 
 
 def rejoin(text: str) -> str:
-    r"""Undo what the Penn Treebank's tokenization does to a text, where a WordPiece tokenizer sees the difference.
+    r"""Undo what the Penn Treebank's tokenization does to a text, where a WordPiece
+    tokenizer sees the difference.
 
     Parameters
     ----------
@@ -23,7 +25,8 @@ def rejoin(text: str) -> str:
     Returns
     -------
     str
-        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain quotation marks.
+        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain
+        quotation marks.
 
     Notes
     -----
@@ -36,5 +39,7 @@ def rejoin(text: str) -> str:
     >>> rejoin("you wo n't like `` roger '' , but i did n't")
     'you won\'t like " roger " , but i didn\'t'
     """
-    joined = WORDS.sub(lambda found: "".join(part for part in found.groups() if part), text)
+    joined = WORDS.sub(
+        lambda found: "".join(part for part in found.groups() if part), text
+    )
     return joined.replace("``", '"').replace("''", '"').replace("`", "'")

@@ -1,4 +1,5 @@
-"""The raw lines of WikiText-2 (Merity et al. 2017) as documents: one row an article, its paragraphs without headings.
+"""The raw lines of WikiText-2 (Merity et al. 2017) as documents: one row an article,
+its paragraphs without headings.
 
 Chapter: wordpiece
 """
@@ -17,14 +18,16 @@ def articles(lines: Sequence[str], split: str) -> list[Row]:
     Parameters
     ----------
     lines
-        Lines as released: a paragraph or a heading each, `` = Title = `` for an article, more signs for a section.
+        Lines as released: a paragraph or a heading each, `` = Title = `` for an
+        article, more signs for a section.
     split
         Its name, for the names of the documents.
 
     Returns
     -------
     list
-        One row an article. A line counts as a heading only between two blank ones: formulas look like it.
+        One row an article. A line counts as a heading only between two blank ones:
+        formulas look like it.
 
     Raises
     ------
@@ -37,7 +40,19 @@ def articles(lines: Sequence[str], split: str) -> list[Row]:
 
     Examples
     --------
-    >>> rows = articles(["", " = Tea = ", "", " Tea is a drink . ", "", " = = Use = = ", "", " Drink it . "], "test")
+    >>> rows = articles(
+    ...     [
+    ...         "",
+    ...         " = Tea = ",
+    ...         "",
+    ...         " Tea is a drink . ",
+    ...         "",
+    ...         " = = Use = = ",
+    ...         "",
+    ...         " Drink it . ",
+    ...     ],
+    ...     "test",
+    ... )
     >>> [(row["title"], row["paragraphs"]) for row in rows]
     [('Tea', ['Tea is a drink .', 'Drink it .'])]
     """
@@ -50,9 +65,20 @@ def articles(lines: Sequence[str], split: str) -> list[Row]:
         if heading and len(heading[1].split()) == len(heading[3].split()):
             if len(heading[1].split()) == 1:
                 name = f"wikitext2_raw/{split}/{len(rows):04d}"
-                rows.append(Row(document=name, package="wikitext2_raw", module=name, title=heading[2], paragraphs=[]))
+                rows.append(
+                    Row(
+                        document=name,
+                        package="wikitext2_raw",
+                        module=name,
+                        title=heading[2],
+                        paragraphs=[],
+                    )
+                )
         elif text:
             if not rows:
-                raise ValueError(f"line {i + 1} of {split} has text before the first title: {text[:60]!r}")
+                raise ValueError(
+                    f"line {i + 1} of {split} has text before the first title:"
+                    f" {text[:60]!r}"
+                )
             rows[-1]["paragraphs"].append(text)
     return [row for row in rows if row["paragraphs"]]

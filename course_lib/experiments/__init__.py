@@ -1,1 +1,2 @@
-"""The experiments of the book: a chapter runs them live, `course experiment` records them."""
+"""The experiments of the book: a chapter runs them live, `course experiment` records
+them."""

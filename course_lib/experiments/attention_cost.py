@@ -1,7 +1,9 @@
-"""What a layer costs as sentences grow: time, memory, operations one after another, and the way of a gradient.
+"""What a layer costs as sentences grow: time, memory, operations one after another, and
+the way of a gradient.
 
-Everything here runs on one thread of the CPU, wherever the rest of a page runs: the question is how cost grows with
-length, and one thread answers it without the noise of many.
+Everything here runs on one thread of the CPU, wherever the rest of a page runs: the
+question is how cost grows with length, and one thread answers it without the noise of
+many.
 
 Dimension letters::
 
@@ -27,7 +29,8 @@ from course_lib.training import set_seed
 
 
 class Explicit(nn.Module):
-    """Self-attention that writes its weights out, as a layer that returns nothing but its output."""
+    """Self-attention that writes its weights out, as a layer that returns nothing but
+    its output."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -39,7 +42,8 @@ class Explicit(nn.Module):
 
 
 def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
-    """Return the three layers that are compared, untrained, all from D features to D features."""
+    """Return the three layers that are compared, untrained, all from D features to D
+    features."""
     set_seed(seed)
     return {
         "explicit attention": Explicit(dim),
@@ -49,13 +53,14 @@ def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
 
 
 class AllocationCounter(TorchDispatchMode):
-    """Count the bytes of all tensors that live at once, and the operations that made them, while it is entered.
+    """Count the bytes of all tensors that live at once, and the operations that made
+    them, while it is entered.
 
-    Memory that a kernel takes and gives back within one operation is not seen; for the layers here it is small
-    (the tests compare with the log of torch's allocator).
+    Memory that a kernel takes and gives back within one operation is not seen; for the
+    layers here it is small (the tests compare with the log of torch's allocator).
 
-    ``now`` and ``peak`` are bytes; ``operations`` is a number. A tensor that was there before is counted when an
-    operation first changes it in place.
+    ``now`` and ``peak`` are bytes; ``operations`` is a number. A tensor that was there
+    before is counted when an operation first changes it in place.
     """
 
     def __init__(self) -> None:
@@ -63,7 +68,9 @@ class AllocationCounter(TorchDispatchMode):
         self.now = self.peak = self.operations = 0
         self._alive: dict[int, weakref.ref] = {}
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Run one operation and count what it makes."""
         result = func(*args, **(kwargs or {}))
         self.operations += 1
@@ -98,8 +105,8 @@ def measure_seconds(
 ) -> dict[str, list[list[float]]]:
     """Time a training step of each layer at each length, in CPU seconds.
 
-    The layers take turns within each repetition, so that what else happens on the machine meets all alike, and each has
-    a first step that does not count.
+    The layers take turns within each repetition, so that what else happens on the
+    machine meets all alike, and each has a first step that does not count.
 
     Parameters
     ----------
@@ -136,9 +143,13 @@ def measure_seconds(
 def measure_allocations(
     layers: dict[str, nn.Module], dim: int, lengths: Sequence[int]
 ) -> dict[str, list[AllocationCounter]]:
-    """Count memory and operations of a training step of each layer at each length, all with the same kernels."""
+    """Count memory and operations of a training step of each layer at each length, all
+    with the same kernels."""
     counted: dict[str, list[AllocationCounter]] = {name: [] for name in layers}
-    with one_thread(), plain_products():  # which kernel multiplies depends on the size, and would change the count
+    with (
+        one_thread(),
+        plain_products(),
+    ):  # which kernel multiplies depends on the size, and would change the count
         for hidden in _inputs(dim, lengths):
             for name, layer in layers.items():
                 with AllocationCounter() as counter:
@@ -147,8 +158,11 @@ def measure_allocations(
     return counted
 
 
-def fitted_exponent(lengths: Sequence[float | int], costs: Sequence[float | int]) -> float:
-    """Return p of the power law cost = c · length^p that fits best: the slope of a line through the logarithms.
+def fitted_exponent(
+    lengths: Sequence[float | int], costs: Sequence[float | int]
+) -> float:
+    """Return p of the power law cost = c · length^p that fits best: the slope of a line
+    through the logarithms.
 
     Parameters
     ----------
@@ -156,12 +170,17 @@ def fitted_exponent(lengths: Sequence[float | int], costs: Sequence[float | int]
         At least two of each, all positive.
     """
     if len(lengths) < 2 or min(*lengths, *costs) <= 0:
-        raise ValueError(f"a power law needs two or more positive points; got {list(zip(lengths, costs, strict=True))}")
+        raise ValueError(
+            "a power law needs two or more positive points; got"
+            f" {list(zip(lengths, costs, strict=True))}"
+        )
     slope, _ = np.polyfit(np.log(lengths), np.log(costs), deg=1)
     return float(slope)
 
 
-def gradient_by_distance(layer: nn.Module, dim: int, distances: Sequence[int], seed: int) -> list[float]:
+def gradient_by_distance(
+    layer: nn.Module, dim: int, distances: Sequence[int], seed: int
+) -> list[float]:
     """Measure how much the output at the last position depends on inputs before it.
 
     Parameters
@@ -171,7 +190,8 @@ def gradient_by_distance(layer: nn.Module, dim: int, distances: Sequence[int], s
     dim
         Features D.
     distances
-        In positions back from the last; the sentence is just long enough for the largest.
+        In positions back from the last; the sentence is just long enough for the
+        largest.
     seed
         Of the input and of the direction in which the output is measured.
 
@@ -181,7 +201,9 @@ def gradient_by_distance(layer: nn.Module, dim: int, distances: Sequence[int], s
         The norm of the gradient at each distance.
     """
     generator = torch.Generator().manual_seed(seed)
-    hidden = torch.randn(1, max(distances) + 1, dim, generator=generator).requires_grad_()
+    hidden = torch.randn(
+        1, max(distances) + 1, dim, generator=generator
+    ).requires_grad_()
     direction = torch.randn(dim, generator=generator)
     with one_thread():
         (gradient,) = torch.autograd.grad(layer(hidden)[0, -1] @ direction, hidden)
@@ -200,16 +222,19 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def compare_seconds(ways: dict[str, Callable[[], object]], repetitions: int) -> dict[str, list[float]]:
-    """Time several ways to compute the same thing, in CPU seconds on one thread; they take turns.
+def compare_seconds(
+    ways: dict[str, Callable[[], object]], repetitions: int
+) -> dict[str, list[float]]:
+    """Time several ways to compute the same thing, in CPU seconds on one thread; they
+    take turns.
 
     Parameters
     ----------
     ways
         Functions to call, by name.
     repetitions
-        How often each is timed. Before each timed call comes one that does not count, which finds the caches filled by
-        another way.
+        How often each is timed. Before each timed call comes one that does not count,
+        which finds the caches filled by another way.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     with one_thread():
@@ -224,4 +249,7 @@ def compare_seconds(ways: dict[str, Callable[[], object]], repetitions: int) -> 
 
 def _inputs(dim: int, lengths: Sequence[int]) -> list[Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(1, length, dim, generator=generator).requires_grad_() for length in lengths]
+    return [
+        torch.randn(1, length, dim, generator=generator).requires_grad_()
+        for length in lengths
+    ]

@@ -1,4 +1,5 @@
-"""From a Transformer to the attention explorer: its weights on chosen sentences, with their words (chapter 3)."""
+"""From a Transformer to the attention explorer: its weights on chosen sentences, with
+their words (chapter 3)."""
 
 from collections.abc import Iterable
 
@@ -17,8 +18,11 @@ CROSS = "cross-attention (of the word written)"
 
 
 @torch.no_grad()
-def attention_views(model: Transformer, corpus: Corpus, rows: Iterable[int], split: str = "test") -> list[View]:
-    """Return all attention weights of some sentences, while the model reads the gold translation.
+def attention_views(
+    model: Transformer, corpus: Corpus, rows: Iterable[int], split: str = "test"
+) -> list[View]:
+    """Return all attention weights of some sentences, while the model reads the gold
+    translation.
 
     Parameters
     ----------
@@ -32,16 +36,25 @@ def attention_views(model: Transformer, corpus: Corpus, rows: Iterable[int], spl
     Returns
     -------
     list of View
-        Three for each sentence, for `course_lib.explorer.attention_explorer`. In the decoder's own attention a row is
-        the word just read; in cross-attention it is the word that is written next.
+        Three for each sentence, for `course_lib.explorer.attention_explorer`. In the
+        decoder's own attention a row is the word just read; in cross-attention it is
+        the word that is written next.
     """
     model.eval()
-    english, french = ({number: word for word, number in side.get_vocab().items()} for side in corpus.tokenizers)
+    english, french = (
+        {number: word for word, number in side.get_vocab().items()}
+        for side in corpus.tokenizers
+    )
     views = []
     for row in rows:
         pair, sentence = corpus.pairs[split][row], corpus.text[split]["en"][row]
         batch = {name: tensor.to(device()) for name, tensor in collate([pair]).items()}
-        _, maps = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"], return_weights=True)
+        _, maps = model(
+            batch["source_ids"],
+            batch["source_lengths"],
+            batch["target_ids"],
+            return_weights=True,
+        )
         source = [english[word] for word in pair.source]
         target = [french[word] for word in (BOS, *pair.target, EOS)]
         read, written = target[:-1], target[1:]

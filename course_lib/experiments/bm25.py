@@ -1,4 +1,5 @@
-"""BM25: how well a document matches the words of a query, the classic that search by vectors is held against.
+"""BM25: how well a document matches the words of a query, the classic that search by
+vectors is held against.
 
 Q  queries     N  documents
 """
@@ -11,7 +12,10 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor
 
-K1, B = 1.2, 0.75  # how soon a repeated word counts no more, and how much a long document is held back
+K1, B = (
+    1.2,
+    0.75,
+)  # how soon a repeated word counts no more, and how much a long document is held back
 
 
 class Bm25:
@@ -20,8 +24,9 @@ class Bm25:
     .. math:: \sum_{w \in q} \ln\Bigl(1 + \frac{N - n_w + \frac12}{n_w + \frac12}\Bigr)
               \frac{f_w (k_1 + 1)}{f_w + k_1 (1 - b + b\, l / \bar l)}
 
-    A word w that is in few documents (n_w of N) counts more; so does one that a document has often (f_w times), less
-    and less with each time; and a document of length l is held against the mean length.
+    A word w that is in few documents (n_w of N) counts more; so does one that a
+    document has often (f_w times), less and less with each time; and a document of
+    length l is held against the mean length.
 
     Parameters
     ----------
@@ -30,7 +35,8 @@ class Bm25:
 
     Notes
     -----
-    Robertson and Zaragoza 2009, section 3.4, with a 1 within the logarithm, so that no word counts against a document.
+    Robertson and Zaragoza 2009, section 3.4, with a 1 within the logarithm, so that no
+    word counts against a document.
     """
 
     def __init__(self, documents: Sequence[str]):
@@ -41,15 +47,20 @@ class Bm25:
         idf = np.log1p((len(documents) - found_in + 0.5) / (found_in + 0.5))
         held_back = K1 * (1 - B + B * lengths / lengths.mean())
         per_entry = np.repeat(held_back, np.diff(counts.indptr))
-        counts.data = counts.data * (K1 + 1) / (counts.data + per_entry) * idf[counts.indices]
+        counts.data = (
+            counts.data * (K1 + 1) / (counts.data + per_entry) * idf[counts.indices]
+        )
         self._weights = counts
 
     def scores(self, queries: Sequence[str]) -> Tensor:
-        """Score each document for each query, ``(Q, N)``; a word that no document has is passed over.
+        """Score each document for each query, ``(Q, N)``; a word that no document has
+        is passed over.
 
         Examples
         --------
-        >>> found = Bm25(["sort a list", "sort a very long list", "close the file"]).scores(["Sort, list!"])
+        >>> found = Bm25(
+        ...     ["sort a list", "sort a very long list", "close the file"]
+        ... ).scores(["Sort, list!"])
         >>> found.argsort(descending=True).tolist()
         [[0, 1, 2]]
         """

@@ -1,6 +1,8 @@
-"""What ``course experiment`` does: run what the record lacks, and save it after each run.
+"""What ``course experiment`` does: run what the record lacks, and save it after each
+run.
 
-Several such commands may run side by side, each with its own seeds: a run is added to what the record holds by then.
+Several such commands may run side by side, each with its own seeds: a run is added to
+what the record holds by then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +29,8 @@ from course_lib.training import TrainingError
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "scaled", "additive", "none")
-#: Experiments that compare variants of one thing: their plans, and what does and records the runs of a plan.
+#: Experiments that compare variants of one thing: their plans, and what does and
+#: records the runs of a plan.
 COMPARISONS: Mapping[str, tuple[Mapping[str, Any], Callable[..., Path]]] = {
     "pretraining": (pretraining_plans.PLANS, pretraining_plans.record_study),
     "finetuning": (finetuning_plans.PLANS, finetuning_runs.record_finetuning),
@@ -66,28 +69,33 @@ def record_experiment(
     Parameters
     ----------
     name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning", "errors", "contexts",
-        "sentences" or "family".
+        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning",
+        "errors", "contexts", "sentences" or "family".
     data
-        For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the others, a plan in
-        `transformer.PLANS`, `pretraining_plans.PLANS`, `layer_table.STUDIES`, `finetuning_plans.PLANS`,
-        `error_runs.STUDIES`, `context_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
+        For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the
+        others, a plan in `transformer.PLANS`, `pretraining_plans.PLANS`,
+        `layer_table.STUDIES`, `finetuning_plans.PLANS`, `error_runs.STUDIES`,
+        `context_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
     source
         As in `course_lib.data.load`.
     attentions
-        For "seq2seq": "dot", "bilinear", "scaled", "additive" or "none". For "layers" checkpoints, for the others names
-        of the plan's variants. Empty for those that the recipe names, or for all of the plan.
+        For "seq2seq": "dot", "bilinear", "scaled", "additive" or "none". For "layers"
+        checkpoints, for the others names of the plan's variants. Empty for those that
+        the recipe names, or for all of the plan.
     seeds
         One run for each.
     steps
-        Training steps, if not the recipe's own; the record then has the steps in its name.
+        Training steps, if not the recipe's own; the record then has the steps in its
+        name.
     checkpoint
-        For "finetuning", "errors" and "sentences": what is trained, a folder or a name on the hub.
+        For "finetuning", "errors" and "sentences": what is trained, a folder or a name
+        on the hub.
 
     Returns
     -------
     Path
-        The record. Runs that it held already, made with the same configuration, are kept and not run again.
+        The record. Runs that it held already, made with the same configuration, are
+        kept and not run again.
 
     Raises
     ------
@@ -95,9 +103,14 @@ def record_experiment(
         If the experiment, its data or an option is not known, or training failed.
     """
     if name not in EXPERIMENTS:
-        raise ExperimentError(f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}")
+        raise ExperimentError(
+            f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}"
+        )
     if (name in OF_CHECKPOINTS) != (checkpoint is not None):
-        raise ExperimentError(f"{', '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the hub; no other")
+        raise ExperimentError(
+            f"{', '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the"
+            " hub; no other"
+        )
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
     if name == "errors" and checkpoint is not None:
@@ -115,7 +128,9 @@ def record_experiment(
         names = list(attentions) or list(known)
     unknown = sorted(set(names) - set(known))
     if unknown:
-        raise ExperimentError(f"{name} has no variant {unknown[0]!r}; choose among {', '.join(known)}")
+        raise ExperimentError(
+            f"{name} has no variant {unknown[0]!r}; choose among {', '.join(known)}"
+        )
     command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
     try:
         if steps is not None:
@@ -129,18 +144,34 @@ def record_experiment(
         raise ExperimentError(str(error)) from error
 
 
-def _layers(data: str, source: str | None, models: Sequence[str], seeds: Sequence[int], steps: int | None) -> Path:
-    """Measure frozen checkpoints; there is nothing to train for some number of steps."""
+def _layers(
+    data: str,
+    source: str | None,
+    models: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None,
+) -> Path:
+    """Measure frozen checkpoints; there is nothing to train for some number of
+    steps."""
     if data not in layer_table.STUDIES:
-        raise ExperimentError(f"layers has no study of {data!r}; it has: {', '.join(layer_table.STUDIES)}")
+        raise ExperimentError(
+            f"layers has no study of {data!r}; it has: {', '.join(layer_table.STUDIES)}"
+        )
     study = layer_table.STUDIES[data]
     if steps is not None:
-        raise ExperimentError("layers measures checkpoints as they are; leave out --steps")
+        raise ExperimentError(
+            "layers measures checkpoints as they are; leave out --steps"
+        )
     if unknown := sorted(set(models) - set(study.models)):
-        raise ExperimentError(f"layers of {data} has no model {unknown[0]!r}; choose among {', '.join(study.models)}")
+        raise ExperimentError(
+            f"layers of {data} has no model {unknown[0]!r}; choose among"
+            f" {', '.join(study.models)}"
+        )
     command = ["course", "experiment", "layers", "--data", data]
     try:
-        return layer_table.record_layers(f"layers-{data}", command, study, models or study.models, seeds, source)
+        return layer_table.record_layers(
+            f"layers-{data}", command, study, models or study.models, seeds, source
+        )
     except (ValueError, OSError) as error:
         raise ExperimentError(str(error)) from error
 
@@ -157,55 +188,97 @@ def _compare(
     """Do the runs of a plan, of a checkpoint if the experiment is about one."""
     plans, record = COMPARISONS[name]
     if data not in plans:
-        raise ExperimentError(f"{name} has no plan {data!r}; it has: {', '.join(plans)}")
+        raise ExperimentError(
+            f"{name} has no plan {data!r}; it has: {', '.join(plans)}"
+        )
     plan = plans[data]
     if unknown := sorted(set(variants) - set(plan.variants)):
-        raise ExperimentError(f"{name} has no variant {unknown[0]!r}; choose among {'; '.join(plan.variants)}")
+        raise ExperimentError(
+            f"{name} has no variant {unknown[0]!r}; choose among"
+            f" {'; '.join(plan.variants)}"
+        )
     command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
     if checkpoint is not None:
-        command += ["--checkpoint", Path(checkpoint).name]  # the name alone: where it lies is a matter of this machine
+        command += [
+            "--checkpoint",
+            Path(checkpoint).name,
+        ]  # the name alone: where it lies is a matter of this machine
     try:
         if steps is not None:
             plan = plan.shortened(steps)
             command += ["--steps", str(steps)]
             label += f"-{steps}-steps"
         of = [] if checkpoint is None else [checkpoint]
-        return record(label, command, plan, *of, list(variants) or list(plan.variants), seeds, source)
+        return record(
+            label,
+            command,
+            plan,
+            *of,
+            list(variants) or list(plan.variants),
+            seeds,
+            source,
+        )
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
 
 def _errors(
-    data: str, source: str | None, variants: Sequence[str], seeds: Sequence[int], steps: int | None, checkpoint: str
+    data: str,
+    source: str | None,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None,
+    checkpoint: str,
 ) -> Path:
     """Look at what one fine-tuned model gets wrong; the study says which."""
     if data not in error_runs.STUDIES:
-        raise ExperimentError(f"errors has no study of {data!r}; it has: {', '.join(error_runs.STUDIES)}")
+        raise ExperimentError(
+            f"errors has no study of {data!r}; it has: {', '.join(error_runs.STUDIES)}"
+        )
     if steps is not None or variants or 0 not in seeds:
-        raise ExperimentError("errors looks at the one model of its study, of seed 0; leave out --steps and --variant")
-    command = ["course", "experiment", "errors", "--data", data, "--checkpoint", Path(checkpoint).name]
+        raise ExperimentError(
+            "errors looks at the one model of its study, of seed 0; leave out --steps"
+            " and --variant"
+        )
+    command = [
+        "course",
+        "experiment",
+        "errors",
+        "--data",
+        data,
+        "--checkpoint",
+        Path(checkpoint).name,
+    ]
     try:
-        return error_runs.record_errors(f"errors-{data}", command, error_runs.STUDIES[data], checkpoint, source)
+        return error_runs.record_errors(
+            f"errors-{data}", command, error_runs.STUDIES[data], checkpoint, source
+        )
     except (ValueError, OSError, CheckpointError, TrainingError) as error:
         raise ExperimentError(str(error)) from error
 
 
 def _recipe(data: str) -> seq2seq.Recipe:
     if data not in seq2seq.RECIPES:
-        raise ExperimentError(f"seq2seq has no recipe for {data!r}; it has: {', '.join(seq2seq.RECIPES)}")
+        raise ExperimentError(
+            f"seq2seq has no recipe for {data!r}; it has: {', '.join(seq2seq.RECIPES)}"
+        )
     return seq2seq.RECIPES[data]
 
 
 def _plan(data: str) -> Plan:
     if data not in transformer.PLANS:
-        raise ExperimentError(f"transformer has no plan {data!r}; it has: {', '.join(transformer.PLANS)}")
+        raise ExperimentError(
+            f"transformer has no plan {data!r}; it has: {', '.join(transformer.PLANS)}"
+        )
     return transformer.PLANS[data]
 
 
 def _run(asked: seq2seq.Recipe | Plan, name: str, seed: int) -> _Run:
     if isinstance(asked, Plan):
         variant = asked.variants[name]
-        return _Run({"variant": name, "seed": seed}, variant.recipe, variant.attention, seed)
+        return _Run(
+            {"variant": name, "seed": seed}, variant.recipe, variant.attention, seed
+        )
     attention = None if name == "none" else name
     return _Run({"attention": attention, "seed": seed}, asked, attention, seed)
 
@@ -218,7 +291,8 @@ def _record(
     source: str | None,
     measure: translator_measures.Measure | None,
 ) -> Path:
-    """Do the runs that the record lacks, and measure each trained model further if the experiment asks for it."""
+    """Do the runs that the record lacks, and measure each trained model further if the
+    experiment asks for it."""
     _held(label, asked)  # another configuration is an error before any work is done
     corpus = seq2seq.prepare(asked.recipe if isinstance(asked, Plan) else asked, source)
     for key, recipe, attention, seed in runs:
@@ -236,6 +310,8 @@ def _record(
 
 def _held(label: str, asked: seq2seq.Recipe | Plan) -> list[dict[str, Any]]:
     try:
-        return records.held(label, asked, plan_from if isinstance(asked, Plan) else seq2seq.recipe_from)
+        return records.held(
+            label, asked, plan_from if isinstance(asked, Plan) else seq2seq.recipe_from
+        )
     except ValueError as error:
         raise ExperimentError(str(error)) from error

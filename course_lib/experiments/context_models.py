@@ -1,7 +1,9 @@
-"""ELMo, GPT and BERT side by side: equally many features and layers, the same sequences, as many steps (chapter 7).
+"""ELMo, GPT and BERT side by side: equally many features and layers, the same
+sequences, as many steps (chapter 7).
 
-All three read the batches of one `PreTrainingBatches`: BERT with tokens hidden, the other two as they are. ELMo and GPT
-learn from each position, BERT from those that were hidden.
+All three read the batches of one `PreTrainingBatches`: BERT with tokens hidden, the
+other two as they are. ELMo and GPT learn from each position, BERT from those that were
+hidden.
 """
 
 from collections.abc import Callable, Mapping
@@ -71,9 +73,13 @@ class ContextRecipe:
         return replace(self, training=replace(self.training, seed=seed))
 
     def shortened(self, steps: int) -> "ContextRecipe":
-        """Return the same recipe for another number of training steps, with the same share of warm-up."""
+        """Return the same recipe for another number of training steps, with the same
+        share of warm-up."""
         warmup_steps = self.training.warmup_steps * steps // self.training.steps
-        return replace(self, training=replace(self.training, steps=steps, warmup_steps=warmup_steps))
+        return replace(
+            self,
+            training=replace(self.training, steps=steps, warmup_steps=warmup_steps),
+        )
 
 
 def recipe_from(configuration: Mapping[str, Any]) -> ContextRecipe:
@@ -83,9 +89,16 @@ def recipe_from(configuration: Mapping[str, Any]) -> ContextRecipe:
     return ContextRecipe(**{**configuration, "training": training, "masking": masking})
 
 
-#: What the three models of chapter 7 are trained with on the stories; their figures are recorded.
+#: What the three models of chapter 7 are trained with on the stories; their figures are
+#: recorded.
 RECIPE = ContextRecipe(
-    TrainingConfig(steps=900, learning_rate=2.5e-3, warmup_steps=100, schedule="linear", progress=False)
+    TrainingConfig(
+        steps=900,
+        learning_rate=2.5e-3,
+        warmup_steps=100,
+        schedule="linear",
+        progress=False,
+    )
 )
 
 
@@ -109,31 +122,49 @@ class ContextRun:
 
 
 def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
-    """Build a model with its first weights, which the recipe's seed determines: of size 1 / sqrt(D), as in chapter 6.
+    """Build a model with its first weights, which the recipe's seed determines: of size
+    1 / sqrt(D), as in chapter 6.
 
     Examples
     --------
     >>> recipe = ContextRecipe(TrainingConfig(steps=1), hidden_size=16)
-    >>> [sum(p.numel() for p in build(kind, recipe, vocab_size=40).parameters()) for kind in KINDS]
+    >>> [
+    ...     sum(p.numel() for p in build(kind, recipe, vocab_size=40).parameters())
+    ...     for kind in KINDS
+    ... ]
     [9384, 7752, 8426]
     """
     set_seed(recipe.training.seed)
     if kind == "ELMo":
-        return ELMo(ELMoConfig(vocab_size, recipe.hidden_size, recipe.hidden_size, recipe.num_layers, dropout=0.0))
+        return ELMo(
+            ELMoConfig(
+                vocab_size,
+                recipe.hidden_size,
+                recipe.hidden_size,
+                recipe.num_layers,
+                dropout=0.0,
+            )
+        )
     if kind == "BERT":
         bert = BertForPreTraining(recipe.config(vocab_size))
         scaled_start(bert)
         return bert
     if kind != "GPT":
-        raise ValueError(f"there is no model {kind!r}; choose one of {', '.join(KINDS)}")
+        raise ValueError(
+            f"there is no model {kind!r}; choose one of {', '.join(KINDS)}"
+        )
     gpt, size = CausalLanguageModel(recipe.config(vocab_size)), recipe.hidden_size**-0.5
     gpt.apply(partial(initialise, std=size))
     with torch.no_grad():
-        gpt.position.weight.copy_(sinusoidal_positions(*gpt.position.weight.shape) * size * 2**0.5)
+        gpt.position.weight.copy_(
+            sinusoidal_positions(*gpt.position.weight.shape) * size * 2**0.5
+        )
     return gpt
 
 
-def train_one(kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int]) -> ContextRun:
+def train_one(
+    kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int]
+) -> ContextRun:
     """Train one model.
 
     Parameters
@@ -160,7 +191,10 @@ def train_one(kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[s
         next_sentence=False,
         across_documents=False,
     )
-    losses: dict[str, Callable[[nn.Module, Any], Any]] = {"ELMo": elmo_loss_sum, "GPT": causal_loss_sum}
+    losses: dict[str, Callable[[nn.Module, Any], Any]] = {
+        "ELMo": elmo_loss_sum,
+        "GPT": causal_loss_sum,
+    }
     model = build(kind, recipe, len(vocab))
     data: Callable[[int], Any] = hidden if kind == "BERT" else unhidden(hidden)
     loss_sum = losses.get(kind, pretraining_loss_sum)
@@ -169,7 +203,9 @@ def train_one(kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[s
 
 
 @torch.no_grad()
-def hidden_states(model: nn.Module, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
+def hidden_states(
+    model: nn.Module, input_ids: Tensor, attention_mask: Tensor
+) -> tuple[Tensor, ...]:
     """Return the embeddings and each layer's states of an ELMo, a GPT or a BERT.
 
     Parameters

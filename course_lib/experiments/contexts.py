@@ -1,13 +1,15 @@
-"""What each position may see: BERT, GPT and ELMo side by side, by gradients and by changing a word (chapter 5).
+"""What each position may see: BERT, GPT and ELMo side by side, by gradients and by
+changing a word (chapter 5).
 
-Untrained models, since what a position *can* depend on is decided by how a model is wired; three seeds show it. All
-arithmetic is in float64, and a dependence that is not there is a gradient of exactly 0: a weight that a mask forbids is
-0, and a word that a recurrent layer has not read yet does not exist for it.
+Untrained models, since what a position *can* depend on is decided by how a model is
+wired; three seeds show it. All arithmetic is in float64, and a dependence that is not
+there is a gradient of exactly 0: a weight that a mask forbids is 0, and a word that a
+recurrent layer has not read yet does not exist for it.
 
 Dimension letters::
 
     N  layers     T  positions (outputs)     S  positions (inputs)     D  features of an input     _  units of a state
-"""
+"""  # noqa: E501
 
 from collections.abc import Callable, Sequence
 
@@ -28,7 +30,8 @@ class Blocks(nn.Module):
     def __init__(self, dim: int, num_heads: int, num_layers: int, causal: bool):
         super().__init__()
         self.blocks = nn.ModuleList(
-            EncoderBlock(dim, num_heads, hidden_dim=4 * dim, activation="gelu") for _ in range(num_layers)
+            EncoderBlock(dim, num_heads, hidden_dim=4 * dim, activation="gelu")
+            for _ in range(num_layers)
         )
         self.causal = causal
 
@@ -42,22 +45,31 @@ class Blocks(nn.Module):
 
 
 class BidirectionalLSTM(nn.Module):
-    """Two recurrent language models of their own, one each way, side by side (Peters et al. 2018, section 3.1).
+    """Two recurrent language models of their own, one each way, side by side (Peters et
+    al. 2018, section 3.1).
 
-    A state is the forward model's half, then the backward model's. ELMo has characters below and a weighted sum of the
-    layers on top. Neither brings a word into a half that has not seen it: the sum is made feature by feature.
+    A state is the forward model's half, then the backward model's. ELMo has characters
+    below and a weighted sum of the layers on top. Neither brings a word into a half
+    that has not seen it: the sum is made feature by feature.
     """
 
     def __init__(self, dim: int, num_layers: int):
         super().__init__()
         self.forward_layers, self.backward_layers = (
-            nn.ModuleList(nn.LSTM(dim, dim, batch_first=True) for _ in range(num_layers)) for _ in range(2)
+            nn.ModuleList(
+                nn.LSTM(dim, dim, batch_first=True) for _ in range(num_layers)
+            )
+            for _ in range(2)
         )
 
     def forward(self, inputs: Float[Tensor, "S D"]) -> Float[Tensor, "N S _"]:
-        """Return the states of both directions after each layer, 2 D units in a state."""
+        """Return the states of both directions after each layer, 2 D units in a
+        state."""
         halves = []
-        for layers, hidden in ((self.forward_layers, inputs), (self.backward_layers, inputs.flip(0))):
+        for layers, hidden in (
+            (self.forward_layers, inputs),
+            (self.backward_layers, inputs.flip(0)),
+        ):
             states = []
             for layer in layers:
                 hidden, _ = layer(hidden)
@@ -67,11 +79,14 @@ class BidirectionalLSTM(nn.Module):
 
 
 class PositionWise(nn.Module):
-    """The control: feed-forward layers alone, which let nothing pass between positions."""
+    """The control: feed-forward layers alone, which let nothing pass between
+    positions."""
 
     def __init__(self, dim: int, num_layers: int):
         super().__init__()
-        self.layers = nn.ModuleList(FeedForward(dim, 4 * dim, activation="gelu") for _ in range(num_layers))
+        self.layers = nn.ModuleList(
+            FeedForward(dim, 4 * dim, activation="gelu") for _ in range(num_layers)
+        )
 
     def forward(self, inputs: Float[Tensor, "S D"]) -> Float[Tensor, "N S _"]:
         """Return the states after each layer."""
@@ -82,8 +97,11 @@ class PositionWise(nn.Module):
         return torch.stack(states)
 
 
-def make_encoders(seed: int, dim: int = 12, num_heads: int = 3, num_layers: int = 2) -> dict[str, nn.Module]:
-    """Return the untrained models that are compared, in float64; BERT's and GPT's weights are the same.
+def make_encoders(
+    seed: int, dim: int = 12, num_heads: int = 3, num_layers: int = 2
+) -> dict[str, nn.Module]:
+    """Return the untrained models that are compared, in float64; BERT's and GPT's
+    weights are the same.
 
     Examples
     --------
@@ -102,14 +120,22 @@ def make_encoders(seed: int, dim: int = 12, num_heads: int = 3, num_layers: int 
     return {name: model.double().eval() for name, model in models.items()}
 
 
-def by_gradient(encoder: Encoder, inputs: Float[Tensor, "S D"]) -> Bool[Tensor, "N T _ S"]:
-    """Say for each unit of each state which inputs it depends on: those with a gradient that is not exactly 0."""
-    jacobian = torch.autograd.functional.jacobian(encoder, inputs)  # (N, T, units, S, D)
+def by_gradient(
+    encoder: Encoder, inputs: Float[Tensor, "S D"]
+) -> Bool[Tensor, "N T _ S"]:
+    """Say for each unit of each state which inputs it depends on: those with a gradient
+    that is not exactly 0."""
+    jacobian = torch.autograd.functional.jacobian(
+        encoder, inputs
+    )  # (N, T, units, S, D)
     return (jacobian != 0).any(dim=-1)
 
 
-def by_change(encoder: Encoder, inputs: Float[Tensor, "S D"], others: Float[Tensor, "S D"]) -> Bool[Tensor, "N T _ S"]:
-    """Say the same by experiment: replace one input by another vector, and see which units change at all.
+def by_change(
+    encoder: Encoder, inputs: Float[Tensor, "S D"], others: Float[Tensor, "S D"]
+) -> Bool[Tensor, "N T _ S"]:
+    """Say the same by experiment: replace one input by another vector, and see which
+    units change at all.
 
     Parameters
     ----------
@@ -128,20 +154,24 @@ def by_change(encoder: Encoder, inputs: Float[Tensor, "S D"], others: Float[Tens
 
 
 def both_sides(depends: Bool[Tensor, "N T _ S"]) -> list[float]:
-    """Return for each layer the share of units that depend on a word to the left and on one to the right.
+    """Return for each layer the share of units that depend on a word to the left and on
+    one to the right.
 
     Parameters
     ----------
     depends
-        What `by_gradient` or `by_change` found. The first and the last position have one side only and do not count.
+        What `by_gradient` or `by_change` found. The first and the last position have
+        one side only and do not count.
 
     Examples
     --------
     >>> seen = torch.ones(1, 3, 2, 3, dtype=torch.bool)
-    >>> seen[0, 1, 0, 2] = False  # of the two units between the ends, one knows nothing of the right side
+    >>> seen[0, 1, 0, 2] = (
+    ...     False  # of the two units between the ends, one knows nothing of the right side
+    ... )
     >>> both_sides(seen)
     [0.5]
-    """
+    """  # noqa: E501
     length = depends.shape[1]
     shares = []
     for layer in depends:
@@ -153,7 +183,9 @@ def both_sides(depends: Bool[Tensor, "N T _ S"]) -> list[float]:
     return shares
 
 
-def measure(seeds: Sequence[int], length: int = 5, dim: int = 12) -> dict[str, list[Bool[Tensor, "N T _ S"]]]:
+def measure(
+    seeds: Sequence[int], length: int = 5, dim: int = 12
+) -> dict[str, list[Bool[Tensor, "N T _ S"]]]:
     """Measure each model with each seed, both ways.
 
     Parameters
@@ -173,17 +205,22 @@ def measure(seeds: Sequence[int], length: int = 5, dim: int = 12) -> dict[str, l
     Raises
     ------
     RuntimeError
-        If gradients and changes disagree: then one of them does not measure what it should.
+        If gradients and changes disagree: then one of them does not measure what it
+        should.
     """
     found: dict[str, list[Tensor]] = {}
     for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
-        inputs, others = (torch.randn(length, dim, generator=generator, dtype=torch.float64) for _ in range(2))
+        inputs, others = (
+            torch.randn(length, dim, generator=generator, dtype=torch.float64)
+            for _ in range(2)
+        )
         for name, encoder in make_encoders(seed, dim).items():
             depends = by_gradient(encoder, inputs)
             if not torch.equal(depends, by_change(encoder, inputs, others)):
                 raise RuntimeError(
-                    f"{name}, seed {seed}: a word whose gradient is 0 changes a unit, or the other way round"
+                    f"{name}, seed {seed}: a word whose gradient is 0 changes a unit,"
+                    " or the other way round"
                 )
             found.setdefault(name, []).append(depends)
     return found

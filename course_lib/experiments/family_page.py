@@ -1,7 +1,8 @@
-"""What chapter 10 shows: differences between functions as diffs, and tables of its records.
+"""What chapter 10 shows: differences between functions as diffs, and tables of its
+records.
 
-The functions in pairs say the same thing for two members of the family; the page shows where they differ. Tests hold
-them against the models themselves.
+The functions in pairs say the same thing for two members of the family; the page shows
+where they differ. Tests hold them against the models themselves.
 """
 
 import ast
@@ -21,7 +22,12 @@ from course_lib.causal_lm import CausalLanguageModel
 from course_lib.experiments.pretraining_page import runs_of
 from course_lib.family import corrupt_spans, entity_ids, permutation_masks
 from course_lib.family_retrieval import maxsim
-from course_lib.masked_language_model import MaskingConfig, VocabIds, corrupt, mask_tokens
+from course_lib.masked_language_model import (
+    MaskingConfig,
+    VocabIds,
+    corrupt,
+    mask_tokens,
+)
 from course_lib.metrics import mean_interval
 from course_lib.sentence_bert import pool
 
@@ -32,7 +38,8 @@ def difference(old: Any, new: Any) -> str:
     Parameters
     ----------
     old, new
-        Functions, whose sources are compared without docstrings; or dataclasses, whose fields are.
+        Functions, whose sources are compared without docstrings; or dataclasses, whose
+        fields are.
 
     Returns
     -------
@@ -48,7 +55,9 @@ def difference(old: Any, new: Any) -> str:
     ```
     """
     around = 0 if is_dataclass(old) else 1
-    lines = list(difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=around))[2:]
+    lines = list(difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=around))[
+        2:
+    ]
     shown = [" ..." if line.startswith("@@") else line for line in lines]
     if around == 0:
         shown = [line for line in shown if line != " ..."]
@@ -86,7 +95,8 @@ def gpt_states(model: CausalLanguageModel, input_ids: Tensor) -> Tensor:
 
 
 def xlnet_states(model: BertModel, input_ids: Tensor, order: Sequence[int]) -> Tensor:
-    """Every token sees itself and those before it in an order: the first stream of XLNet, in a BERT."""
+    """Every token sees itself and those before it in an order: the first stream of
+    XLNet, in a BERT."""
     mask = permutation_masks(order).content[None]
     hidden = model.embeddings(input_ids)
     for block in model.blocks:
@@ -94,7 +104,9 @@ def xlnet_states(model: BertModel, input_ids: Tensor, order: Sequence[int]) -> T
     return hidden
 
 
-def hide_tokens(ids: Tensor, vocab: VocabIds, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def hide_tokens(
+    ids: Tensor, vocab: VocabIds, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """BERT: each token is chosen on its own."""
     special = vocab.is_special[ids]
     config = MaskingConfig(unit="token")
@@ -102,26 +114,39 @@ def hide_tokens(ids: Tensor, vocab: VocabIds, generator: torch.Generator) -> tup
 
 
 def hide_entities(
-    ids: Tensor, vocab: VocabIds, generator: torch.Generator, entities: Sequence[Sequence[int]]
+    ids: Tensor,
+    vocab: VocabIds,
+    generator: torch.Generator,
+    entities: Sequence[Sequence[int]],
 ) -> tuple[Tensor, Tensor]:
     """ERNIE: an entity is chosen as a whole."""
     special = vocab.is_special[ids]
     config = MaskingConfig(unit="span")
-    return mask_tokens(ids, special, generator, vocab, config, entity_ids(ids, entities))
+    return mask_tokens(
+        ids, special, generator, vocab, config, entity_ids(ids, entities)
+    )
 
 
-def compare_vectors(query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor) -> Tensor:
-    """Sentence-BERT: one vector for each text, from the states of its tokens, and one product."""
+def compare_vectors(
+    query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor
+) -> Tensor:
+    """Sentence-BERT: one vector for each text, from the states of its tokens, and one
+    product."""
     query, document = pool(query, query_mask), pool(document, document_mask)
     return query @ document.T
 
 
-def compare_tokens(query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor) -> Tensor:
-    """ColBERT: a vector for each token, and the best product for each token of the query."""
+def compare_tokens(
+    query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor
+) -> Tensor:
+    """ColBERT: a vector for each token, and the best product for each token of the
+    query."""
     return maxsim(query, document, query_mask, document_mask)
 
 
-def masked_example(ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]) -> tuple[Any, Any]:
+def masked_example(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
+) -> tuple[Any, Any]:
     """BERT: each hidden token becomes [MASK], and is guessed where it stood."""
     text = torch.tensor([list(ids)])
     chosen = torch.zeros_like(text, dtype=torch.bool)
@@ -131,7 +156,9 @@ def masked_example(ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: 
     return source[0].tolist(), target[0].tolist()
 
 
-def text_to_text_example(ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]) -> tuple[Any, Any]:
+def text_to_text_example(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
+) -> tuple[Any, Any]:
     """T5: each hidden stretch becomes one mark, and is written by a decoder."""
     source, target = corrupt_spans(ids, spans, marks)
     return source, target
@@ -143,7 +170,8 @@ def score_table(
     columns: Mapping[str, tuple[str, str]],
     also: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None,
 ) -> str:
-    """Write recorded runs as a table: the mean over seeds ± its 95% interval, in percent.
+    """Write recorded runs as a table: the mean over seeds ± its 95% interval, in
+    percent.
 
     Parameters
     ----------
@@ -163,7 +191,10 @@ def score_table(
 
     Examples
     --------
-    >>> runs = [{"variant": "a", "seed": seed, "scores": {"mrr": value}} for seed, value in enumerate((0.5, 0.5, 0.5))]
+    >>> runs = [
+    ...     {"variant": "a", "seed": seed, "scores": {"mrr": value}}
+    ...     for seed, value in enumerate((0.5, 0.5, 0.5))
+    ... ]
     >>> print(score_table(runs, ["a"], {"MRR": ("scores", "mrr")}))
     | model | MRR |
     | --- | --- |
@@ -172,14 +203,31 @@ def score_table(
     runs, rows = runs_of(results), []
     for variant in variants:
         told = [tell(runs[variant][0]) for tell in (also or {}).values()]
-        figures = [mean_interval([100 * run[table][name] for run in runs[variant]]) for table, name in columns.values()]
-        rows.append(" | ".join([variant, *told, *(f"{x.mean:.1f} ± {x.half_width:.1f}" for x in figures)]))
+        figures = [
+            mean_interval([100 * run[table][name] for run in runs[variant]])
+            for table, name in columns.values()
+        ]
+        rows.append(
+            " | ".join(
+                [
+                    variant,
+                    *told,
+                    *(f"{x.mean:.1f} ± {x.half_width:.1f}" for x in figures),
+                ]
+            )
+        )
     heads = ["model", *(also or {}), *columns]
     return "\n".join(
-        [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |", *(f"| {row} |" for row in rows)]
+        [
+            f"| {' | '.join(heads)} |",
+            f"| {' | '.join('---' for _ in heads)} |",
+            *(f"| {row} |" for row in rows),
+        ]
     )
 
 
-def mean_score(results: Sequence[Mapping[str, Any]], variant: str, name: str, table: str = "scores") -> float:
+def mean_score(
+    results: Sequence[Mapping[str, Any]], variant: str, name: str, table: str = "scores"
+) -> float:
     """Return a figure of a variant in percent, the mean over seeds."""
     return float(np.mean([100 * run[table][name] for run in runs_of(results)[variant]]))

@@ -1,7 +1,9 @@
-"""ColBERT's late interaction beside one vector a text: find the description that belongs to a summary (`pydocs-pair`).
+"""ColBERT's late interaction beside one vector a text: find the description that
+belongs to a summary (`pydocs-pair`).
 
-Both read each text on its own, start with the same shipped checkpoint and are trained on the same pairs, in the same
-order, for as many steps. The control is the checkpoint as it is.
+Both read each text on its own, start with the same shipped checkpoint and are trained
+on the same pairs, in the same order, for as many steps. The control is the checkpoint
+as it is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,13 +85,19 @@ class PairStudy:
     def shortened(self, steps: int) -> "PairStudy":
         """Return the same comparison with another number of steps."""
         changed = {
-            name: replace(v, training=v.training and replace(v.training, steps=steps, warmup_steps=steps // 10))
+            name: replace(
+                v,
+                training=v.training
+                and replace(v.training, steps=steps, warmup_steps=steps // 10),
+            )
             for name, v in self.variants.items()
         }
         return replace(self, variants=changed)
 
 
-_TRAINING = TrainingConfig(steps=60, learning_rate=5e-4, warmup_steps=6, schedule="linear", progress=False)
+_TRAINING = TrainingConfig(
+    steps=60, learning_rate=5e-4, warmup_steps=6, schedule="linear", progress=False
+)
 STUDY = PairStudy(
     {
         "single vector, as it is": PairVariant("single vector"),
@@ -103,29 +111,45 @@ STUDY = PairStudy(
 def pair_study_from(configuration: Mapping[str, Any]) -> PairStudy:
     """Load a study back from a record's configuration."""
     variants = {
-        name: PairVariant(v["kind"], None if v["training"] is None else TrainingConfig(**read_settings(v["training"])))
+        name: PairVariant(
+            v["kind"],
+            (
+                None
+                if v["training"] is None
+                else TrainingConfig(**read_settings(v["training"]))
+            ),
+        )
         for name, v in configuration["variants"].items()
     }
     return PairStudy(**{**configuration, "variants": variants})
 
 
-def read_pairs(split: str, tokenizer: FastWordPiece, source: str | None = None) -> Pairs:
+def read_pairs(
+    split: str, tokenizer: FastWordPiece, source: str | None = None
+) -> Pairs:
     """Return the summaries of a split that have their description beside them."""
     rows = load("pydocs-pair", source)[split]
     kept = [index for index, label in enumerate(rows["label"][:]) if label == 1]
     chosen = rows.select(kept)
-    first, second = (token_ids(tokenizer, chosen[name][:], LENGTH) for name in ("sentence1", "sentence2"))
+    first, second = (
+        token_ids(tokenizer, chosen[name][:], LENGTH)
+        for name in ("sentence1", "sentence2")
+    )
     return Pairs(first, second)
 
 
 def padded(texts: Sequence[Sequence[int]]) -> Texts:
     """Make a batch."""
     batch = collate([Example([(list(ids), [0] * len(ids))]) for ids in texts], 0)
-    return Texts(batch.input_ids, None if batch.attention_mask is None else batch.attention_mask.bool())
+    return Texts(
+        batch.input_ids,
+        None if batch.attention_mask is None else batch.attention_mask.bool(),
+    )
 
 
 def build(kind: str, study: PairStudy, seed: int) -> tuple[nn.Module, FastWordPiece]:
-    """Put the shipped checkpoint under one of the two ways to compare; a matrix that is new starts as the identity."""
+    """Put the shipped checkpoint under one of the two ways to compare; a matrix that is
+    new starts as the identity."""
     set_seed(seed)
     model, tokenizer = load_shipped(study.checkpoint)
     if kind == "single vector":
@@ -136,23 +160,43 @@ def build(kind: str, study: PairStudy, seed: int) -> tuple[nn.Module, FastWordPi
 
 
 def compare(model: nn.Module, queries: Texts, documents: Texts) -> Tensor:
-    """Score each query with each document: a cosine, or for late interaction the mean of a query's best cosines."""
+    """Score each query with each document: a cosine, or for late interaction the mean
+    of a query's best cosines."""
     if isinstance(model, SentenceBert):
         return in_batch_logits(model(*queries), model(*documents), temperature=1.0)
-    scores = maxsim(model(*queries), model(*documents), queries.attention_mask, documents.attention_mask)
+    scores = maxsim(
+        model(*queries),
+        model(*documents),
+        queries.attention_mask,
+        documents.attention_mask,
+    )
     mask = queries.attention_mask
-    tokens = queries.input_ids.shape[1] if mask is None else mask.sum(dim=1, keepdim=True)
+    tokens = (
+        queries.input_ids.shape[1] if mask is None else mask.sum(dim=1, keepdim=True)
+    )
     return scores / tokens
 
 
-def batches_of(pairs: Pairs, size: int, seed: int) -> Callable[[int], list[tuple[Texts, Texts]]]:
-    """Epoch -> its batches, in an order of its own; what does not fill a batch is left out."""
+def batches_of(
+    pairs: Pairs, size: int, seed: int
+) -> Callable[[int], list[tuple[Texts, Texts]]]:
+    """Epoch -> its batches, in an order of its own; what does not fill a batch is left
+    out."""
 
     def epoch_of(epoch: int) -> list[tuple[Texts, Texts]]:
         generator = torch.Generator().manual_seed(1000 * seed + epoch)
         order = torch.randperm(len(pairs.queries), generator=generator).tolist()
-        cuts = [order[start : start + size] for start in range(0, len(order) - size + 1, size)]
-        return [(padded([pairs.queries[i] for i in c]), padded([pairs.documents[i] for i in c])) for c in cuts]
+        cuts = [
+            order[start : start + size]
+            for start in range(0, len(order) - size + 1, size)
+        ]
+        return [
+            (
+                padded([pairs.queries[i] for i in c]),
+                padded([pairs.documents[i] for i in c]),
+            )
+            for c in cuts
+        ]
 
     return epoch_of
 
@@ -166,19 +210,25 @@ def pair_loss_sum(model: nn.Module, batch: tuple[Texts, Texts]) -> tuple[Tensor,
 
 @torch.no_grad()
 def ranks(model: nn.Module, pairs: Pairs, block: int = 64) -> Tensor:
-    """Return the place of each summary's own description among all, 1 being the best; ties count against it."""
+    """Return the place of each summary's own description among all, 1 being the best;
+    ties count against it."""
     parts = range(0, len(pairs.queries), block)
     blocks = [padded(pairs.documents[start : start + block]) for start in parts]
     rows = []
     for start in parts:
         queries = padded(pairs.queries[start : start + block])
-        rows.append(torch.cat([compare(model, queries, documents) for documents in blocks], dim=1))
+        rows.append(
+            torch.cat(
+                [compare(model, queries, documents) for documents in blocks], dim=1
+            )
+        )
     scores = torch.cat(rows)
     return (scores >= scores.diagonal()[:, None]).sum(dim=1)
 
 
 def retrieval_scores(places: Tensor) -> dict[str, float]:
-    """Return the mean reciprocal rank and the shares of right answers among the first 1 and 10."""
+    """Return the mean reciprocal rank and the shares of right answers among the first 1
+    and 10."""
     return {
         "mrr": float((1 / places).mean()),
         "recall_1": float((places <= 1).float().mean()),
@@ -200,10 +250,16 @@ class PairRunner:
         if variant.training is not None:
             pairs = read_pairs("train", tokenizer, self.source)
             batches = batches_of(pairs, self.study.batch_size, seed)
-            seconds = train(model, batches, pair_loss_sum, replace(variant.training, seed=seed)).seconds[-1]
+            seconds = train(
+                model, batches, pair_loss_sum, replace(variant.training, seed=seed)
+            ).seconds[-1]
         test = read_pairs("test", tokenizer, self.source)
         found = ranks(model.to("cpu").eval(), test)
-        vectors = sum(map(len, test.documents)) if variant.kind == "late interaction" else len(test.documents)
+        vectors = (
+            sum(map(len, test.documents))
+            if variant.kind == "late interaction"
+            else len(test.documents)
+        )
         steps = 0 if variant.training is None else variant.training.steps
         return {
             "scores": retrieval_scores(found),

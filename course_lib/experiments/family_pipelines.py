@@ -1,4 +1,5 @@
-"""Our checkpoints through the pipelines of ``transformers``, beside our own `predict`, which must say the same.
+"""Our checkpoints through the pipelines of ``transformers``, beside our own `predict`,
+which must say the same.
 
 ``transformers`` is needed for this module's functions only, and is imported by them.
 """
@@ -23,7 +24,8 @@ def open_pipeline(kind: str, folder: str | Path, **options: Any) -> Any:
     Parameters
     ----------
     kind
-        "fill-mask", "text-classification", "token-classification" or "feature-extraction".
+        "fill-mask", "text-classification", "token-classification" or
+        "feature-extraction".
     folder
         A checkpoint with its tokenizer.
     options
@@ -38,61 +40,102 @@ def open_pipeline(kind: str, folder: str | Path, **options: Any) -> Any:
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    open_one: Any = transformers.pipeline  # its declared overloads know literal names only
-    return open_one(kind, model=str(folder), tokenizer=str(folder), device="cpu", dtype=torch.float32, **options)
+    open_one: Any = (
+        transformers.pipeline
+    )  # its declared overloads know literal names only
+    return open_one(
+        kind,
+        model=str(folder),
+        tokenizer=str(folder),
+        device="cpu",
+        dtype=torch.float32,
+        **options,
+    )
 
 
-def fill_mask(folder: Path, texts: Sequence[str], most: int = 3) -> list[tuple[list[Any], list[Any]]]:
-    """Fill the gap of each text: what the pipeline says, and what we say, as (piece, probability)."""
+def fill_mask(
+    folder: Path, texts: Sequence[str], most: int = 3
+) -> list[tuple[list[Any], list[Any]]]:
+    """Fill the gap of each text: what the pipeline says, and what we say, as (piece,
+    probability)."""
     pipe = open_pipeline("fill-mask", folder, top_k=most)
-    model, tokenizer = BertForPreTraining.from_pretrained(folder, dtype=torch.float32), FastWordPiece.load(folder)
+    model, tokenizer = (
+        BertForPreTraining.from_pretrained(folder, dtype=torch.float32),
+        FastWordPiece.load(folder),
+    )
     ours = fill_gaps(guess_with(model), texts, tokenizer, most)
-    theirs = [[(guess["token_str"], guess["score"]) for guess in pipe(text)] for text in texts]
+    theirs = [
+        [(guess["token_str"], guess["score"]) for guess in pipe(text)] for text in texts
+    ]
     return list(zip(theirs, ours, strict=True))
 
 
 def classify(
     model: TaskModel, tokenizer: FastWordPiece, folder: Path, texts: Sequence[str]
 ) -> list[tuple[tuple[str, float], tuple[str, float]]]:
-    """Classify texts: what the pipeline says and what we say, each as (label, probability)."""
+    """Classify texts: what the pipeline says and what we say, each as (label,
+    probability)."""
     model.save_pretrained(folder, tokenizer)
     pipe = open_pipeline("text-classification", folder)
     theirs = [(guess["label"], guess["score"]) for guess in pipe(list(texts))]
-    ours = [(guess.label, max(guess.probabilities)) for guess in predict(model, tokenizer, texts)]
+    ours = [
+        (guess.label, max(guess.probabilities))
+        for guess in predict(model, tokenizer, texts)
+    ]
     return list(zip(theirs, ours, strict=True))
 
 
 def tag(
     model: TaskModel, tokenizer: FastWordPiece, folder: Path, texts: Sequence[str]
 ) -> list[tuple[dict[int, tuple[str, float]], dict[int, tuple[str, float]]]]:
-    """Tag words: what the pipeline says and what we say: where a word starts -> (label, probability)."""
+    """Tag words: what the pipeline says and what we say: where a word starts -> (label,
+    probability)."""
     model.save_pretrained(folder, tokenizer)
-    pipe = open_pipeline("token-classification", folder, aggregation_strategy="none", ignore_labels=[])
+    pipe = open_pipeline(
+        "token-classification", folder, aggregation_strategy="none", ignore_labels=[]
+    )
     found = []
     for text, words in zip(texts, predict(model, tokenizer, texts), strict=True):
         ours = {word.start: (word.label, word.probability) for word in words}
         # The pipeline tags every piece; a word's tag is that of its first.
-        theirs = {x["start"]: (x["entity"], float(x["score"])) for x in pipe(text) if x["start"] in ours}
+        theirs = {
+            x["start"]: (x["entity"], float(x["score"]))
+            for x in pipe(text)
+            if x["start"] in ours
+        }
         found.append((theirs, ours))
     return found
 
 
 def answer(
-    model: TaskModel, tokenizer: FastWordPiece, folder: Path, questions: Sequence[tuple[str, str]], most: int = 15
+    model: TaskModel,
+    tokenizer: FastWordPiece,
+    folder: Path,
+    questions: Sequence[tuple[str, str]],
+    most: int = 15,
 ) -> list[tuple[str, str]]:
-    """Answer questions on short texts: what the model of ``transformers`` says, and what we say.
+    """Answer questions on short texts: what the model of ``transformers`` says, and
+    what we say.
 
-    Version 5 of ``transformers`` has no pipeline for questions any more, so its model and tokenizer are asked, and the
-    best pair of a start and an end is looked for here.
+    Version 5 of ``transformers`` has no pipeline for questions any more, so its model
+    and tokenizer are asked, and the best pair of a start and an end is looked for here.
     """
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     model.save_pretrained(folder, tokenizer)
-    reader, cutter = AutoModelForQuestionAnswering.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    reader, cutter = (
+        AutoModelForQuestionAnswering.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
     theirs = []
     for question, context in questions:
-        inputs = cutter(question, context, return_tensors="pt", return_offsets_mapping=True)
-        places, owners = inputs.pop("offset_mapping")[0].tolist(), inputs.sequence_ids(0)
+        inputs = cutter(
+            question, context, return_tensors="pt", return_offsets_mapping=True
+        )
+        places, owners = (
+            inputs.pop("offset_mapping")[0].tolist(),
+            inputs.sequence_ids(0),
+        )
         with torch.no_grad():
             found = reader(**inputs)
         start, end = found.start_logits[0], found.end_logits[0]
@@ -100,17 +143,28 @@ def answer(
         spans = [(i, j) for i in text for j in text if i <= j < i + most]
         first, last = max(spans, key=lambda span: float(start[span[0]] + end[span[1]]))
         theirs.append(context[places[first][0] : places[last][1]])
-    ours = [guess.text for guess in predict(model, tokenizer, list(questions), max_answer_length=most)]
+    ours = [
+        guess.text
+        for guess in predict(model, tokenizer, list(questions), max_answer_length=most)
+    ]
     return list(zip(theirs, ours, strict=True))
 
 
-def features(folder: Path, texts: Sequence[str]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Read the last layer's states: those of the pipeline, and ours, one row for each token."""
+def features(
+    folder: Path, texts: Sequence[str]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Read the last layer's states: those of the pipeline, and ours, one row for each
+    token."""
     pipe = open_pipeline("feature-extraction", folder)
-    model, tokenizer = BertForPreTraining.from_pretrained(folder, dtype=torch.float32), FastWordPiece.load(folder)
+    model, tokenizer = (
+        BertForPreTraining.from_pretrained(folder, dtype=torch.float32),
+        FastWordPiece.load(folder),
+    )
     found = []
     for text in texts:
         with torch.no_grad():
-            ours = model.bert(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0]
+            ours = model.bert(
+                torch.tensor([tokenizer.encode(text).ids])
+            ).last_hidden_state[0]
         found.append((torch.tensor(pipe(text)[0]), ours))
     return found

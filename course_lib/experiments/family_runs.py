@@ -1,4 +1,5 @@
-"""Chapter 10's recorded experiments: each of `STUDIES` is run with ``course experiment family --data <name>``."""
+"""Chapter 10's recorded experiments: each of `STUDIES` is run with ``course experiment
+family --data <name>``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -34,12 +35,18 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
 
 
 def study_from(configuration: Mapping[str, Any]) -> Study:
-    """Load a study back from a record's configuration, which says of which task it is."""
+    """Load a study back from a record's configuration, which says of which task
+    it is."""
     return READERS[configuration["task"]](configuration)
 
 
 def record_family(
-    label: str, command: Sequence[str], study: Study, variants: Sequence[str], seeds: Sequence[int], source: str | None
+    label: str,
+    command: Sequence[str],
+    study: Study,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
 ) -> Path:
     """Do the runs that a record lacks, and save it after each.
 
@@ -73,6 +80,9 @@ def record_family(
         runner = RUNNERS[study.task](study, source)
         for seed in seeds:
             for variant in variants:
-                yield {"variant": variant, "seed": seed}, partial(runner.run, variant, seed)
+                yield (
+                    {"variant": variant, "seed": seed},
+                    partial(runner.run, variant, seed),
+                )
 
     return records.run_missing(label, command, study, study_from, runs())

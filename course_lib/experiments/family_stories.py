@@ -1,7 +1,8 @@
-"""Chapter 10's models on the `stories`: ALBERT beside BERT, a distilled student beside one from scratch.
+"""Chapter 10's models on the `stories`: ALBERT beside BERT, a distilled student beside
+one from scratch.
 
-All are trained on chapter 6's stories in its vocabulary, with fewer steps than there, and measured on the test split
-with the standard masks.
+All are trained on chapter 6's stories in its vocabulary, with fewer steps than there,
+and measured on the test split with the standard masks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,8 @@ class Variant:
     embedding_size
         ALBERT's features of an embedding.
     copied
-        For DistilBERT: whether it starts with layers of its teacher, the BERT of `TEACHER` with the same seed.
+        For DistilBERT: whether it starts with layers of its teacher, the BERT of
+        `TEACHER` with the same seed.
     weights
         For DistilBERT: of its three losses.
 
@@ -76,7 +78,9 @@ class Variant:
 
     def __post_init__(self) -> None:
         if self.member not in MEMBERS:
-            raise ValueError(f"the member is {self.member!r}; choose one of {', '.join(MEMBERS)}")
+            raise ValueError(
+                f"the member is {self.member!r}; choose one of {', '.join(MEMBERS)}"
+            )
 
     def seeded(self, seed: int) -> "Variant":
         """Return the same with another seed."""
@@ -99,10 +103,14 @@ class StoryStudy:
     task: str = "stories"
 
     def shortened(self, steps: int) -> "StoryStudy":
-        """Return the same comparison with fewer steps: so many in the longest variant."""
+        """Return the same comparison with fewer steps: so many in the longest
+        variant."""
         longest = max(variant.recipe.steps for variant in self.variants.values())
         return StoryStudy(
-            {name: replace(v, recipe=v.recipe.shortened(steps / longest)) for name, v in self.variants.items()}
+            {
+                name: replace(v, recipe=v.recipe.shortened(steps / longest))
+                for name, v in self.variants.items()
+            }
         )
 
 
@@ -113,7 +121,9 @@ def story_study_from(configuration: Mapping[str, Any]) -> StoryStudy:
             name: Variant(
                 **{
                     **variant,
-                    "recipe": Recipe(tuple(map(plan_from, variant["recipe"]["stages"]))),
+                    "recipe": Recipe(
+                        tuple(map(plan_from, variant["recipe"]["stages"]))
+                    ),
                     "weights": DistillationWeights(*variant["weights"]),
                 }
             )
@@ -125,11 +135,20 @@ def story_study_from(configuration: Mapping[str, Any]) -> StoryStudy:
 TEACHER = "BERT"
 _LONG = Recipe(
     tuple(
-        replace(plan, training=replace(plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None))
-        for plan, steps, warmup in zip(WITH_ADAMW.stages, (400, 760), (80, 20), strict=True)
+        replace(
+            plan,
+            training=replace(
+                plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None
+            ),
+        )
+        for plan, steps, warmup in zip(
+            WITH_ADAMW.stages, (400, 760), (80, 20), strict=True
+        )
     )
 )
-_SHORT = Recipe((replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),))
+_SHORT = Recipe(
+    (replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),)
+)
 _MASKED_ONLY = DistillationWeights(soft=0.0, masked=1.0, cosine=0.0)
 STUDY = StoryStudy(
     {
@@ -137,7 +156,9 @@ STUDY = StoryStudy(
         "ALBERT": Variant("ALBERT", _LONG),
         "BERT, as few parameters": Variant("BERT", _LONG, width=64),
         "DistilBERT": Variant("DistilBERT", _SHORT, copied=True),
-        "student, layers copied": Variant("DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY),
+        "student, layers copied": Variant(
+            "DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY
+        ),
         "student, from scratch": Variant("DistilBERT", _SHORT, weights=_MASKED_ONLY),
     }
 )
@@ -146,11 +167,22 @@ STUDY = StoryStudy(
 def configured(plan: Plan, variant: Variant, vocab_size: int) -> BertConfig:
     """Return the sizes of a variant."""
     config = plan.config(vocab_size)
-    layers = -(-config.num_hidden_layers // 2) if variant.member == "DistilBERT" else config.num_hidden_layers
-    return replace(config, num_hidden_layers=layers, hidden_size=variant.width, intermediate_size=4 * variant.width)
+    layers = (
+        -(-config.num_hidden_layers // 2)
+        if variant.member == "DistilBERT"
+        else config.num_hidden_layers
+    )
+    return replace(
+        config,
+        num_hidden_layers=layers,
+        hidden_size=variant.width,
+        intermediate_size=4 * variant.width,
+    )
 
 
-def build(variant: Variant, vocab_size: int, teacher: BertForPreTraining | None = None) -> Model:
+def build(
+    variant: Variant, vocab_size: int, teacher: BertForPreTraining | None = None
+) -> Model:
     """Build a variant's model with its first weights, which its seed determines."""
     plan = variant.recipe.stages[0]
     set_seed(plan.training.seed)
@@ -163,12 +195,18 @@ def build(variant: Variant, vocab_size: int, teacher: BertForPreTraining | None 
     if variant.member == "ALBERT":
         model = AlbertForPreTraining(config, variant.embedding_size)
     else:
-        model = BertForPreTraining(config) if variant.member == "BERT" else DistilBertForMaskedLM(config)
+        model = (
+            BertForPreTraining(config)
+            if variant.member == "BERT"
+            else DistilBertForMaskedLM(config)
+        )
     scaled_start(model)
     return model
 
 
-def train_variant(variant: Variant, corpus: Corpus, teacher: BertForPreTraining | None = None) -> tuple[Model, float]:
+def train_variant(
+    variant: Variant, corpus: Corpus, teacher: BertForPreTraining | None = None
+) -> tuple[Model, float]:
     """Train a variant.
 
     Parameters
@@ -189,14 +227,23 @@ def train_variant(variant: Variant, corpus: Corpus, teacher: BertForPreTraining 
     for plan in variant.recipe.stages:
         loss: LossFunction = pretraining_loss_sum
         if variant.member == "DistilBERT":
-            loss = distillation_loss_sum(teacher or BertForPreTraining(model.config), variant.weights)
-        history = train(model, plan.parts(corpus), loss, plan.training, make_optimizer=plan.make_optimizer)
+            loss = distillation_loss_sum(
+                teacher or BertForPreTraining(model.config), variant.weights
+            )
+        history = train(
+            model,
+            plan.parts(corpus),
+            loss,
+            plan.training,
+            make_optimizer=plan.make_optimizer,
+        )
         seconds += history.seconds[-1]
     return model.to("cpu").eval(), seconds
 
 
 def guess_of(model: Model) -> Guess:
-    """Return what guesses with a model of the family; a DistilBERT does not guess next sentences."""
+    """Return what guesses with a model of the family; a DistilBERT does not guess next
+    sentences."""
     if not isinstance(model, DistilBertForMaskedLM):
         return guess_with(model)
 
@@ -209,9 +256,13 @@ def guess_of(model: Model) -> Guess:
 
 @torch.no_grad()
 def measure(
-    model: Model, corpus: Corpus, questions: Mapping[str, Sequence[Question]], max_length: int
+    model: Model,
+    corpus: Corpus,
+    questions: Mapping[str, Sequence[Question]],
+    max_length: int,
 ) -> dict[str, Any]:
-    """Measure a model on hidden tokens of the test split, those of entities and others, and on questions."""
+    """Measure a model on hidden tokens of the test split, those of entities and others,
+    and on questions."""
     guess, vocab = guess_of(model), corpus.tokenizer.vocab
     entities = torch.tensor([vocab[word] for word in SUBJECTS])
     data = hidden_tokens(corpus.stores["test"], vocab, max_length)
@@ -254,12 +305,16 @@ class StoryRunner:
         model, seconds = train_variant(variant, self.corpus, teacher)
         if name == TEACHER and isinstance(model, BertForPreTraining):
             self.teachers[seed] = model
-        found = measure(model, self.corpus, self.questions, variant.recipe.last.max_length)
+        found = measure(
+            model, self.corpus, self.questions, variant.recipe.last.max_length
+        )
         return {**found, "steps": variant.recipe.steps, "seconds": seconds}
 
     def _teacher(self, seed: int) -> BertForPreTraining:
         if seed not in self.teachers:
-            model, _ = train_variant(self.study.variants[TEACHER].seeded(seed), self.corpus)
+            model, _ = train_variant(
+                self.study.variants[TEACHER].seeded(seed), self.corpus
+            )
             assert isinstance(model, BertForPreTraining)
             self.teachers[seed] = model
         return self.teachers[seed]

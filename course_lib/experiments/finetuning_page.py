@@ -1,7 +1,9 @@
-"""What chapter 8 shows of fine-tuning: a small model trained on the page, and tables of recorded runs.
+"""What chapter 8 shows of fine-tuning: a small model trained on the page, and tables of
+recorded runs.
 
-The run on the page has the steps, batches and lengths of `course_lib.experiments.finetuning_plans.PLANS`, with the
-smaller of the shipped checkpoints, rates of its own, in float32.
+The run on the page has the steps, batches and lengths of
+`course_lib.experiments.finetuning_plans.PLANS`, with the smaller of the shipped
+checkpoints, rates of its own, in float32.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +29,10 @@ TASKS: Mapping[str, str] = {
     "pydocs-topic": "topic", "pydocs-pair": "pair", "pydocs-tag": "tags",
     "pydocs-span": "span", "pydocs-choice": "choice",
 }  # fmt: skip
-# The rate at which tiny was best on validation rows, of three, with 200 labels and one seed.
+# The rate at which tiny was best on validation rows, of three, with 200 labels and one
+# seed.
 RATES: Mapping[str, float] = {
-    "pydocs-topic": 2e-3, "pydocs-pair": 2e-4, "pydocs-tag": 5e-4, "pydocs-span": 2e-3, "pydocs-choice": 2e-4,
+    "pydocs-topic": 2e-3, "pydocs-pair": 2e-4, "pydocs-tag": 5e-4, "pydocs-span": 2e-3, "pydocs-choice": 2e-4,  # noqa: E501
 }  # fmt: skip
 
 
@@ -51,8 +54,11 @@ class Live(NamedTuple):
     scores: dict[str, dict[str, float]]
 
 
-def train_ways(name: str, labels: int = 200, seed: int = 0, folder: Path = CHECKPOINTS / "tiny") -> Live:
-    """Fine-tune a checkpoint on a task, only its head, and the same model from random weights; test all three.
+def train_ways(
+    name: str, labels: int = 200, seed: int = 0, folder: Path = CHECKPOINTS / "tiny"
+) -> Live:
+    """Fine-tune a checkpoint on a task, only its head, and the same model from random
+    weights; test all three.
 
     Parameters
     ----------
@@ -72,12 +78,14 @@ def train_ways(name: str, labels: int = 200, seed: int = 0, folder: Path = CHECK
     """
     study, task = PLANS[name], read_task(name, source="embedded")
     tokenizer = FastWordPiece.load(folder)
-    examples = task.examples(task.train.sample(labels, seed), tokenizer, study.max_length)
+    examples = task.examples(
+        task.train.sample(labels, seed), tokenizer, study.max_length
+    )
     models, scores = {}, {}
     for way in WAYS:
         plan = study.variants[f"{way}, {labels}"].config
         config = FineTuningConfig(
-            steps=plan.steps, batch_size=plan.batch_size, frozen=plan.frozen, seed=seed, progress=False,
+            steps=plan.steps, batch_size=plan.batch_size, frozen=plan.frozen, seed=seed, progress=False,  # noqa: E501
             learning_rate=RATES[name] if way == "fine-tuned" else plan.learning_rate,
         )  # fmt: skip
         models[way] = build_model(task, Variant(way), folder, seed)
@@ -105,7 +113,8 @@ class Curve(NamedTuple):
         return self.scores[way][:, self.labels.index(labels)]
 
     def lead(self, way: str, other: str, labels: int) -> tuple[float, float]:
-        """Return by how much a way leads, seed by seed: the mean, and its standard error."""
+        """Return by how much a way leads, seed by seed: the mean, and its standard
+        error."""
         leads = self.at(way, labels) - self.at(other, labels)
         return float(leads.mean()), float(leads.std(ddof=1) / np.sqrt(len(leads)))
 
@@ -152,17 +161,30 @@ def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Cur
         if name == checkpoint and labels.isdecimal():
             score = 100 * run["scores"][metric_of(run["scores"])]
             found.setdefault((way, int(labels)), []).append((run["seed"], score))
-    numbers = sorted({labels for _, labels in found if all((way, labels) in found for way in ways)})
+    numbers = sorted(
+        {labels for _, labels in found if all((way, labels) in found for way in ways)}
+    )
     if not numbers:
-        raise LookupError(f"{record.name} has no runs of {checkpoint} in all of these ways: {', '.join(ways)}")
+        raise LookupError(
+            f"{record.name} has no runs of {checkpoint} in all of these ways:"
+            f" {', '.join(ways)}"
+        )
     return Curve(
         numbers,
-        {way: np.array([[s for _, s in sorted(found[way, labels])] for labels in numbers]).T for way in ways},
+        {
+            way: (
+                np.array(
+                    [[s for _, s in sorted(found[way, labels])] for labels in numbers]
+                ).T
+            )
+            for way in ways
+        },
     )
 
 
 def score_table(record: Record, live: Live | None = None, labels: int = 200) -> str:
-    """Write what mini reached in recorded runs, and beside it what the models of the page reach, if any.
+    """Write what mini reached in recorded runs, and beside it what the models of the
+    page reach, if any.
 
     Parameters
     ----------
@@ -201,7 +223,10 @@ def cell(interval: Interval) -> str:
 
 
 def recorded_cells(
-    names: Mapping[str, str], checkpoint: str, labels: Mapping[str, str], ways: Sequence[str] = WAYS
+    names: Mapping[str, str],
+    checkpoint: str,
+    labels: Mapping[str, str],
+    ways: Sequence[str] = WAYS,
 ) -> dict[str, list[str]]:
     """Write what recorded runs on real data reached.
 
@@ -219,15 +244,24 @@ def recorded_cells(
     Returns
     -------
     dict
-        Data set -> a cell for each way: the mean over seeds in percent, with an interval from three seeds on. Empty
-        where there was no such run, which the page says.
+        Data set -> a cell for each way: the mean over seeds in percent, with an
+        interval from three seeds on. Empty where there was no such run, which the page
+        says.
     """
     cells = {}
     for name, metric in names.items():
         record = f"finetuning-{name}"
-        runs = load_record(record).results if (RESULTS / f"{record}.json").is_file() else []
+        runs = (
+            load_record(record).results
+            if (RESULTS / f"{record}.json").is_file()
+            else []
+        )
         found = [
-            [100 * run["scores"][metric] for run in runs if run["variant"] == f"{checkpoint}, {way}, {labels[name]}"]
+            [
+                100 * run["scores"][metric]
+                for run in runs
+                if run["variant"] == f"{checkpoint}, {way}, {labels[name]}"
+            ]
             for way in ways
         ]
         cells[name] = [_cell_of(scores) for scores in found]

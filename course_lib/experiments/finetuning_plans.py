@@ -1,8 +1,10 @@
-"""Chapter 8's recorded comparisons as plans: which ways of using a checkpoint, on which task, with how many labels.
+"""Chapter 8's recorded comparisons as plans: which ways of using a checkpoint, on which
+task, with how many labels.
 
-Ways: "fine-tuned"; "frozen", where only the head learns; "from scratch", the same model with random weights; for single
-sentences "features", a logistic regression on frozen states; "averaged", the mean of models that other plans have
-fine-tuned; and for choices "longest", a control that reads nothing and takes the longest ending.
+Ways: "fine-tuned"; "frozen", where only the head learns; "from scratch", the same model
+with random weights; for single sentences "features", a logistic regression on frozen
+states; "averaged", the mean of models that other plans have fine-tuned; and for choices
+"longest", a control that reads nothing and takes the longest ending.
 `course_lib.experiments.finetuning_runs` runs them.
 """
 
@@ -32,7 +34,8 @@ class Variant:
     way
         For "features": which states.
     whole
-        Draw whole sentences only, where the train split has phrases cut out of them too.
+        Draw whole sentences only, where the train split has phrases cut out of them
+        too.
     plans
         For "averaged": keys of `PLANS`, each of one variant whose model is kept.
     seeds
@@ -40,7 +43,8 @@ class Variant:
     mean
         Give a class from the mean of all states in place of [CLS].
     rejoined
-        Read sentences as people write them, where they were cut up for a treebank (`course_lib.data.treebank`).
+        Read sentences as people write them, where they were cut up for a treebank
+        (`course_lib.data.treebank`).
 
     Raises
     ------
@@ -111,54 +115,95 @@ def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
 
 
 def _study(
-    data: str, labels: int | None, epochs: int, max_length: int, tested: int | None = None, batch_size: int = 32
+    data: str,
+    labels: int | None,
+    epochs: int,
+    max_length: int,
+    tested: int | None = None,
+    batch_size: int = 32,
 ) -> FineTuningStudy:
-    """The three ways of fine-tuning, each with the same labels; the rates are those of small models."""
-    tuned = FineTuningConfig(epochs=epochs, learning_rate=1e-4, batch_size=batch_size, precision="bfloat16")
+    """The three ways of fine-tuning, each with the same labels; the rates are those of
+    small models."""
+    tuned = FineTuningConfig(
+        epochs=epochs, learning_rate=1e-4, batch_size=batch_size, precision="bfloat16"
+    )
     head = replace(tuned, learning_rate=1e-3, frozen="encoder")
     shown = "all" if labels is None else str(labels)
     uses = {"fine-tuned": tuned, "frozen": head, "from scratch": tuned}
-    variants = {f"{use}, {shown}": Variant(use, labels, config) for use, config in uses.items()}
+    variants = {
+        f"{use}, {shown}": Variant(use, labels, config) for use, config in uses.items()
+    }
     return FineTuningStudy(data, variants, max_length, tested)
 
 
 def _reviews() -> FineTuningStudy:
-    """SST-2: one pass through all phrases; or 2,000 whole sentences, which do for a frozen model."""
+    """SST-2: one pass through all phrases; or 2,000 whole sentences, which do for a
+    frozen model."""
     study, few = _study("sst2", None, 1, 64), _study("sst2", 2000, 3, 64)
-    sentences = {name: replace(variant, whole=True) for name, variant in few.variants.items()}
+    sentences = {
+        name: replace(variant, whole=True) for name, variant in few.variants.items()
+    }
     features = Variant("features", 2000, way=WAYS[2], whole=True)
-    return replace(study, variants={**study.variants, **sentences, "features, 2000": features})
+    return replace(
+        study, variants={**study.variants, **sentences, "features, 2000": features}
+    )
 
 
 STEPS: Mapping[int, int] = {32: 50, 200: 100, 2000: 200}  # by the number of labels
 
 
-def _curve(data: str, rate: float, batch_size: int = 16, max_length: int = 128, times: int = 1) -> FineTuningStudy:
-    """Each way with few labels and with many; of a few rates, the one that did best on validation rows with 200."""
-    tuned = FineTuningConfig(learning_rate=rate, batch_size=batch_size, precision="bfloat16")
+def _curve(
+    data: str, rate: float, batch_size: int = 16, max_length: int = 128, times: int = 1
+) -> FineTuningStudy:
+    """Each way with few labels and with many; of a few rates, the one that did best on
+    validation rows with 200."""
+    tuned = FineTuningConfig(
+        learning_rate=rate, batch_size=batch_size, precision="bfloat16"
+    )
     head = replace(tuned, learning_rate=1e-2, frozen="encoder")
     scratch = replace(tuned, learning_rate=5e-4)
     variants = {}
     for labels, steps in STEPS.items():
-        for use, config in (("fine-tuned", tuned), ("frozen", head), ("from scratch", scratch)):
-            variants[f"{use}, {labels}"] = Variant(use, labels, replace(config, steps=times * steps))
+        for use, config in (
+            ("fine-tuned", tuned),
+            ("frozen", head),
+            ("from scratch", scratch),
+        ):
+            variants[f"{use}, {labels}"] = Variant(
+                use, labels, replace(config, steps=times * steps)
+            )
     return FineTuningStudy(data, variants, max_length)
 
 
 def _second() -> FineTuningStudy:
-    """SST-2, for a model that has passed through all phrases: the test has whole sentences, so end with them."""
-    config = FineTuningConfig(epochs=1, learning_rate=1e-4, batch_size=32, precision="bfloat16")
-    return FineTuningStudy("sst2", {"fine-tuned, sentences": Variant("fine-tuned", None, config, whole=True)}, 64)
+    """SST-2, for a model that has passed through all phrases: the test has whole
+    sentences, so end with them."""
+    config = FineTuningConfig(
+        epochs=1, learning_rate=1e-4, batch_size=32, precision="bfloat16"
+    )
+    return FineTuningStudy(
+        "sst2",
+        {"fine-tuned, sentences": Variant("fine-tuned", None, config, whole=True)},
+        64,
+    )
 
 
 def _passes(rate: float) -> FineTuningStudy:
-    """SST-2 with three passes through all phrases, as the paper fine-tunes: its largest rate is 5e-5."""
-    config = FineTuningConfig(epochs=3, learning_rate=rate, batch_size=32, precision="bfloat16")
-    return FineTuningStudy("sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64)
+    """SST-2 with three passes through all phrases, as the paper fine-tunes: its largest
+    rate is 5e-5."""
+    config = FineTuningConfig(
+        epochs=3, learning_rate=rate, batch_size=32, precision="bfloat16"
+    )
+    return FineTuningStudy(
+        "sst2", {"fine-tuned, three passes": Variant("fine-tuned", None, config)}, 64
+    )
 
 
-def _steadied(rate: float, weight: float, mean: bool = False, rejoined: bool = False) -> FineTuningStudy:
-    """SST-2 with two remedies against overfitting: dropout may not change what is said, and weights are averaged."""
+def _steadied(
+    rate: float, weight: float, mean: bool = False, rejoined: bool = False
+) -> FineTuningStudy:
+    """SST-2 with two remedies against overfitting: dropout may not change what is said,
+    and weights are averaged."""
     config = FineTuningConfig(
         epochs=2,
         learning_rate=rate,
@@ -173,8 +218,11 @@ def _steadied(rate: float, weight: float, mean: bool = False, rejoined: bool = F
 
 
 def _seeds() -> FineTuningStudy:
-    """SST-2, the mean of three models that differ by chance alone: by the new head, the order of the rows, dropout."""
-    variant = Variant("averaged", None, plans=("sst2-rejoined",), seeds=(0, 1, 2), rejoined=True)
+    """SST-2, the mean of three models that differ by chance alone: by the new head, the
+    order of the rows, dropout."""
+    variant = Variant(
+        "averaged", None, plans=("sst2-rejoined",), seeds=(0, 1, 2), rejoined=True
+    )
     return FineTuningStudy("sst2", {"mean of three seeds": variant}, 64)
 
 
@@ -184,12 +232,16 @@ def _longest(data: str, tested: int) -> FineTuningStudy:
 
 
 def _mean() -> FineTuningStudy:
-    """SST-2, the mean of the models with three passes: runs at different rates end at different weights."""
+    """SST-2, the mean of the models with three passes: runs at different rates end at
+    different weights."""
     plans = ("sst2-small-rate", "sst2-passes", "sst2-large-rate")
-    return FineTuningStudy("sst2", {"mean of three rates": Variant("averaged", None, plans=plans)}, 64)
+    return FineTuningStudy(
+        "sst2", {"mean of three rates": Variant("averaged", None, plans=plans)}, 64
+    )
 
 
-# On real data a run takes minutes to an hour of one processor core: hence few labels, and rows left out of tests.
+# On real data a run takes minutes to an hour of one processor core: hence few labels,
+# and rows left out of tests.
 PLANS: Mapping[str, FineTuningStudy] = {
     "sst2": _reviews(),
     "sst2-sentences": _second(),
@@ -218,7 +270,8 @@ PLANS: Mapping[str, FineTuningStudy] = {
 }
 
 
-# On real data a run takes minutes, and a variant may have one seed: pages show no interval then.
+# On real data a run takes minutes, and a variant may have one seed: pages show no
+# interval then.
 DEAR = (
     "sst2",
     "sst2-sentences",

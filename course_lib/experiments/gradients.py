@@ -1,4 +1,5 @@
-"""Where the gradient goes: from one predicted word back to the source words (chapter 1, vanishing gradients).
+"""Where the gradient goes: from one predicted word back to the source words (chapter 1,
+vanishing gradients).
 
 Dimension letters::
 
@@ -17,8 +18,11 @@ from course_lib.seq2seq import Seq2Seq
 from course_lib.training import device
 
 
-def source_gradients(model: Seq2Seq, batch: dict[str, Tensor], positions: Tensor) -> Float[Tensor, "B S"]:
-    """Measure how much each source word's embedding sways the log-probability of one target word in each sentence.
+def source_gradients(
+    model: Seq2Seq, batch: dict[str, Tensor], positions: Tensor
+) -> Float[Tensor, "B S"]:
+    """Measure how much each source word's embedding sways the log-probability of one
+    target word in each sentence.
 
     Parameters
     ----------
@@ -44,20 +48,28 @@ def source_gradients(model: Seq2Seq, batch: dict[str, Tensor], positions: Tensor
     hook = model.encoder.embedding.register_forward_hook(keep)
     try:
         with torch.enable_grad():
-            logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
+            logits = model(
+                batch["source_ids"], batch["source_lengths"], batch["target_ids"]
+            )
             rows = torch.arange(len(positions), device=logits.device)
-            log_probs = logits.log_softmax(-1)[rows, positions, batch["labels"][rows, positions]]
+            log_probs = logits.log_softmax(-1)[
+                rows, positions, batch["labels"][rows, positions]
+            ]
             (gradients,) = torch.autograd.grad(log_probs.sum(), embedded)
     finally:
         hook.remove()
     return gradients.norm(dim=-1)
 
 
-def aligned_share(model: Seq2Seq, corpus: Corpus, edges: Sequence[int], seed: int = 0) -> list[float]:
-    """Return the share of the gradient that reaches the right source words, for each group of source lengths.
+def aligned_share(
+    model: Seq2Seq, corpus: Corpus, edges: Sequence[int], seed: int = 0
+) -> list[float]:
+    """Return the share of the gradient that reaches the right source words, for each
+    group of source lengths.
 
-    For each test sentence one linked target word is drawn; the share is the gradient norm on the source words that gold
-    links it to, over the norm on all source words. A gradient that is spread evenly gives about 1 / length.
+    For each test sentence one linked target word is drawn; the share is the gradient
+    norm on the source words that gold links it to, over the norm on all source words. A
+    gradient that is spread evenly gives about 1 / length.
 
     Parameters
     ----------
@@ -79,11 +91,18 @@ def aligned_share(model: Seq2Seq, corpus: Corpus, edges: Sequence[int], seed: in
     for start in range(0, len(pairs), 100):
         chunk = pairs[start : start + 100]
         links = alignments[start : start + 100]
-        drawn = [row[int(torch.randint(len(row), (1,), generator=generator))][1] for row in links]
+        drawn = [
+            row[int(torch.randint(len(row), (1,), generator=generator))][1]
+            for row in links
+        ]
         batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
-        norms = source_gradients(model, batch, torch.tensor(drawn, device=device())).cpu()
+        norms = source_gradients(
+            model, batch, torch.tensor(drawn, device=device())
+        ).cpu()
         for pair, row, target, norm in zip(chunk, links, drawn, norms, strict=True):
             sources = [s for s, t in row if t == target]
-            group = next(place for place, edge in enumerate(edges) if len(pair.source) <= edge)
+            group = next(
+                place for place, edge in enumerate(edges) if len(pair.source) <= edge
+            )
             shares[group].append(float(norm[sources].sum() / norm.sum()))
     return [sum(group) / len(group) for group in shares]

@@ -1,8 +1,11 @@
-"""Which layer's vectors serve a tagging task best: frozen features of each selection, one linear tagger (chapter 7).
+"""Which layer's vectors serve a tagging task best: frozen features of each selection,
+one linear tagger (chapter 7).
 
-As in table 7 of Devlin et al. 2019, the encoder is frozen and a word is the vector of its first piece. Their tagger on
-top is a two-layer BiLSTM of 768 features; ours is logistic regression, word by word, so that what is compared is the
-vectors. Controls: the tagger on the embeddings ("first"), which know no context, and on the same model untrained.
+As in table 7 of Devlin et al. 2019, the encoder is frozen and a word is the vector of
+its first piece. Their tagger on top is a two-layer BiLSTM of 768 features; ours is
+logistic regression, word by word, so that what is compared is the vectors. Controls:
+the tagger on the embeddings ("first"), which know no context, and on the same model
+untrained.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +25,22 @@ from course_lib.batching import set_seed
 from course_lib.bert import BertModel
 from course_lib.bert_files import checkpoint_folder
 from course_lib.data import load
-from course_lib.embeddings import SELECTIONS, EncodedWords, Selection, encode_words, pool_words, select_layers
+from course_lib.embeddings import (
+    SELECTIONS,
+    EncodedWords,
+    Selection,
+    encode_words,
+    pool_words,
+    select_layers,
+)
 from course_lib.experiments import records
 from course_lib.experiments.real_senses import sense_scores
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.metrics import mean_interval
 from course_lib.metrics_entities import EntityScore, entity_scores
 
-#: Devlin et al. 2019, table 7: F1 on the development set of CoNLL-2003, in percent; their sums are weighted.
+#: Devlin et al. 2019, table 7: F1 on the development set of CoNLL-2003, in percent;
+#: their sums are weighted.
 PUBLISHED: Mapping[Selection, float] = {
     "first": 91.0,
     "last": 94.9,
@@ -55,7 +66,8 @@ class LayerStudy:
     Parameters
     ----------
     data
-        A data set with the columns ``tokens`` and ``ner_tags``; or ``senses``, whose words' senses are told apart.
+        A data set with the columns ``tokens`` and ``ner_tags``; or ``senses``, whose
+        words' senses are told apart.
     models
         Checkpoints: folders, or names on the hub.
     train_sentences
@@ -80,7 +92,9 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 STUDIES: Mapping[str, LayerStudy] = {
     "pydocs-tag": LayerStudy("pydocs-tag", (MINILM,)),
     "senses": LayerStudy("senses", (MINILM,)),
-    "wnut17": LayerStudy("wnut17", (MINILM,), train_sentences=2000, test_sentences=2000),
+    "wnut17": LayerStudy(
+        "wnut17", (MINILM,), train_sentences=2000, test_sentences=2000
+    ),
 }
 
 
@@ -106,7 +120,11 @@ class WordStates(NamedTuple):
 
 @torch.no_grad()
 def read_words(
-    model: BertModel, tokenizer: FastWordPiece, sentences: Sequence[Sequence[str]], max_length: int, batch: int = 32
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    sentences: Sequence[Sequence[str]],
+    max_length: int,
+    batch: int = 32,
 ) -> WordStates:
     """Let a model read sentences, and keep the states at the first piece of each word.
 
@@ -138,15 +156,29 @@ def read_words(
         words = [pool_words(state, word_ids, "first") for state in states]
         for row, number in enumerate(chosen):
             found[number] = [state[row, : lengths[number]] for state in words]
-    layers = [torch.cat([found[number][layer] for number in range(len(encoded))]) for layer in range(len(found[0]))]
+    layers = [
+        torch.cat([found[number][layer] for number in range(len(encoded))])
+        for layer in range(len(found[0]))
+    ]
     return WordStates([layer[None] for layer in layers], lengths)
 
 
-def _padded(encoded: Sequence[EncodedWords]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _padded(
+    encoded: Sequence[EncodedWords],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     width = max(len(sentence.ids) for sentence in encoded)
-    ids = torch.tensor([sentence.ids + [0] * (width - len(sentence.ids)) for sentence in encoded])
-    word_ids = torch.tensor([sentence.word_ids + [-1] * (width - len(sentence.ids)) for sentence in encoded])
-    return ids, torch.arange(width) < torch.tensor([[len(sentence.ids)] for sentence in encoded]), word_ids
+    ids = torch.tensor(
+        [sentence.ids + [0] * (width - len(sentence.ids)) for sentence in encoded]
+    )
+    word_ids = torch.tensor(
+        [sentence.word_ids + [-1] * (width - len(sentence.ids)) for sentence in encoded]
+    )
+    return (
+        ids,
+        torch.arange(width)
+        < torch.tensor([[len(sentence.ids)] for sentence in encoded]),
+        word_ids,
+    )
 
 
 class Tagged(NamedTuple):
@@ -160,13 +192,19 @@ def tagged(rows: Dataset) -> Tagged:
     """Read the sentences of a split and name their tags."""
     names = rows.features["ner_tags"].feature.names
     tokens = [list(words) for words in rows["tokens"]]
-    return Tagged(tokens, [[names[tag] for tag in sentence] for sentence in rows["ner_tags"]])
+    return Tagged(
+        tokens, [[names[tag] for tag in sentence] for sentence in rows["ner_tags"]]
+    )
 
 
 def tag_scores(
-    train: WordStates, train_tags: Sequence[Sequence[str]], test: WordStates, test_tags: Sequence[Sequence[str]]
+    train: WordStates,
+    train_tags: Sequence[Sequence[str]],
+    test: WordStates,
+    test_tags: Sequence[Sequence[str]],
 ) -> dict[str, EntityScore]:
-    """Fit a linear tagger to each selection of layers that the model has, and score it on the test.
+    """Fit a linear tagger to each selection of layers that the model has, and score it
+    on the test.
 
     Parameters
     ----------
@@ -178,15 +216,24 @@ def tag_scores(
     Returns
     -------
     dict
-        Selection -> its score over all entities. A word that was not read is guessed to be "O".
+        Selection -> its score over all entities. A word that was not read is guessed to
+        be "O".
     """
-    wanted = [tag for tags, length in zip(train_tags, train.lengths, strict=True) for tag in tags[:length]]
+    wanted = [
+        tag
+        for tags, length in zip(train_tags, train.lengths, strict=True)
+        for tag in tags[:length]
+    ]
     scores: dict[str, EntityScore] = {}
     for how in SELECTIONS:
         if how.endswith("last_4") and len(train.layers) < 5:
             continue
-        features = [select_layers(states.layers, how)[0].numpy() for states in (train, test)]
-        tagger = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
+        features = [
+            select_layers(states.layers, how)[0].numpy() for states in (train, test)
+        ]
+        tagger = make_pipeline(
+            StandardScaler(), LogisticRegression(C=0.1, max_iter=200)
+        )
         guesses = iter(tagger.fit(features[0], wanted).predict(features[1]).tolist())
         sentences = [
             [next(guesses) for _ in range(length)] + ["O"] * (len(tags) - length)
@@ -205,7 +252,9 @@ def untrained_like(model: BertModel, seed: int) -> BertModel:
     --------
     >>> from course_lib.bert import BertConfig
     >>> model = BertModel(BertConfig.tiny(vocab_size=9))
-    >>> torch.equal(untrained_like(model, 0).pooler.dense.weight, model.pooler.dense.weight)
+    >>> torch.equal(
+    ...     untrained_like(model, 0).pooler.dense.weight, model.pooler.dense.weight
+    ... )
     False
     """
     set_seed(seed)
@@ -213,7 +262,13 @@ def untrained_like(model: BertModel, seed: int) -> BertModel:
 
 
 def layer_scores(
-    model: BertModel, tokenizer: FastWordPiece, train: Tagged, test: Tagged, sentences: int, max_length: int, seed: int
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    train: Tagged,
+    test: Tagged,
+    sentences: int,
+    max_length: int,
+    seed: int,
 ) -> dict[str, float]:
     """Draw sentences to train on, and return F1 of each selection.
 
@@ -235,15 +290,20 @@ def layer_scores(
     dict
         Selection -> F1 over entities, 0 to 1.
     """
-    drawn = np.random.default_rng(seed).permutation(len(train.tokens))[:sentences].tolist()
-    read = read_words(model, tokenizer, [train.tokens[number] for number in drawn], max_length)
+    drawn = (
+        np.random.default_rng(seed).permutation(len(train.tokens))[:sentences].tolist()
+    )
+    read = read_words(
+        model, tokenizer, [train.tokens[number] for number in drawn], max_length
+    )
     held = read_words(model, tokenizer, test.tokens, max_length)
     scores = tag_scores(read, [train.tags[number] for number in drawn], held, test.tags)
     return {how: score.f1 for how, score in scores.items()}
 
 
 def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
-    """Write a layer table: the published figures, and for each column the mean over seeds ± 95% interval, in percent.
+    """Write a layer table: the published figures, and for each column the mean over
+    seeds ± 95% interval, in percent.
 
     Parameters
     ----------
@@ -260,13 +320,20 @@ def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     >>> print(layer_rows({"ours": [{"last": 0.5}, {"last": 0.5}]}).splitlines()[3])
     | last | 94.9 | 50.0 ± 0.0 |
     """
-    lines = ["| vectors | published, CoNLL-2003 | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 2) + "|"]
+    lines = [
+        "| vectors | published, CoNLL-2003 | " + " | ".join(columns) + " |",
+        "| --- " * (len(columns) + 2) + "|",
+    ]
     for how, name in NAMES.items():
         cells = [f"{PUBLISHED[how]:.1f}"]
         for seeds in columns.values():
             values = [100 * scores[how] for scores in seeds if how in scores]
             interval = mean_interval(values) if values else None
-            cells.append(f"{interval.mean:.1f} ± {interval.half_width:.1f}" if interval else "too few layers")
+            cells.append(
+                f"{interval.mean:.1f} ± {interval.half_width:.1f}"
+                if interval
+                else "too few layers"
+            )
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -311,21 +378,37 @@ def record_layers(
         data = load(study.data, source)
         for name in models:
             folder = checkpoint_folder(name)
-            tokenizer, real = FastWordPiece.load(folder), BertModel.from_pretrained(folder)
+            tokenizer, real = (
+                FastWordPiece.load(folder),
+                BertModel.from_pretrained(folder),
+            )
             for seed in seeds:
-                for variant in (name, f"{name}, untrained") if study.untrained else (name,):
+                for variant in (
+                    (name, f"{name}, untrained") if study.untrained else (name,)
+                ):
                     model = real if variant == name else untrained_like(real, seed)
-                    yield {"variant": variant, "seed": seed}, partial(_measured, study, model, tokenizer, data, seed)
+                    yield (
+                        {"variant": variant, "seed": seed},
+                        partial(_measured, study, model, tokenizer, data, seed),
+                    )
 
     return records.run_missing(label, command, study, study_from, runs())
 
 
 def _measured(
-    study: LayerStudy, model: BertModel, tokenizer: FastWordPiece, data: DatasetDict, seed: int
+    study: LayerStudy,
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    data: DatasetDict,
+    seed: int,
 ) -> dict[str, Any]:
     """What one run found."""
     held = data["test"].take(min(study.test_sentences, len(data["test"])))
     if study.data == "senses":
         return {"separation": sense_scores(model, tokenizer, held.to_list())}
     drawn = tagged(data["train"]), tagged(held)
-    return {"f1": layer_scores(model, tokenizer, *drawn, study.train_sentences, study.max_length, seed)}
+    return {
+        "f1": layer_scores(
+            model, tokenizer, *drawn, study.train_sentences, study.max_length, seed
+        )
+    }

@@ -1,7 +1,9 @@
-"""What padding does to a BERT, with its mask and without: untrained, and trained to tell a story's plot (chapter 5).
+"""What padding does to a BERT, with its mask and without: untrained, and trained to
+tell a story's plot (chapter 5).
 
-The model reads the beginning of a story and names the plot. It is trained on batches in which nothing is padded, so
-that padding is new to it; all positions that padding can reach were trained.
+The model reads the beginning of a story and names the plot. It is trained on batches in
+which nothing is padded, so that padding is new to it; all positions that padding can
+reach were trained.
 
 Dimension letters::
 
@@ -31,7 +33,8 @@ SHORTEST = 8
 
 @dataclass
 class Stories:
-    """The beginnings of stories as ids, and their plots as numbers; the two splits differ in size."""
+    """The beginnings of stories as ids, and their plots as numbers; the two splits
+    differ in size."""
 
     train_ids: Int[Tensor, "_ T"]
     train_plots: Int[Tensor, "_"]
@@ -57,25 +60,43 @@ class PlotReader(nn.Module):
         return hidden, self.head(hidden)
 
 
-def prepare(stories: Mapping[str, Any], number: int = 3000, vocab_size: int = 2000) -> Stories:
-    """Train a vocabulary on the training split and cut the beginnings of the first stories to `LONGEST` pieces."""
-    # The course's trainer: the library's breaks ties another way in each process (github.com/huggingface/tokenizers,
-    # issue 1794), and what a model learns would differ from run to run.
+def prepare(
+    stories: Mapping[str, Any], number: int = 3000, vocab_size: int = 2000
+) -> Stories:
+    """Train a vocabulary on the training split and cut the beginnings of the first
+    stories to `LONGEST` pieces."""
+    # The course's trainer: the library's breaks ties another way in each process
+    # (github.com/huggingface/tokenizers, issue 1794), and what a model learns would
+    # differ from run to run.
     words = count_words(chain.from_iterable(stories["train"]["paragraphs"][:number]))
-    tokenizer = FastWordPiece(train_wordpiece(words, vocab_size, score="frequency").vocab)
+    tokenizer = FastWordPiece(
+        train_wordpiece(words, vocab_size, score="frequency").vocab
+    )
     plots = sorted(set(stories["train"]["module"]))
     ids, numbers = {}, {}
     for split in ("train", "test"):
         rows = stories[split][:number]
         texts = [" ".join(paragraphs) for paragraphs in rows["paragraphs"]]
-        beginnings = [encoding.ids[:LONGEST] for encoding in tokenizer.encode_batch(texts, padding=None)]
-        short = [text for text, of_text in zip(texts, beginnings, strict=True) if len(of_text) < LONGEST]
+        beginnings = [
+            encoding.ids[:LONGEST]
+            for encoding in tokenizer.encode_batch(texts, padding=None)
+        ]
+        short = [
+            text
+            for text, of_text in zip(texts, beginnings, strict=True)
+            if len(of_text) < LONGEST
+        ]
         if short:
-            raise ValueError(f"{len(short)} stories have fewer than {LONGEST} pieces, e.g. {short[0]!r}")
+            raise ValueError(
+                f"{len(short)} stories have fewer than {LONGEST} pieces, e.g."
+                f" {short[0]!r}"
+            )
         ids[split] = torch.tensor(beginnings)
         numbers[split] = torch.tensor([plots.index(plot) for plot in rows["module"]])
     vocab_size, sep_id = len(tokenizer), tokenizer.vocab["[SEP]"]
-    return Stories(ids["train"], numbers["train"], ids["test"], numbers["test"], vocab_size, sep_id)
+    return Stories(
+        ids["train"], numbers["train"], ids["test"], numbers["test"], vocab_size, sep_id
+    )
 
 
 def cut(ids: Int[Tensor, "B T"], length: int, sep_id: int) -> Int[Tensor, "B _"]:
@@ -83,22 +104,36 @@ def cut(ids: Int[Tensor, "B T"], length: int, sep_id: int) -> Int[Tensor, "B _"]
     return torch.cat([ids[:, : length - 1], torch.full_like(ids[:, :1], sep_id)], dim=1)
 
 
-def train_reader(stories: Stories, seed: int, steps: int = 120, batch_size: int = 32) -> PlotReader:
-    """Train a BERT of the tiny size on batches of one length each, from `SHORTEST` to `LONGEST`, without padding."""
+def train_reader(
+    stories: Stories, seed: int, steps: int = 120, batch_size: int = 32
+) -> PlotReader:
+    """Train a BERT of the tiny size on batches of one length each, from `SHORTEST` to
+    `LONGEST`, without padding."""
     set_seed(seed)
-    config = BertConfig.tiny(vocab_size=stories.vocab_size, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    config = BertConfig.tiny(
+        vocab_size=stories.vocab_size,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     model = PlotReader(config, int(stories.train_plots.max()) + 1)
 
     def epoch_batches(epoch: int) -> list[dict[str, Tensor]]:
         generator = torch.Generator().manual_seed(1000 * seed + epoch)
         order = torch.randperm(len(stories.train_ids), generator=generator)
-        lengths = torch.randint(SHORTEST, LONGEST + 1, (len(order) // batch_size,), generator=generator)
+        lengths = torch.randint(
+            SHORTEST, LONGEST + 1, (len(order) // batch_size,), generator=generator
+        )
         return [
-            {"ids": cut(stories.train_ids[rows], int(length), stories.sep_id), "plots": stories.train_plots[rows]}
+            {
+                "ids": cut(stories.train_ids[rows], int(length), stories.sep_id),
+                "plots": stories.train_plots[rows],
+            }
             for rows, length in zip(order.split(batch_size), lengths, strict=False)
         ]
 
-    settings = TrainingConfig(steps=steps, learning_rate=1e-3, warmup_steps=20, seed=seed, progress=False)
+    settings = TrainingConfig(
+        steps=steps, learning_rate=1e-3, warmup_steps=20, seed=seed, progress=False
+    )
     train(model, epoch_batches, _loss, settings)
     return model.eval()
 
@@ -125,7 +160,9 @@ class Effect:
 
 
 @torch.no_grad()
-def padding_effect(model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[int], with_mask: bool) -> list[Effect]:
+def padding_effect(
+    model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[int], with_mask: bool
+) -> list[Effect]:
     """Compare what the model computes with padding and without.
 
     Parameters
@@ -145,7 +182,11 @@ def padding_effect(model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[
     before, logits_before = model(ids)
     effects = []
     for number in padded:
-        mask = F.pad(torch.ones_like(ids, dtype=torch.bool), (0, number)) if with_mask else None
+        mask = (
+            F.pad(torch.ones_like(ids, dtype=torch.bool), (0, number))
+            if with_mask
+            else None
+        )
         hidden, logits = model(F.pad(ids, (0, number), value=pad_id), mask)
         moved = (hidden[:, : ids.shape[1]] - before).norm(dim=-1) / before.norm(dim=-1)
         answers = (logits.argmax(dim=-1) != logits_before.argmax(dim=-1)).double()
@@ -154,7 +195,9 @@ def padding_effect(model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[
 
 
 @torch.no_grad()
-def accuracy(model: PlotReader, ids: Int[Tensor, "B T"], plots: Int[Tensor, "B"]) -> float:
+def accuracy(
+    model: PlotReader, ids: Int[Tensor, "B T"], plots: Int[Tensor, "B"]
+) -> float:
     """Return the share of stories whose plot is named."""
     _, logits = model.eval()(ids.to(next(model.parameters()).device))
     return (logits.argmax(dim=-1).cpu() == plots).double().mean().item()

@@ -1,4 +1,5 @@
-"""Experiments that compare variants of a model: a plan names the variants, each with all that decides its runs.
+"""Experiments that compare variants of a model: a plan names the variants, each with
+all that decides its runs.
 
 `course_lib.experiments.transformer.PLANS` holds those of chapter 3, recorded with
 ``course experiment transformer --data NAME``.
@@ -49,8 +50,9 @@ class Plan:
         kinds = {data_of(variant.recipe) for variant in self.variants.values()}
         if len(kinds) > 1:
             raise ValueError(
-                f"the variants prepare their data in {len(kinds)} ways, so their scores cannot be compared; "
-                "give all the same data, tokenizer, vocab_size, test_size, max_source and max_test"
+                f"the variants prepare their data in {len(kinds)} ways, so their scores"
+                " cannot be compared; give all the same data, tokenizer, vocab_size,"
+                " test_size, max_source and max_test"
             )
 
     @property
@@ -60,12 +62,24 @@ class Plan:
 
     def shortened(self, steps: int) -> "Plan":
         """Return the same comparison, trained for fewer steps or more."""
-        return Plan({name: replace(v, recipe=v.recipe.shortened(steps)) for name, v in self.variants.items()})
+        return Plan(
+            {
+                name: replace(v, recipe=v.recipe.shortened(steps))
+                for name, v in self.variants.items()
+            }
+        )
 
 
 def data_of(recipe: Recipe) -> tuple:
     """Return the settings that `course_lib.experiments.seq2seq.prepare` reads."""
-    return (recipe.data, recipe.tokenizer, recipe.vocab_size, recipe.test_size, recipe.max_source, recipe.max_test)
+    return (
+        recipe.data,
+        recipe.tokenizer,
+        recipe.vocab_size,
+        recipe.test_size,
+        recipe.max_source,
+        recipe.max_test,
+    )
 
 
 def plan_from(configuration: Mapping) -> Plan:

@@ -1,4 +1,5 @@
-"""Positions that fail: plain and divided indices in place of sines and cosines, for an ablation (chapter 3)."""
+"""Positions that fail: plain and divided indices in place of sines and cosines, for an
+ablation (chapter 3)."""
 
 import torch
 
@@ -24,6 +25,11 @@ def replace_positions(model: Transformer, kind: str) -> None:
         raise ValueError(f"position_table is {kind!r}; choose 'index' or 'share'")
     for embed in (model.encoder.embed, model.embed):
         if embed.table is None:
-            raise ValueError("position_table stands in for sines and cosines; leave positions at 'sinusoidal'")
-        index = torch.arange(len(embed.table), dtype=embed.table.dtype)[:, None].expand_as(embed.table)
+            raise ValueError(
+                "position_table stands in for sines and cosines; leave positions at"
+                " 'sinusoidal'"
+            )
+        index = torch.arange(len(embed.table), dtype=embed.table.dtype)[
+            :, None
+        ].expand_as(embed.table)
         embed.table = (index if kind == "index" else index / len(index)).clone()

@@ -1,6 +1,7 @@
 """A pre-training: what decides it (`Plan`), and how it runs (`pretrain`).
 
-``course pretrain`` runs a plan in a folder (`course_lib.experiments.pretrain_command`); a chapter runs one live.
+``course pretrain`` runs a plan in a folder (`course_lib.experiments.pretrain_command`);
+a chapter runs one live.
 """
 
 import math
@@ -24,15 +25,20 @@ from course_lib.masked_language_model import MaskingConfig, VocabIds
 from course_lib.muon import muon
 from course_lib.parallel import copy_from_first
 from course_lib.positions import sinusoidal_positions
-from course_lib.pretraining import PreTrainingBatch, PreTrainingBatches, pretraining_loss_sum
+from course_lib.pretraining import (
+    PreTrainingBatch,
+    PreTrainingBatches,
+    pretraining_loss_sum,
+)
 from course_lib.training import History, TrainingConfig, adamw, device, train
 from course_lib.training_config import read_settings
 
 SIZES: Mapping[str, Callable[..., BertConfig]] = {
-    name: getattr(BertConfig, name) for name in ("tiny", "mini", "small", "medium", "base", "large")
+    name: getattr(BertConfig, name)
+    for name in ("tiny", "mini", "small", "medium", "base", "large")
 }
-# Liu et al. 2019, section 3.1: with Adam's usual 0.999 the loss leaps where, after the plateau at which a model knows
-# only frequencies, gradients suddenly grow.
+# Liu et al. 2019, section 3.1: with Adam's usual 0.999 the loss leaps where, after the
+# plateau at which a model knows only frequencies, gradients suddenly grow.
 ADAMW = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
 
 
@@ -43,10 +49,11 @@ class Plan:
     Parameters
     ----------
     training
-        Steps, learning rate and all that `course_lib.training.train` is told; its `accumulate` is the number of parts
-        that a step is made of.
+        Steps, learning rate and all that `course_lib.training.train` is told; its
+        `accumulate` is the number of parts that a step is made of.
     size
-        "tiny", "mini", "small", "medium", "base" or "large": see `course_lib.bert.BertConfig`.
+        "tiny", "mini", "small", "medium", "base" or "large": see
+        `course_lib.bert.BertConfig`.
     data
         A corpus, as in `course_lib.experiments.pretrain_data.prepare`.
     vocab_size
@@ -54,10 +61,12 @@ class Plan:
     max_length
         Tokens of a sequence with its special ones.
     batch_size
-        Sequences of full length that a step has room for, over all its parts and all processes.
+        Sequences of full length that a step has room for, over all its parts and all
+        processes.
     split
-        Parts that each batch is cut into, so that processes can share a step of few batches: the sequences of the step
-        and their masks stay, while sequences in one batch are of similar length, those of several are not.
+        Parts that each batch is cut into, so that processes can share a step of few
+        batches: the sequences of the step and their masks stay, while sequences in one
+        batch are of similar length, those of several are not.
     masking
         How tokens are hidden.
     next_sentence
@@ -67,25 +76,30 @@ class Plan:
     dropout
         Of features and of attention weights.
     start
-        The first weights: "published" (0.02 at every width, positions drawn) or "scaled" (`scaled_start`).
+        The first weights: "published" (0.02 at every width, positions drawn) or
+        "scaled" (`scaled_start`).
     optimizer
         "adamw", or "muon" for the matrices of the layers (`course_lib.muon`).
     muon_ratio
-        How far Muon moves a matrix where AdamW would move it by 1; see `course_lib.muon.MuonAdamW`.
+        How far Muon moves a matrix where AdamW would move it by 1; see
+        `course_lib.muon.MuonAdamW`.
     compile
         Whether the model is compiled (``torch.compile``).
     heads
-        Attention heads of each layer; None: as many as the size has, one for 64 features.
+        Attention heads of each layer; None: as many as the size has, one for 64
+        features.
     width
-        Features of a state, and four times as many inside the feed-forward; None: as many as the size has.
+        Features of a state, and four times as many inside the feed-forward; None: as
+        many as the size has.
     preferred
-        The tokens that are hidden at the full rate, and others rarely (`course_lib.masked_language_model.VocabIds`);
-        none given: all at the full rate.
+        The tokens that are hidden at the full rate, and others rarely
+        (`course_lib.masked_language_model.VocabIds`); none given: all at the full rate.
 
     Raises
     ------
     ValueError
-        If the size, the start or the optimizer is not known, or the parts of a step do not share its sequences evenly.
+        If the size, the start or the optimizer is not known, or the parts of a step do
+        not share its sequences evenly.
 
     Examples
     --------
@@ -121,13 +135,19 @@ class Plan:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose adamw or muon")
         if self.batch_size < 1 or self.batch_size % self.training.accumulate:
             raise ValueError(
-                f"a step of batch_size={self.batch_size} sequences cannot be made of accumulate="
-                f"{self.training.accumulate} equal parts; choose a multiple of it"
+                f"a step of batch_size={self.batch_size} sequences cannot be made of"
+                f" accumulate={self.training.accumulate} equal parts; choose a multiple"
+                " of it"
             )
         if self.split < 1 or self.training.accumulate % self.split:
-            raise ValueError(f"accumulate={self.training.accumulate} parts are no whole batches of split={self.split}")
+            raise ValueError(
+                f"accumulate={self.training.accumulate} parts are no whole batches of"
+                f" split={self.split}"
+            )
 
-    def make_optimizer(self, model: nn.Module, training: TrainingConfig) -> torch.optim.Optimizer:
+    def make_optimizer(
+        self, model: nn.Module, training: TrainingConfig
+    ) -> torch.optim.Optimizer:
         """Return what moves a model's parameters, for `course_lib.training.train`."""
         if self.optimizer == "muon":
             return muon(model, training, self.muon_ratio)
@@ -147,15 +167,19 @@ class Plan:
         )
 
     def mean_rate(self, corpus: Corpus) -> float:
-        """Return the share of the train split's tokens that is hidden; below the rate where some are preferred."""
+        """Return the share of the train split's tokens that is hidden; below the rate
+        where some are preferred."""
         if not self.preferred:
             return self.masking.rate
-        counts = torch.from_numpy(np.bincount(corpus.stores["train"].ids, minlength=len(corpus.tokenizer)))
+        counts = torch.from_numpy(
+            np.bincount(corpus.stores["train"].ids, minlength=len(corpus.tokenizer))
+        )
         relative = VocabIds.of(corpus.tokenizer.vocab, self.preferred).relative_rates
         return self.masking.rate * float((counts * relative).sum() / counts.sum())
 
     def batches(self, corpus: Corpus) -> PreTrainingBatches:
-        """Return what the model is trained on: epoch -> its batches, not yet cut into parts."""
+        """Return what the model is trained on: epoch -> its batches, not yet cut into
+        parts."""
         batches = self.training.accumulate // self.split
         return PreTrainingBatches(
             corpus.stores["train"],
@@ -171,16 +195,21 @@ class Plan:
         )
 
     def parts(self, corpus: Corpus) -> Callable[[int], Iterable[PreTrainingBatch]]:
-        """Return what `course_lib.training.train` reads: epoch -> the parts of its batches."""
+        """Return what `course_lib.training.train` reads: epoch -> the parts of its
+        batches."""
         batches = self.batches(corpus)
         if self.split == 1:
             return batches
-        return lambda epoch: (part for batch in batches(epoch) for part in cut(batch, self.split))
+        return lambda epoch: (
+            part for batch in batches(epoch) for part in cut(batch, self.split)
+        )
 
     def lasting(self, steps: int, decay_steps: int | None = None) -> "Plan":
         """Return the same plan for another number of steps."""
         decay = self.training.decay_steps if decay_steps is None else decay_steps
-        return replace(self, training=replace(self.training, steps=steps, decay_steps=decay))
+        return replace(
+            self, training=replace(self.training, steps=steps, decay_steps=decay)
+        )
 
 
 def plan_from(configuration: Mapping[str, Any]) -> Plan:
@@ -204,7 +233,11 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
     Examples
     --------
     >>> import dataclasses
-    >>> plan = Plan(TrainingConfig(steps=7), masking=MaskingConfig(rate=0.4), preferred=("lamp", "skis"))
+    >>> plan = Plan(
+    ...     TrainingConfig(steps=7),
+    ...     masking=MaskingConfig(rate=0.4),
+    ...     preferred=("lamp", "skis"),
+    ... )
     >>> plan_from(dataclasses.asdict(plan)) == plan
     True
     """
@@ -220,7 +253,8 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
 
 
 def cut(batch: PreTrainingBatch, parts: int) -> list[PreTrainingBatch]:
-    """Cut a batch between its sequences into parts of equal size, or nearly; their weights stay those of the step.
+    """Cut a batch between its sequences into parts of equal size, or nearly; their
+    weights stay those of the step.
 
     Parameters
     ----------
@@ -239,13 +273,19 @@ def cut(batch: PreTrainingBatch, parts: int) -> list[PreTrainingBatch]:
     width, found, begin = batch.input_ids.shape[1], [], 0
     for rows in batch.input_ids.tensor_split(parts):
         end = begin + len(rows)
-        here = (batch.masked_positions >= begin * width) & (batch.masked_positions < end * width)
+        here = (batch.masked_positions >= begin * width) & (
+            batch.masked_positions < end * width
+        )
         pairs = batch.next_sentence_labels
         found.append(
             batch._replace(
                 input_ids=rows,
                 token_type_ids=batch.token_type_ids[begin:end],
-                attention_mask=None if batch.attention_mask is None else batch.attention_mask[begin:end],
+                attention_mask=(
+                    None
+                    if batch.attention_mask is None
+                    else batch.attention_mask[begin:end]
+                ),
                 masked_positions=batch.masked_positions[here] - begin * width,
                 masked_labels=batch.masked_labels[here],
                 next_sentence_labels=None if pairs is None else pairs[begin:end],
@@ -256,7 +296,8 @@ def cut(batch: PreTrainingBatch, parts: int) -> list[PreTrainingBatch]:
 
 
 def build(plan: Plan, corpus: Corpus) -> BertForPreTraining:
-    """Build the model of a plan with its first weights, which the plan's seed determines.
+    """Build the model of a plan with its first weights, which the plan's seed
+    determines.
 
     Parameters
     ----------
@@ -272,7 +313,8 @@ def build(plan: Plan, corpus: Corpus) -> BertForPreTraining:
 
 
 def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
-    """Build the model of a plan with its first weights, for a vocabulary of this size; see `build`."""
+    """Build the model of a plan with its first weights, for a vocabulary of this size;
+    see `build`."""
     set_seed(plan.training.seed)
     model = BertForPreTraining(plan.config(vocab_size))
     if plan.start == "scaled":
@@ -280,17 +322,22 @@ def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
     return model
 
 
-def scaled_start(model: BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM) -> None:
-    """Draw the weights anew with size 1 / sqrt(D), and let the positions start as sinusoids of that size.
+def scaled_start(
+    model: BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM,
+) -> None:
+    """Draw the weights anew with size 1 / sqrt(D), and let the positions start as
+    sinusoids of that size.
 
-    The published 0.02 is small for narrow models: their attention is uniform at first, and they stay for long on the
-    plateau where only frequencies are known. At 768 features 1 / sqrt(D) is 0.036. A sinusoid makes *the word before*
-    one turn, the same at every place (Vaswani et al. 2017, section 3.5).
+    The published 0.02 is small for narrow models: their attention is uniform at first,
+    and they stay for long on the plateau where only frequencies are known. At 768
+    features 1 / sqrt(D) is 0.036. A sinusoid makes *the word before* one turn, the same
+    at every place (Vaswani et al. 2017, section 3.5).
 
     Parameters
     ----------
     model
-        A `BertForPreTraining` or a member of its family; its weights are drawn from torch's default generator.
+        A `BertForPreTraining` or a member of its family; its weights are drawn from
+        torch's default generator.
     """
     size = model.config.hidden_size**-0.5
     model.apply(partial(initialise, std=size))
@@ -306,7 +353,8 @@ def pretrain(
     evaluate_on: str | None = "validation",
     report: Callable[[History], None] | None = None,
 ) -> tuple[BertForPreTraining, History]:
-    """Pre-train a model as planned; go on where `plan.training.checkpoint` left off, if it exists.
+    """Pre-train a model as planned; go on where `plan.training.checkpoint` left off, if
+    it exists.
 
     Parameters
     ----------
@@ -331,7 +379,13 @@ def pretrain(
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None
     figures = None if watch is None else lambda model: watch(model).figures()
     history = train(
-        model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, plan.make_optimizer, report
+        model,
+        plan.parts(corpus),
+        pretraining_loss_sum,
+        plan.training,
+        figures,
+        plan.make_optimizer,
+        report,
     )
     return model, history
 
@@ -342,8 +396,15 @@ def _compile(plan: Plan, model: BertForPreTraining) -> None:
         model.compile()
 
 
-def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: float, warm_up: int = 2) -> int:
-    """Find how many steps of a plan take so many minutes, from the speed of the first; the model is left as it was.
+def steps_for(
+    plan: Plan,
+    corpus: Corpus,
+    model: BertForPreTraining,
+    minutes: float,
+    warm_up: int = 2,
+) -> int:
+    """Find how many steps of a plan take so many minutes, from the speed of the first;
+    the model is left as it was.
 
     Parameters
     ----------
@@ -362,9 +423,11 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
     if not (math.isfinite(minutes) and minutes > 0):
         raise ValueError(f"minutes is {minutes:g}; choose a positive number, e.g. 10")
     _compile(plan, model)
-    before = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+    before = {
+        name: tensor.detach().clone() for name, tensor in model.state_dict().items()
+    }
     trial = replace(
-        plan.training, schedule="constant", warmup_steps=0, decay_steps=0, evaluate_every=None, patience=None,
+        plan.training, schedule="constant", warmup_steps=0, decay_steps=0, evaluate_every=None, patience=None,  # noqa: E501
         checkpoint=None, checkpoint_every=None, progress=False, learning_rate=1e-9,
     )  # fmt: skip
     seconds: list[float] = []
@@ -373,16 +436,25 @@ def steps_for(plan: Plan, corpus: Corpus, model: BertForPreTraining, minutes: fl
     for steps in (warm_up, 1, 8):
         if len(seconds) <= warm_up or seconds[-1] * 8 < 0.05 * 60 * minutes:
             timed = replace(trial, steps=steps)
-            told = train(model, parts, pretraining_loss_sum, timed, make_optimizer=plan.make_optimizer).seconds
+            told = train(
+                model,
+                parts,
+                pretraining_loss_sum,
+                timed,
+                make_optimizer=plan.make_optimizer,
+            ).seconds
             seconds += np.diff([0.0, *told]).tolist()
     model.load_state_dict(before)
-    counted = torch.tensor([max(1.0, 60 * minutes / float(np.median(seconds[warm_up:])))], device=device())
+    counted = torch.tensor(
+        [max(1.0, 60 * minutes / float(np.median(seconds[warm_up:])))], device=device()
+    )
     copy_from_first(counted)
     return int(counted.item())
 
 
 def tokens_of_steps(batches: PreTrainingBatches, steps: int) -> Iterable[np.ndarray]:
-    """Yield, step by step, the lengths of the sequences that are trained on, without making the batches."""
+    """Yield, step by step, the lengths of the sequences that are trained on, without
+    making the batches."""
     epoch = 0
     while steps > 0:
         made = batches(epoch)

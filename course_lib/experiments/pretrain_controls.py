@@ -1,8 +1,11 @@
-"""What a model must beat: guesses of hidden tokens from counts, with no, one, two or four neighbours.
+"""What a model must beat: guesses of hidden tokens from counts, with no, one, two or
+four neighbours.
 
-Each control reads the same corrupted input as the model, and counts in the same training text. Rare contexts are
-smoothed by Witten and Bell's rule (1991, method C; Chen and Goodman 1999, section 2.4): after a context that was seen c
-times with t different tokens, a share c / (c + t) goes by what was seen, the rest by the shorter context.
+Each control reads the same corrupted input as the model, and counts in the same
+training text. Rare contexts are smoothed by Witten and Bell's rule (1991, method C;
+Chen and Goodman 1999, section 2.4): after a context that was seen c times with t
+different tokens, a share c / (c + t) goes by what was seen, the rest by the shorter
+context.
 
 Letters: V tokens of the vocabulary, N hidden positions of a batch.
 """
@@ -25,8 +28,8 @@ AT_ONCE = 256  # positions: each has a distribution over the vocabulary
 class NGrams:
     """Counts of tokens with their neighbours in the training text, within documents.
 
-    What is asked for is a probability of each token of the vocabulary, ``(N, V)``, given the neighbours ``(N, 1)`` or
-    ``(N, 2)``, the nearest first.
+    What is asked for is a probability of each token of the vocabulary, ``(N, V)``,
+    given the neighbours ``(N, 1)`` or ``(N, 2)``, the nearest first.
 
     Parameters
     ----------
@@ -36,8 +39,17 @@ class NGrams:
     Examples
     --------
     >>> from pathlib import Path
-    >>> store = TokenStore(Path("x"), np.array([1, 2, 1, 2, 1, 3]), np.array([0, 6]), np.array([0, 1]), 4, {})
-    >>> NGrams(store).after(np.array([[1]])).round(3).tolist()  # 1 came thrice, with 2 twice and with 3
+    >>> store = TokenStore(
+    ...     Path("x"),
+    ...     np.array([1, 2, 1, 2, 1, 3]),
+    ...     np.array([0, 6]),
+    ...     np.array([0, 1]),
+    ...     4,
+    ...     {},
+    ... )
+    >>> NGrams(store).after(np.array([[1]])).round(
+    ...     3
+    ... ).tolist()  # 1 came thrice, with 2 twice and with 3
     [[0.033, 0.167, 0.522, 0.278]]
     """
 
@@ -48,7 +60,9 @@ class NGrams:
         self.document = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         # One count for what was never seen, so that no guess is impossible.
         counts = np.bincount(self.ids, minlength=self.size)
-        self.share = _smoothed(counts[None].astype(float), np.full((1, self.size), 1 / self.size))[0]
+        self.share = _smoothed(
+            counts[None].astype(float), np.full((1, self.size), 1 / self.size)
+        )[0]
 
     @cached_property
     def _after_one(self) -> "_Table":
@@ -71,19 +85,29 @@ class NGrams:
         return self._table((-1, 1))
 
     def after(self, left: np.ndarray) -> np.ndarray:
-        """P(token | tokens to the left, nearest first), ``(N, 1 or 2)`` -> ``(N, V)``."""
-        shorter = self._after_one.smooth(left[:, :1], np.broadcast_to(self.share, (len(left), self.size)))
+        """P(token | tokens to the left, nearest first), ``(N, 1 or 2)`` ->
+        ``(N, V)``."""
+        shorter = self._after_one.smooth(
+            left[:, :1], np.broadcast_to(self.share, (len(left), self.size))
+        )
         return shorter if left.shape[1] == 1 else self._after_two.smooth(left, shorter)
 
     def before(self, right: np.ndarray) -> np.ndarray:
-        """P(token | tokens to the right, nearest first), ``(N, 1 or 2)`` -> ``(N, V)``."""
-        shorter = self._before_one.smooth(right[:, :1], np.broadcast_to(self.share, (len(right), self.size)))
-        return shorter if right.shape[1] == 1 else self._before_two.smooth(right, shorter)
+        """P(token | tokens to the right, nearest first), ``(N, 1 or 2)`` ->
+        ``(N, V)``."""
+        shorter = self._before_one.smooth(
+            right[:, :1], np.broadcast_to(self.share, (len(right), self.size))
+        )
+        return (
+            shorter if right.shape[1] == 1 else self._before_two.smooth(right, shorter)
+        )
 
     def both_sides(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """P(token | both sides), as if they were independent given the token; with one token each, then corrected.
+        """P(token | both sides), as if they were independent given the token; with one
+        token each, then corrected.
 
-        With two tokens on each side, what was seen between the same nearest neighbours is mixed in.
+        With two tokens on each side, what was seen between the same nearest neighbours
+        is mixed in.
         """
         joint = self.after(left) * self.before(right) / self.share
         joint /= joint.sum(axis=1, keepdims=True)
@@ -93,9 +117,19 @@ class NGrams:
 
     def _table(self, offsets: tuple[int, ...]) -> "_Table":
         places = np.arange(max(0, -min(offsets)), len(self.ids) - max(0, *offsets))
-        inside = np.all([self.document[places + offset] == self.document[places] for offset in offsets], axis=0)
+        inside = np.all(
+            [
+                self.document[places + offset] == self.document[places]
+                for offset in offsets
+            ],
+            axis=0,
+        )
         places = places[inside]
-        return _Table(np.stack([self.ids[places + offset] for offset in offsets], axis=1), self.ids[places], self.size)
+        return _Table(
+            np.stack([self.ids[places + offset] for offset in offsets], axis=1),
+            self.ids[places],
+            self.size,
+        )
 
 
 class _Table:
@@ -104,7 +138,10 @@ class _Table:
     def __init__(self, contexts: np.ndarray, tokens: np.ndarray, size: int):
         self.size = size
         self.keys, row = np.unique(self._key(contexts), return_inverse=True)
-        shape = (len(self.keys) + 1, size)  # the last row, of no counts, is that of contexts that were never seen
+        shape = (
+            len(self.keys) + 1,
+            size,
+        )  # the last row, of no counts, is that of contexts that were never seen
         self.counts = csr_array((np.ones(len(row)), (row, tokens)), shape)
 
     def _key(self, contexts: np.ndarray) -> np.ndarray:
@@ -113,13 +150,19 @@ class _Table:
     def smooth(self, contexts: np.ndarray, shorter: np.ndarray) -> np.ndarray:
         key = self._key(contexts)
         row = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        row = np.where((self.keys[row] == key) & (contexts >= 0).all(axis=1), row, len(self.keys))
+        row = np.where(
+            (self.keys[row] == key) & (contexts >= 0).all(axis=1), row, len(self.keys)
+        )
         return _smoothed(self.counts[row].toarray(), shorter)
 
 
 def _smoothed(counts: np.ndarray, shorter: np.ndarray) -> np.ndarray:
-    """Witten and Bell's mixture; without any count it is the shorter context's alone."""
-    seen, different = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
+    """Witten and Bell's mixture; without any count it is the shorter context's
+    alone."""
+    seen, different = (
+        counts.sum(axis=1, keepdims=True),
+        (counts > 0).sum(axis=1, keepdims=True),
+    )
     different = np.maximum(different, 1)
     return (counts + different * shorter) / (seen + different)
 
@@ -128,20 +171,22 @@ CONTROLS = ("unigram", "bigram", "two-sided bigram", "two-sided trigram")
 
 
 def guess_from_counts(ngrams: NGrams, name: str) -> Guess:
-    """Return a control for `course_lib.experiments.pretrain_scores.score`; it guesses no next sentences.
+    """Return a control for `course_lib.experiments.pretrain_scores.score`; it guesses
+    no next sentences.
 
     Parameters
     ----------
     ngrams
         Counts of the train split.
     name
-        "unigram": the frequencies alone. "bigram": the token to the left. "two-sided bigram": one on each side.
-        "two-sided trigram": two on each side.
+        "unigram": the frequencies alone. "bigram": the token to the left. "two-sided
+        bigram": one on each side. "two-sided trigram": two on each side.
 
     Returns
     -------
     Guess
-        Neighbours are those of the corrupted input; what was never seen there, as [MASK], is no context.
+        Neighbours are those of the corrupted input; what was never seen there, as
+        [MASK], is no context.
 
     Raises
     ------
@@ -149,7 +194,9 @@ def guess_from_counts(ngrams: NGrams, name: str) -> Guess:
         If there is no such control.
     """
     if name not in CONTROLS:
-        raise ValueError(f"there is no control {name!r}; choose one of {', '.join(CONTROLS)}")
+        raise ValueError(
+            f"there is no control {name!r}; choose one of {', '.join(CONTROLS)}"
+        )
     reach = 2 if name == "two-sided trigram" else 1
 
     def guess(batch: PreTrainingBatch) -> tuple[Tensor, None]:
@@ -157,14 +204,20 @@ def guess_from_counts(ngrams: NGrams, name: str) -> Guess:
         padded = np.pad(ids, ((0, 0), (reach, reach)), constant_values=-1)
         row, column = places // ids.shape[1], places % ids.shape[1] + reach
         left = np.stack([padded[row, column - 1 - far] for far in range(reach)], axis=1)
-        right = np.stack([padded[row, column + 1 + far] for far in range(reach)], axis=1)
+        right = np.stack(
+            [padded[row, column + 1 + far] for far in range(reach)], axis=1
+        )
         parts = []
         for begin in range(0, len(places), AT_ONCE):
             one, other = left[begin : begin + AT_ONCE], right[begin : begin + AT_ONCE]
             if name == "unigram":
                 shares = np.broadcast_to(ngrams.share, (len(one), ngrams.size))
             else:
-                shares = ngrams.after(one) if name == "bigram" else ngrams.both_sides(one, other)
+                shares = (
+                    ngrams.after(one)
+                    if name == "bigram"
+                    else ngrams.both_sides(one, other)
+                )
             parts.append(torch.from_numpy(np.log(shares).astype(np.float32)))
         return torch.cat(parts) if parts else torch.zeros(0, ngrams.size), None
 

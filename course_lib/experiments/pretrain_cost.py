@@ -1,8 +1,10 @@
-"""What a pre-training costs in floating-point operations, and what share of the machine's matrix rate it reached.
+"""What a pre-training costs in floating-point operations, and what share of the
+machine's matrix rate it reached.
 
-Only matrix products count, as in Kaplan et al. 2020 (section 2.1) and Chowdhery et al. 2022 (appendix B): two
-operations for each weight that a token meets, and twice as many again for the gradients. An embedding is looked up, not
-multiplied. Nothing is counted that is not done: the last feed-forward and the output layer are asked only where their
+Only matrix products count, as in Kaplan et al. 2020 (section 2.1) and Chowdhery et al.
+2022 (appendix B): two operations for each weight that a token meets, and twice as many
+again for the gradients. An embedding is looked up, not multiplied. Nothing is counted
+that is not done: the last feed-forward and the output layer are asked only where their
 answer is read (`course_lib.bert`), and padding is no work.
 """
 
@@ -32,7 +34,9 @@ class Work:
     flops: float
 
 
-def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float | int) -> float:
+def training_flops(
+    config: BertConfig, lengths: np.ndarray, chosen: float | int
+) -> float:
     """Return the operations of forward and backward passes over some sequences.
 
     Parameters
@@ -47,31 +51,42 @@ def training_flops(config: BertConfig, lengths: np.ndarray, chosen: float | int)
     Returns
     -------
     float
-        Three times those of the forward pass: the backward pass has two products for each of its.
+        Three times those of the forward pass: the backward pass has two products for
+        each of its.
 
     Notes
     -----
-    In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward; with T tokens, its scores and its
-    sum over values take 2 T D products more. With I = 4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T, were
-    the last feed-forward asked everywhere.
+    In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward;
+    with T tokens, its scores and its sum over values take 2 T D products more. With I =
+    4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T, were the last
+    feed-forward asked everywhere.
 
     Examples
     --------
     >>> f"{training_flops(BertConfig.base(), np.array([512]), chosen=77) / 512:.2e}"  # of each token
     '5.64e+08'
-    """
+    """  # noqa: E501
     width, inner, layers, tokens = (
-        config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())
+        config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())  # noqa: E501
     )  # fmt: skip
-    read = chosen + len(lengths)  # of the last layer's output: the chosen positions, and [CLS]
-    in_attention = layers * (8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum()))
+    read = chosen + len(
+        lengths
+    )  # of the last layer's output: the chosen positions, and [CLS]
+    in_attention = layers * (
+        8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum())
+    )
     in_feed_forward = 4 * width * inner * ((layers - 1) * tokens + read)
     in_mlm_head = 2 * (width**2 + width * config.vocab_size) * chosen
     in_pooler_and_nsp_head = 2 * (width**2 + 2 * width) * len(lengths)
     return 3.0 * (in_attention + in_feed_forward + in_mlm_head + in_pooler_and_nsp_head)
 
 
-def matrix_rate(where: torch.device, dtype: torch.dtype, seconds: float = 2.0, side: int | None = None) -> float:
+def matrix_rate(
+    where: torch.device,
+    dtype: torch.dtype,
+    seconds: float = 2.0,
+    side: int | None = None,
+) -> float:
     """Measure how fast this machine multiplies large square matrices.
 
     Parameters

@@ -1,4 +1,5 @@
-"""What chapter 6 shows of its live model: tables of guesses, and the picture of what kind of word fits a gap."""
+"""What chapter 6 shows of its live model: tables of guesses, and the picture of what
+kind of word fits a gap."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +21,11 @@ def fill_in(
     Parameters
     ----------
     guess
-        A model or a control, as `course_lib.experiments.pretrain_scores.score` takes it.
+        A model or a control, as `course_lib.experiments.pretrain_scores.score` takes
+        it.
     texts
-        Words of the vocabulary, separated by spaces, sentences ending with a full stop; one [MASK] in each.
+        Words of the vocabulary, separated by spaces, sentences ending with a full stop;
+        one [MASK] in each.
     vocab
         Token -> id.
     most
@@ -35,7 +38,11 @@ def fill_in(
     """
     words = list(vocab)
     with torch.no_grad():
-        chances, best = guess(as_batch([_question(text) for text in texts], vocab))[0].exp().topk(most, dim=-1)
+        chances, best = (
+            guess(as_batch([_question(text) for text in texts], vocab))[0]
+            .exp()
+            .topk(most, dim=-1)
+        )
     return [
         [(words[index], chance) for index, chance in zip(*row, strict=True)]
         for row in zip(best.tolist(), chances.tolist(), strict=True)
@@ -44,12 +51,19 @@ def fill_in(
 
 def _question(text: str) -> Question:
     """A text as a question; sentences end at full stops."""
-    sentences = [[*sentence.split(), "."] for sentence in text.strip().removesuffix(".").split(" . ")]
-    number = next(index for index, sentence in enumerate(sentences) if "[MASK]" in sentence)
+    sentences = [
+        [*sentence.split(), "."]
+        for sentence in text.strip().removesuffix(".").split(" . ")
+    ]
+    number = next(
+        index for index, sentence in enumerate(sentences) if "[MASK]" in sentence
+    )
     return Question(sentences, number, sentences[number].index("[MASK]"))
 
 
-def class_choices(guess: Guess, places: Places, vocab: Mapping[str, int]) -> tuple[np.ndarray, list[str]]:
+def class_choices(
+    guess: Guess, places: Places, vocab: Mapping[str, int]
+) -> tuple[np.ndarray, list[str]]:
     """Hide words whose class is known, and ask which class is expected in their place.
 
     Parameters
@@ -57,19 +71,23 @@ def class_choices(guess: Guess, places: Places, vocab: Mapping[str, int]) -> tup
     guess
         A model or a control.
     places
-        Of the task *word class*, from `course_lib.experiments.pretraining_probes.read_places`.
+        Of the task *word class*, from
+        `course_lib.experiments.pretraining_probes.read_places`.
     vocab
         Token -> id.
 
     Returns
     -------
     shares : np.ndarray
-        For each class of the hidden word the shares of the classes that are expected, mean over places: square.
+        For each class of the hidden word the shares of the classes that are expected,
+        mean over places: square.
     names : list of str
         The classes.
     """
     names = sorted(set(CLASSES.values()))
-    of_word = {word: names.index(name) for word, name in CLASSES.items() if word in vocab}
+    of_word = {
+        word: names.index(name) for word, name in CLASSES.items() if word in vocab
+    }
     members = torch.zeros(len(vocab), len(names))
     members[[vocab[word] for word in of_word], list(of_word.values())] = 1
     with torch.no_grad():
@@ -95,8 +113,15 @@ def runs_of(results: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
 
     Examples
     --------
-    >>> runs = [{"variant": "b", "seed": 1}, {"variant": "b", "seed": 0}, {"variant": "a", "seed": 0}]
-    >>> {variant: [run["seed"] for run in of_one] for variant, of_one in runs_of(runs).items()}
+    >>> runs = [
+    ...     {"variant": "b", "seed": 1},
+    ...     {"variant": "b", "seed": 0},
+    ...     {"variant": "a", "seed": 0},
+    ... ]
+    >>> {
+    ...     variant: [run["seed"] for run in of_one]
+    ...     for variant, of_one in runs_of(runs).items()
+    ... }
     {'b': [0, 1], 'a': [0]}
     """
     sorted_runs: dict[str, list[Mapping[str, Any]]] = {}
@@ -105,8 +130,14 @@ def runs_of(results: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
     return sorted_runs
 
 
-def lead_over(results: Sequence[Mapping[str, Any]], variant: str, other: str, score: str = "mlm_accuracy") -> Interval:
-    """Say by how much one variant of a recorded study is ahead of another, seed by seed.
+def lead_over(
+    results: Sequence[Mapping[str, Any]],
+    variant: str,
+    other: str,
+    score: str = "mlm_accuracy",
+) -> Interval:
+    """Say by how much one variant of a recorded study is ahead of another, seed by
+    seed.
 
     Parameters
     ----------
@@ -120,8 +151,8 @@ def lead_over(results: Sequence[Mapping[str, Any]], variant: str, other: str, sc
     Returns
     -------
     Interval
-        Mean of the differences and half width of its 95% interval: chance that both share, e.g. the first weights,
-        is not in it.
+        Mean of the differences and half width of its 95% interval: chance that both
+        share, e.g. the first weights, is not in it.
 
     Raises
     ------
@@ -143,15 +174,18 @@ def lead_over(results: Sequence[Mapping[str, Any]], variant: str, other: str, sc
     ahead, behind = sorted_runs.get(variant, []), sorted_runs.get(other, [])
     if [run["seed"] for run in ahead] != [run["seed"] for run in behind]:
         raise ValueError(
-            f"{variant!r} has the seeds {[run['seed'] for run in ahead]}, {other!r} {[run['seed'] for run in behind]}; "
-            "record the same seeds of both"
+            f"{variant!r} has the seeds {[run['seed'] for run in ahead]}, {other!r}"
+            f" {[run['seed'] for run in behind]}; record the same seeds of both"
         )
     pairs = zip(ahead, behind, strict=True)
-    return mean_interval([one["scores"][score] - two["scores"][score] for one, two in pairs])
+    return mean_interval(
+        [one["scores"][score] - two["scores"][score] for one, two in pairs]
+    )
 
 
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
-    """Write what a recorded study found as a Markdown table: mean over seeds ± 95% interval.
+    """Write what a recorded study found as a Markdown table: mean over seeds ± 95%
+    interval.
 
     Parameters
     ----------
@@ -171,7 +205,10 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
         If a variant was not recorded.
     """
     lines = [
-        "| variant | hidden words (%) | loss at these (nats) | next sentence (%) | probes, last layer (%) |",
+        (
+            "| variant | hidden words (%) | loss at these (nats) | next sentence (%) |"
+            " probes, last layer (%) |"
+        ),
         "| --- " * 5 + "|",
     ]
     sorted_runs = runs_of(results)
@@ -183,12 +220,23 @@ def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -
         columns: list[tuple[list[float], int]] = [
             ([100 * run["scores"]["mlm_accuracy"] for run in runs], 1),
             ([run["scores"]["mlm_loss"] for run in runs], 3),
-            ([100 * run["scores"]["nsp_accuracy"] for run in runs if "nsp_accuracy" in run["scores"]], 1),
+            (
+                [
+                    100 * run["scores"]["nsp_accuracy"]
+                    for run in runs
+                    if "nsp_accuracy" in run["scores"]
+                ],
+                1,
+            ),
             ([100 * run["downstream"] for run in runs], 1),
         ]
         cells = []
         for values, digits in columns:
             interval = mean_interval(values) if values else None
-            cells.append(f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}" if interval else "not asked")
+            cells.append(
+                f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
+                if interval
+                else "not asked"
+            )
         lines.append(f"| {variant} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

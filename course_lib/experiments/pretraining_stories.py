@@ -1,15 +1,20 @@
-"""Chapter 6's pre-trainings on stories: one that a page runs live, and longer ones that are recorded.
+"""Chapter 6's pre-trainings on stories: one that a page runs live, and longer ones that
+are recorded.
 
-`LIVE` is the plain recipe of Devlin et al. 2019, made small: all words are asked for alike, AdamW moves all weights. It
-learns the stories of two worlds in about two minutes of one thread.
+`LIVE` is the plain recipe of Devlin et al. 2019, made small: all words are asked for
+alike, AdamW moves all weights. It learns the stories of two worlds in about two minutes
+of one thread.
 
-`RECIPE` learns those of all eight worlds, and takes more than twice as long. Its heads are eight small ones, so that
-some are left for what is far away. Its matrices are moved by Muon (`course_lib.muon`). And at first it is asked mostly
-for the words that a story is about, in the spirit of ERNIE (Sun et al. 2019, section 3.2): neighbours tell little of
-them, the rest of the text tells much.
+`RECIPE` learns those of all eight worlds, and takes more than twice as long. Its heads
+are eight small ones, so that some are left for what is far away. Its matrices are moved
+by Muon (`course_lib.muon`). And at first it is asked mostly for the words that a story
+is about, in the spirit of ERNIE (Sun et al. 2019, section 3.2): neighbours tell little
+of them, the rest of the text tells much.
 
-Both start with weights scaled to their width (`course_lib.experiments.pretrain.scaled_start`): with the published start
-a narrow model stays for most of its training on the plateau where it knows only word frequencies.
+Both start with weights scaled to their width
+(`course_lib.experiments.pretrain.scaled_start`): with the published start a narrow
+model stays for most of its training on the plateau where it knows only word
+frequencies.
 """
 
 import math
@@ -24,7 +29,13 @@ from course_lib.data import stories_lexicon as lex
 from course_lib.experiments.pretrain import Plan, build
 from course_lib.experiments.pretrain_controls import NGrams, controls
 from course_lib.experiments.pretrain_data import Corpus, prepare
-from course_lib.experiments.pretrain_scores import Guess, evaluation, guess_with, hidden_tokens, score
+from course_lib.experiments.pretrain_scores import (
+    Guess,
+    evaluation,
+    guess_with,
+    hidden_tokens,
+    score,
+)
 from course_lib.experiments.pretraining_questions import Question, share_right
 from course_lib.masked_language_model import MaskingConfig
 from course_lib.pretraining import pretraining_loss_sum
@@ -35,7 +46,8 @@ QUESTIONS = 200  # of each kind
 
 @dataclass(frozen=True)
 class Recipe:
-    """A pre-training in stages: each goes on with the weights of the one before, and begins its own schedule.
+    """A pre-training in stages: each goes on with the weights of the one before, and
+    begins its own schedule.
 
     Parameters
     ----------
@@ -51,10 +63,14 @@ class Recipe:
     stages: tuple[Plan, ...]
 
     def __post_init__(self) -> None:
-        kinds = {(p.size, p.heads, p.data, p.vocab_size, p.dropout, p.start, p.training.seed) for p in self.stages}
+        kinds = {
+            (p.size, p.heads, p.data, p.vocab_size, p.dropout, p.start, p.training.seed)
+            for p in self.stages
+        }
         if len(kinds) != 1:
             raise ValueError(
-                f"the stages have {len(kinds)} kinds of model, text, start or seed; give all the same, and at least one"
+                f"the stages have {len(kinds)} kinds of model, text, start or seed;"
+                " give all the same, and at least one"
             )
 
     @property
@@ -72,22 +88,44 @@ class Recipe:
         return Recipe(tuple(replace(plan, **settings) for plan in self.stages))
 
     def masked(self, **settings: Any) -> "Recipe":
-        """Return the recipe with settings of `MaskingConfig` exchanged in each stage."""
-        return Recipe(tuple(replace(plan, masking=replace(plan.masking, **settings)) for plan in self.stages))
+        """Return the recipe with settings of `MaskingConfig` exchanged in each
+        stage."""
+        return Recipe(
+            tuple(
+                replace(plan, masking=replace(plan.masking, **settings))
+                for plan in self.stages
+            )
+        )
 
     def trained(self, **settings: Any) -> "Recipe":
-        """Return the recipe with settings of `TrainingConfig` exchanged in each stage."""
-        return Recipe(tuple(replace(plan, training=replace(plan.training, **settings)) for plan in self.stages))
+        """Return the recipe with settings of `TrainingConfig` exchanged in each
+        stage."""
+        return Recipe(
+            tuple(
+                replace(plan, training=replace(plan.training, **settings))
+                for plan in self.stages
+            )
+        )
 
     def shortened(self, share: float) -> "Recipe":
-        """Return the recipe with this share of the steps in each stage, of warm-up and of decay."""
+        """Return the recipe with this share of the steps in each stage, of warm-up and
+        of decay."""
         stages = []
         for plan in self.stages:
             old = plan.training
             steps = max(1, round(share * old.steps))
-            warmup = math.floor(share * old.warmup_steps)  # rounded down: both must fit into the steps
+            warmup = math.floor(
+                share * old.warmup_steps
+            )  # rounded down: both must fit into the steps
             decay = math.floor(share * old.decay_steps)
-            stages.append(replace(plan, training=replace(old, steps=steps, warmup_steps=warmup, decay_steps=decay)))
+            stages.append(
+                replace(
+                    plan,
+                    training=replace(
+                        old, steps=steps, warmup_steps=warmup, decay_steps=decay
+                    ),
+                )
+            )
         return Recipe(tuple(stages))
 
 
@@ -135,12 +173,19 @@ _SUBJECTS_FIRST = Plan(
 )
 _ALL_WORDS = replace(
     _SUBJECTS_FIRST,
-    training=replace(_SUBJECTS_FIRST.training, steps=750, warmup_steps=50, schedule="linear", evaluate_every=250),
+    training=replace(
+        _SUBJECTS_FIRST.training,
+        steps=750,
+        warmup_steps=50,
+        schedule="linear",
+        evaluate_every=250,
+    ),
     preferred=(),
 )
 RECIPE = Recipe((_SUBJECTS_FIRST, _ALL_WORDS))
 
-# Chapter 6's live training: the plain recipe of the paper, one stage with all words alike and AdamW, made small.
+# Chapter 6's live training: the plain recipe of the paper, one stage with all words
+# alike and AdamW, made small.
 LIVE = Recipe(
     (
         Plan(
@@ -168,11 +213,18 @@ LIVE = Recipe(
 
 
 def _studied(plan: Plan, steps: int, warmup_steps: int) -> Plan:
-    training = replace(plan.training, steps=steps, warmup_steps=warmup_steps, learning_rate=1e-3, evaluate_every=None)
+    training = replace(
+        plan.training,
+        steps=steps,
+        warmup_steps=warmup_steps,
+        learning_rate=1e-3,
+        evaluate_every=None,
+    )
     return replace(plan, training=training, batch_size=32, muon_ratio=4.0)
 
 
-# The same at a slower pace: more steps of half as many sequences. Chapter 6's study changes one thing of it.
+# The same at a slower pace: more steps of half as many sequences. Chapter 6's study
+# changes one thing of it.
 STUDIED = Recipe((_studied(_SUBJECTS_FIRST, 900, 180), _studied(_ALL_WORDS, 1700, 50)))
 # That with AdamW in place of Muon, at twice the rate.
 WITH_ADAMW = STUDIED.changed(optimizer="adamw").trained(learning_rate=2e-3)
@@ -189,7 +241,8 @@ class StoryRun:
     model
         At its end.
     history
-        Its metrics are the scores on validation and, kind by kind, the share of the questions answered rightly.
+        Its metrics are the scores on validation and, kind by kind, the share of the
+        questions answered rightly.
     """
 
     seed: int
@@ -198,7 +251,8 @@ class StoryRun:
 
 
 def read_stories(recipe: Recipe = RECIPE, source: str | None = None) -> Corpus:
-    """Return the tokenised stories; every word of theirs is a piece of the vocabulary."""
+    """Return the tokenised stories; every word of theirs is a piece of the
+    vocabulary."""
     return prepare(recipe.last.data, recipe.last.vocab_size, source)
 
 
@@ -217,7 +271,8 @@ def train_on_stories(
     questions
         From `course_lib.experiments.pretraining_questions.ask`.
     report
-        Told the history of the stage after each evaluation, as in `course_lib.training.train`.
+        Told the history of the stage after each evaluation, as in
+        `course_lib.training.train`.
 
     Returns
     -------
@@ -227,14 +282,27 @@ def train_on_stories(
     watch = evaluation(corpus, "validation", recipe.last.max_length)
 
     def figures(model: nn.Module) -> dict[str, float]:
-        return {**watch(model).figures(), **answers(guess_with(model), corpus, questions)}
+        return {
+            **watch(model).figures(),
+            **answers(guess_with(model), corpus, questions),
+        }
 
     model = build(recipe.stages[0], corpus)
     histories = [
-        train(model, plan.parts(corpus), pretraining_loss_sum, plan.training, figures, plan.make_optimizer, report)
+        train(
+            model,
+            plan.parts(corpus),
+            pretraining_loss_sum,
+            plan.training,
+            figures,
+            plan.make_optimizer,
+            report,
+        )
         for plan in recipe.stages
     ]
-    return StoryRun(recipe.last.training.seed, model.to("cpu").eval(), _joined(histories))
+    return StoryRun(
+        recipe.last.training.seed, model.to("cpu").eval(), _joined(histories)
+    )
 
 
 def _joined(histories: Sequence[History]) -> History:
@@ -242,7 +310,9 @@ def _joined(histories: Sequence[History]) -> History:
     whole = History(precision=histories[-1].precision)
     for history in histories:
         steps = len(whole.steps)  # numbered from 1
-        seconds, tokens = (column[-1] if column else 0.0 for column in (whole.seconds, whole.tokens))
+        seconds, tokens = (
+            column[-1] if column else 0.0 for column in (whole.seconds, whole.tokens)
+        )
         whole.steps += [steps + step for step in history.steps]
         whole.metric_steps += [steps + step for step in history.metric_steps]
         whole.seconds += [seconds + second for second in history.seconds]
@@ -254,15 +324,25 @@ def _joined(histories: Sequence[History]) -> History:
     return whole
 
 
-def answers(guess: Guess, corpus: Corpus, questions: Mapping[str, Sequence[Question]]) -> dict[str, float]:
-    """Return the share of the questions of each kind that a model or a control answers rightly."""
-    return {kind: share_right(guess, of_kind, corpus.tokenizer.vocab) for kind, of_kind in questions.items()}
+def answers(
+    guess: Guess, corpus: Corpus, questions: Mapping[str, Sequence[Question]]
+) -> dict[str, float]:
+    """Return the share of the questions of each kind that a model or a control answers
+    rightly."""
+    return {
+        kind: share_right(guess, of_kind, corpus.tokenizer.vocab)
+        for kind, of_kind in questions.items()
+    }
 
 
 def control_figures(
-    corpus: Corpus, questions: Mapping[str, Sequence[Question]], max_length: int, split: str = "validation"
+    corpus: Corpus,
+    questions: Mapping[str, Sequence[Question]],
+    max_length: int,
+    split: str = "validation",
 ) -> dict[str, dict[str, float]]:
-    """Return what counts of neighbours reach where the model is measured: control -> figures by name."""
+    """Return what counts of neighbours reach where the model is measured: control ->
+    figures by name."""
     data = hidden_tokens(corpus.stores[split], corpus.tokenizer.vocab, max_length)
     return {
         name: {**score(guess, data).figures(), **answers(guess, corpus, questions)}

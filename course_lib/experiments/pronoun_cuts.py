@@ -1,7 +1,8 @@
-"""Which words does a model need to choose between il and elle? Take some away and count again (chapter 3).
+"""Which words does a model need to choose between il and elle? Take some away and count
+again (chapter 3).
 
-A weight can be large and of no use, or small and decisive (Jain and Wallace 2019). What a model cannot do without, it
-uses.
+A weight can be large and of no use, or small and decisive (Jain and Wallace 2019). What
+a model cannot do without, it uses.
 
     B  sentences   S  source words
 """
@@ -29,7 +30,8 @@ class Cut:
     Parameters
     ----------
     edges
-        Pairs (who, whom): in the encoder, in all its layers and heads, who may not look at whom.
+        Pairs (who, whom): in the encoder, in all its layers and heads, who may not look
+        at whom.
     hidden
         Words whose encoder states the decoder may not look at.
     """
@@ -45,8 +47,12 @@ CUTS = {
     '"it" may not look at the adjective': Cut(edges=(("it", "adjective"),)),
     "the adjective may not look at the nouns": Cut(edges=(("adjective", "nouns"),)),
     "the nouns may not look at the adjective": Cut(edges=(("nouns", "adjective"),)),
-    "neither may look at the nouns": Cut(edges=(("it", "nouns"), ("adjective", "nouns"))),
-    'control: neither may look at "did not"': Cut(edges=(("it", "negation"), ("adjective", "negation"))),
+    "neither may look at the nouns": Cut(
+        edges=(("it", "nouns"), ("adjective", "nouns"))
+    ),
+    'control: neither may look at "did not"': Cut(
+        edges=(("it", "negation"), ("adjective", "negation"))
+    ),
     'the decoder may not look at "it"': Cut(hidden=("it",)),
     "the decoder may not look at the adjective": Cut(hidden=("adjective",)),
     "the decoder may not look at the nouns": Cut(hidden=("nouns",)),
@@ -55,8 +61,14 @@ CUTS = {
 
 
 @torch.no_grad()
-def pronoun_accuracy(model: Transformer, corpus: Corpus, cut: Cut = CUTS["nothing"], size: int | None = None) -> float:
-    """Return the share of test sentences in which the right one of il and elle is the more probable; 0.5 by chance.
+def pronoun_accuracy(
+    model: Transformer,
+    corpus: Corpus,
+    cut: Cut = CUTS["nothing"],
+    size: int | None = None,
+) -> float:
+    """Return the share of test sentences in which the right one of il and elle is the
+    more probable; 0.5 by chance.
 
     Parameters
     ----------
@@ -74,22 +86,33 @@ def pronoun_accuracy(model: Transformer, corpus: Corpus, cut: Cut = CUTS["nothin
     for chosen, chunk in sorted_chunks(pairs, 256):
         batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
         encoder_mask, memory_mask = _masks(batch["source_lengths"], where, chosen, cut)
-        hidden, memory = model.embed(batch["target_ids"]), model.encoder(batch["source_ids"], encoder_mask)
+        hidden, memory = (
+            model.embed(batch["target_ids"]),
+            model.encoder(batch["source_ids"], encoder_mask),
+        )
         for block in model.blocks:
             hidden = block(hidden, memory, memory_mask)
         logits = model.output(model.final_norm(hidden))
-        sentences, place = torch.arange(len(chunk), device=logits.device), where.french_pronoun[chosen].to(device())
+        sentences, place = (
+            torch.arange(len(chunk), device=logits.device),
+            where.french_pronoun[chosen].to(device()),
+        )
         prefers_elle = logits[sentences, place, elle] > logits[sentences, place, il]
-        right += int((prefers_elle == (batch["labels"][sentences, place] == elle)).sum())
+        right += int(
+            (prefers_elle == (batch["labels"][sentences, place] == elle)).sum()
+        )
     return right / len(pairs)
 
 
 def _masks(
     lengths: Int[Tensor, "B"], where: Places, chosen: list[int], cut: Cut
 ) -> tuple[Bool[Tensor, "B S S"], Bool[Tensor, "B 1 S"]]:
-    """Padding masks, from which the cut is taken: of the encoder's attention, and of the decoder's to the encoder."""
+    """Padding masks, from which the cut is taken: of the encoder's attention, and of
+    the decoder's to the encoder."""
     memory_mask = padding_mask(lengths)[:, None]  # (B, S) -> (B, 1, S)
-    encoder_mask = memory_mask.repeat(1, memory_mask.shape[-1], 1)  # (B, 1, S) -> (B, S, S)
+    encoder_mask = memory_mask.repeat(
+        1, memory_mask.shape[-1], 1
+    )  # (B, 1, S) -> (B, S, S)
     sentences = torch.arange(len(chosen))
     for who, whom in cut.edges:
         for query, key in product(where.of(who), where.of(whom)):

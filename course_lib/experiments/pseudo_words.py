@@ -1,10 +1,12 @@
-"""Pseudo-words: two words that are written as one, so that each use has a sense that is known (Schütze 1998).
+"""Pseudo-words: two words that are written as one, so that each use has a sense that is
+known (Schütze 1998).
 
-Take *lamp* and *baker*, and write one and the same token for both, in training and in test. A model meets a word with
-two meanings, and nobody has to label a use: what stood there before is its sense. Here the second word of a pair takes
-the id of the first.
+Take *lamp* and *baker*, and write one and the same token for both, in training and in
+test. A model meets a word with two meanings, and nobody has to label a use: what stood
+there before is its sense. Here the second word of a pair takes the id of the first.
 
-A use is shown in its context: whole sentences of its document around it, as in the sequences that the models read.
+A use is shown in its context: whole sentences of its document around it, as in the
+sequences that the models read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +31,8 @@ class PseudoWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Merged:
-    """A corpus in which pairs of words have become one; it has the arrays of a `course_lib.token_store.TokenStore`."""
+    """A corpus in which pairs of words have become one; it has the arrays of a
+    `course_lib.token_store.TokenStore`."""
 
     ids: np.ndarray
     sentence_starts: np.ndarray
@@ -61,7 +64,12 @@ class Uses(NamedTuple):
 
 
 def draw_pseudo_words(
-    corpus: Tokens, vocab: Mapping[str, int], classes: Mapping[str, str], number: int, seed: int, least: int = 100
+    corpus: Tokens,
+    vocab: Mapping[str, int],
+    classes: Mapping[str, str],
+    number: int,
+    seed: int,
+    least: int = 100,
 ) -> list[PseudoWord]:
     """Draw pairs of words of different classes that are about equally frequent.
 
@@ -72,7 +80,8 @@ def draw_pseudo_words(
     vocab
         Token -> id.
     classes
-        Word -> its class; only these words are drawn, if the vocabulary holds them whole.
+        Word -> its class; only these words are drawn, if the vocabulary holds them
+        whole.
     number
         How many pairs.
     seed
@@ -83,8 +92,9 @@ def draw_pseudo_words(
     Returns
     -------
     list of PseudoWord
-        No word is in two. Ordered by frequency, partners are neighbours among the words that are left and of another
-        class, so that a sense is not told by how common it is.
+        No word is in two. Ordered by frequency, partners are neighbours among the words
+        that are left and of another class, so that a sense is not told by how common it
+        is.
 
     Raises
     ------
@@ -93,25 +103,39 @@ def draw_pseudo_words(
 
     Examples
     --------
-    >>> text = Merged(np.repeat([1, 2, 3], [9, 9, 8]), np.array([0, 26]), np.array([0, 1]))
+    >>> text = Merged(
+    ...     np.repeat([1, 2, 3], [9, 9, 8]), np.array([0, 26]), np.array([0, 1])
+    ... )
     >>> classes = {"lamp": "thing", "mill": "place", "pen": "thing"}
-    >>> draw_pseudo_words(text, {"[PAD]": 0, "lamp": 1, "mill": 2, "pen": 3}, classes, number=1, seed=0, least=9)
+    >>> draw_pseudo_words(
+    ...     text,
+    ...     {"[PAD]": 0, "lamp": 1, "mill": 2, "pen": 3},
+    ...     classes,
+    ...     number=1,
+    ...     seed=0,
+    ...     least=9,
+    ... )
     [PseudoWord(first=2, second=1)]
     """
     counts = np.bincount(corpus.ids, minlength=len(vocab))
-    frequent = [word for word in classes if word in vocab and counts[vocab[word]] >= least]
+    frequent = [
+        word for word in classes if word in vocab and counts[vocab[word]] >= least
+    ]
     left = sorted(frequent, key=lambda word: -counts[vocab[word]])
     random = np.random.default_rng(seed)
     pairs: list[PseudoWord] = []
     while len(pairs) < number:
         if len({classes[word] for word in left}) < 2:
             raise ValueError(
-                f"{len(frequent)} words occur {least} times or more, which is enough for {len(pairs)} pairs of two "
-                f"classes and not for {number}; draw fewer pairs, or lower least"
+                f"{len(frequent)} words occur {least} times or more, which is enough"
+                f" for {len(pairs)} pairs of two classes and not for {number}; draw"
+                " fewer pairs, or lower least"
             )
         place = int(random.integers(len(left)))
         first = left.pop(place)
-        others = [index for index, word in enumerate(left) if classes[word] != classes[first]]
+        others = [
+            index for index, word in enumerate(left) if classes[word] != classes[first]
+        ]
         if not others:  # of its class only are left; it stays without a partner
             continue
         second = left.pop(min(others, key=lambda index: abs(index - place)))
@@ -124,13 +148,18 @@ def merge(corpus: Tokens, pairs: Sequence[PseudoWord]) -> Merged:
 
     Examples
     --------
-    >>> merge(Merged(np.array([5, 6, 7, 5]), np.array([0, 4]), np.array([0, 1])), [PseudoWord(7, 5)]).ids.tolist()
+    >>> merge(
+    ...     Merged(np.array([5, 6, 7, 5]), np.array([0, 4]), np.array([0, 1])),
+    ...     [PseudoWord(7, 5)],
+    ... ).ids.tolist()
     [7, 6, 7, 7]
     """
     ids = np.array(corpus.ids, dtype=np.int64)
     for pair in pairs:
         ids[ids == pair.second] = pair.first
-    return Merged(ids, np.asarray(corpus.sentence_starts), np.asarray(corpus.document_starts))
+    return Merged(
+        ids, np.asarray(corpus.sentence_starts), np.asarray(corpus.document_starts)
+    )
 
 
 def find_uses(
@@ -176,8 +205,14 @@ def find_uses(
             if before is not None:
                 found = found[np.isin(np.append(original, -1)[found + 1], list(before))]
             for place in random.permutation(found)[:per_sense].tolist():
-                begin, end = _context(place, merged.sentence_starts, document_starts, width - 2)
-                text = [specials.cls_id, *merged.ids[begin:end].tolist(), specials.sep_id]
+                begin, end = _context(
+                    place, merged.sentence_starts, document_starts, width - 2
+                )
+                text = [
+                    specials.cls_id,
+                    *merged.ids[begin:end].tolist(),
+                    specials.sep_id,
+                ]
                 rows.append(text + [specials.pad_id] * (width - len(text)))
                 places.append(1 + place - begin)
                 words.append(number)
@@ -185,11 +220,16 @@ def find_uses(
     input_ids = torch.tensor(rows)
     lengths = (input_ids != specials.pad_id).sum(dim=1)
     mask = torch.arange(width) < lengths[:, None]
-    return Uses(input_ids, mask, torch.tensor(places), torch.tensor(words), torch.tensor(senses))
+    return Uses(
+        input_ids, mask, torch.tensor(places), torch.tensor(words), torch.tensor(senses)
+    )
 
 
-def _context(place: int, sentence_starts: np.ndarray, document_starts: np.ndarray, room: int) -> tuple[int, int]:
-    """Begin with a sentence, half of the room before the place at most, and fill the room or end with the document."""
+def _context(
+    place: int, sentence_starts: np.ndarray, document_starts: np.ndarray, room: int
+) -> tuple[int, int]:
+    """Begin with a sentence, half of the room before the place at most, and fill the
+    room or end with the document."""
     document = int(np.searchsorted(document_starts, place, side="right")) - 1
     earliest = max(int(document_starts[document]), place - room // 2)
     first = int(np.searchsorted(sentence_starts, earliest, side="left"))
@@ -215,7 +255,9 @@ def tokens_of(documents: Iterable[Sequence[str]], tokenizer: FastWordPiece) -> M
         Nothing in it is merged yet.
     """
     of_documents = [list(sentences) for sentences in documents]
-    encoded = tokenizer.encode_in_rust([s for d in of_documents for s in d], add_special_tokens=False)
+    encoded = tokenizer.encode_in_rust(
+        [s for d in of_documents for s in d], add_special_tokens=False
+    )
     ids = [encoding.ids for encoding in encoded]
     return Merged(
         np.array([index for sentence in ids for index in sentence], dtype=np.int64),

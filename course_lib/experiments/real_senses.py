@@ -1,4 +1,5 @@
-"""Senses of real words: how well the layers of a checkpoint tell the uses in `senses` apart (chapter 7)."""
+"""Senses of real words: how well the layers of a checkpoint tell the uses in `senses`
+apart (chapter 7)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +14,13 @@ from course_lib.fast_wordpiece import FastWordPiece
 
 @torch.no_grad()
 def states_of_words(
-    model: BertModel, tokenizer: FastWordPiece, rows: Sequence[Mapping[str, Any]], batch: int = 32
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    rows: Sequence[Mapping[str, Any]],
+    batch: int = 32,
 ) -> list[torch.Tensor]:
-    """Read sentences and return the vector of the marked word of each, the mean of its pieces.
+    """Read sentences and return the vector of the marked word of each, the mean of its
+    pieces.
 
     Parameters
     ----------
@@ -45,20 +50,29 @@ def states_of_words(
             inside = [
                 place
                 for place, (start, end) in enumerate(encoding.offsets)
-                if not encoding.special_tokens_mask[place] and start < row["end"] and end > row["start"]
+                if not encoding.special_tokens_mask[place]
+                and start < row["end"]
+                and end > row["start"]
             ]
             if not inside:
-                raise ValueError(f"no piece of {row['text']!r} lies between {row['start']} and {row['end']}")
+                raise ValueError(
+                    f"no piece of {row['text']!r} lies between {row['start']} and"
+                    f" {row['end']}"
+                )
             word_ids[number, inside] = 0
         ids = torch.tensor([encoding.ids for encoding in encodings])
         mask = torch.tensor([encoding.attention_mask for encoding in encodings]).bool()
         states = model(ids, mask, return_hidden_states=True).hidden_states
         assert states is not None
-        found.append([pool_words(state, word_ids)[:, 0] for state in states])  # (B, T, D) -> (B, 1, D) -> (B, D)
+        found.append(
+            [pool_words(state, word_ids)[:, 0] for state in states]
+        )  # (B, T, D) -> (B, 1, D) -> (B, D)
     return [torch.cat(layer) for layer in zip(*found, strict=True)]
 
 
-def sense_scores(model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapping[str, Any]]) -> list[list[float]]:
+def sense_scores(
+    model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapping[str, Any]]
+) -> list[list[float]]:
     """Return the separation of the senses of each word, layer by layer.
 
     Parameters
@@ -71,7 +85,8 @@ def sense_scores(model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapp
     Returns
     -------
     list of list of float
-        For each layer, the embeddings first, a score for each word in the order in which words come.
+        For each layer, the embeddings first, a score for each word in the order in
+        which words come.
     """
     listed = list(rows)
     layers = states_of_words(model, tokenizer, listed)
@@ -79,6 +94,11 @@ def sense_scores(model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapp
     for number, row in enumerate(listed):
         uses[row["word"]].append(number)
     return [
-        [sense_separation(layer[numbers], [listed[number]["sense"] for number in numbers]) for numbers in uses.values()]
+        [
+            sense_separation(
+                layer[numbers], [listed[number]["sense"] for number in numbers]
+            )
+            for numbers in uses.values()
+        ]
         for layer in layers
     ]

@@ -1,4 +1,5 @@
-"""Why scores are divided by the root of their width: what happens to the softmax as queries and keys get wider.
+"""Why scores are divided by the root of their width: what happens to the softmax as
+queries and keys get wider.
 
 Dimension letters::
 
@@ -28,13 +29,18 @@ class ScoreStatistics:
 
     spread: float  # standard deviation of the scores
     entropy: float  # of the weights, in nats, mean over queries
-    score_gradient: float  # norm of the gradient with respect to the scores, median over queries
+    score_gradient: (
+        float  # norm of the gradient with respect to the scores, median over queries
+    )
     query_gradient: float  # with respect to the query, median over queries
     query_gradient_mean: float  # the same, mean over queries
 
 
-def score_statistics(dim: int, divisor: float, seed: int, queries: int = 256, keys: int = 64) -> ScoreStatistics:
-    """Attend with random queries and keys of unit variance, and send a gradient back through the softmax.
+def score_statistics(
+    dim: int, divisor: float, seed: int, queries: int = 256, keys: int = 64
+) -> ScoreStatistics:
+    """Attend with random queries and keys of unit variance, and send a gradient back
+    through the softmax.
 
     Parameters
     ----------
@@ -50,13 +56,14 @@ def score_statistics(dim: int, divisor: float, seed: int, queries: int = 256, ke
     Returns
     -------
     ScoreStatistics
-        The gradient that comes back to the output has norm 1 in the mean square, whatever the width, so that sizes can
-        be compared.
+        The gradient that comes back to the output has norm 1 in the mean square,
+        whatever the width, so that sizes can be compared.
     """
     generator = torch.Generator().manual_seed(seed)
     query = torch.randn(queries, 1, dim, generator=generator).requires_grad_()
     key = torch.randn(queries, keys, dim, generator=generator)
-    # One feature is enough for a value: the gradient reaches a score through one number, output · value, in any case.
+    # One feature is enough for a value: the gradient reaches a score through one
+    # number, output · value, in any case.
     value = torch.randn(queries, keys, 1, generator=generator)
     upstream = torch.randn(queries, 1, 1, generator=generator)
     scores = query @ key.mT / divisor  # (N, 1, K) @ (N, K, S) -> (N, 1, S)
@@ -78,7 +85,8 @@ def score_statistics(dim: int, divisor: float, seed: int, queries: int = 256, ke
 def accuracy_after_training(
     dims: Sequence[int], learning_rate: float, seeds: Sequence[int], steps: int
 ) -> dict[str, list[list[float]]]:
-    """Train a look-up with and without the divisor, and return the accuracy at each width.
+    """Train a look-up with and without the divisor, and return the accuracy at each
+    width.
 
     Parameters
     ----------
@@ -87,8 +95,8 @@ def accuracy_after_training(
     learning_rate
         Of both kinds, at every width.
     seeds
-        One run for each. With the same seed and width both models begin with the same weights and read the same
-        sentences.
+        One run for each. With the same seed and width both models begin with the same
+        weights and read the same sentences.
     steps
         Updates of each run.
 
@@ -103,6 +111,8 @@ def accuracy_after_training(
         columns = []
         for dim in dims:
             head = partial(SingleHead, key_dim=dim, divisor=DIVISORS[name](dim))
-            columns.append(fit_seeds(task, head, seeds, steps, learning_rate, batch_size=32).right)
+            columns.append(
+                fit_seeds(task, head, seeds, steps, learning_rate, batch_size=32).right
+            )
         found[name] = [list(row) for row in zip(*columns, strict=True)]
     return found

@@ -1,4 +1,5 @@
-"""From a trained translator to scores: translate, compare with the references, all together and by length.
+"""From a trained translator to scores: translate, compare with the references, all
+together and by length.
 
 Chapters 1 and 3.
 """
@@ -16,10 +17,13 @@ from course_lib.training import device
 from course_lib.transformer import Transformer
 
 Translator: TypeAlias = Seq2Seq | Transformer
-"""Both score a known target (`forward`) and write an unknown one word by word (`start`, `step`)."""
+"""Both score a known target (`forward`) and write an unknown one word by word (`start`,
+`step`)."""
 
 
-def sorted_chunks(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int], list[Pair]]]:
+def sorted_chunks(
+    pairs: Sequence[Pair], size: int
+) -> Iterator[tuple[list[int], list[Pair]]]:
     """Yield the pairs with their places, sorted by length so that little is padding."""
     order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].source))
     for start in range(0, len(order), size):
@@ -29,9 +33,14 @@ def sorted_chunks(pairs: Sequence[Pair], size: int) -> Iterator[tuple[list[int],
 
 @torch.no_grad()
 def translate(
-    model: Translator, pairs: Sequence[Pair], beam_size: int = 1, length_penalty: float = 0.6, max_length: int = 80
+    model: Translator,
+    pairs: Sequence[Pair],
+    beam_size: int = 1,
+    length_penalty: float = 0.6,
+    max_length: int = 80,
 ) -> list[Hypothesis]:
-    """Translate the source side of each pair: greedily if `beam_size` is 1, else with beam search.
+    """Translate the source side of each pair: greedily if `beam_size` is 1, else with
+    beam search.
 
     Returns
     -------
@@ -42,11 +51,22 @@ def translate(
     found: dict[int, Hypothesis] = {}
     for places, chunk in sorted_chunks(pairs, 256 // beam_size + 1):
         batch = collate(chunk)
-        state = model.start(batch["source_ids"].to(device()), batch["source_lengths"].to(device()))
+        state = model.start(
+            batch["source_ids"].to(device()), batch["source_lengths"].to(device())
+        )
         if beam_size == 1:
             best = greedy(model.step, state, len(chunk), BOS, EOS, max_length)
         else:
-            beams = beam_search(model.step, state, len(chunk), BOS, EOS, max_length, beam_size, length_penalty)
+            beams = beam_search(
+                model.step,
+                state,
+                len(chunk),
+                BOS,
+                EOS,
+                max_length,
+                beam_size,
+                length_penalty,
+            )
             best = [beam[0] for beam in beams]
         found.update(zip(places, best, strict=True))
     return [found[place] for place in range(len(pairs))]
@@ -58,11 +78,14 @@ def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]
     Returns
     -------
     dict of str to float
-        ``bleu``: corpus BLEU of the raw text, 0 to 100. ``bleu_lowercase``: of lower-cased text with all punctuation
-        split off, which is close to how the shared tasks on Multi30k scored. ``exact_match``: the share that equal
-        their reference.
+        ``bleu``: corpus BLEU of the raw text, 0 to 100. ``bleu_lowercase``: of
+        lower-cased text with all punctuation split off, which is close to how the
+        shared tasks on Multi30k scored. ``exact_match``: the share that equal their
+        reference.
     """
-    lower_texts, lower_references = ([text.lower() for text in side] for side in (texts, references))
+    lower_texts, lower_references = (
+        [text.lower() for text in side] for side in (texts, references)
+    )
     return {
         "bleu": bleu(texts, references),
         "bleu_lowercase": bleu(lower_texts, lower_references, tokenize="intl"),
@@ -71,7 +94,10 @@ def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]
 
 
 def quality_by_length(
-    texts: Sequence[str], references: Sequence[str], sources: Sequence[str], edges: Sequence[int]
+    texts: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str],
+    edges: Sequence[int],
 ) -> list[dict[str, int | float]]:
     """Score translations apart for each group of source lengths.
 
@@ -80,7 +106,8 @@ def quality_by_length(
     texts, references, sources
         Translations, what they should be, and what was translated, in one order.
     edges
-        Upper edge of each group, in source words; a group without a sentence is left out.
+        Upper edge of each group, in source words; a group without a sentence is left
+        out.
 
     Returns
     -------
@@ -91,9 +118,14 @@ def quality_by_length(
     rows: list[dict[str, int | float]] = []
     lower = 0
     for upper in edges:
-        places = [place for place, length in enumerate(lengths) if lower < length <= upper]
+        places = [
+            place for place, length in enumerate(lengths) if lower < length <= upper
+        ]
         if places:
-            scores = quality([texts[place] for place in places], [references[place] for place in places])
+            scores = quality(
+                [texts[place] for place in places],
+                [references[place] for place in places],
+            )
             rows.append({"longest": upper, "pairs": len(places), **scores})
         lower = upper
     return rows

@@ -1,7 +1,9 @@
-"""Chapter 2's small world: sentences of random words in which each position must say what stood k places before it.
+"""Chapter 2's small world: sentences of random words in which each position must say
+what stood k places before it.
 
-One layer mixes the positions, and a linear read-out answers. The layer is what the chapter compares: one head or eight,
-scores divided by the root of their width or not, self-attention or a recurrent layer. Nothing else differs.
+One layer mixes the positions, and a linear read-out answers. The layer is what the
+chapter compares: one head or eight, scores divided by the root of their width or not,
+self-attention or a recurrent layer. Nothing else differs.
 
 Dimension letters, everywhere in this module::
 
@@ -9,7 +11,7 @@ Dimension letters, everywhere in this module::
     V  words in the vocabulary  X  distances
 
 What this module does not do: real text. `course_lib.experiments.seq2seq` does.
-"""
+"""  # noqa: E501
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,19 +24,22 @@ from torch import Tensor, nn
 from course_lib.attention import MultiHeadAttention
 from course_lib.training import History, TrainingConfig, device, set_seed, train
 
-EVALUATION_SEED = 20_170_612  # far from the seeds of training, so that no run has seen the sentences it is judged by
+# far from the seeds of training, so that no run has seen the sentences it is judged by
+EVALUATION_SEED = 20_170_612
 
 
 @dataclass(frozen=True)
 class LookBack:
-    """Say which word stood `distances` places before you; several distances ask for several words, in that order.
+    """Say which word stood `distances` places before you; several distances ask for
+    several words, in that order.
 
     Parameters
     ----------
     distances
         How far back each answer stands, in words.
     vocab_size
-        Words V, all equally likely and drawn independently: no answer can be guessed from another word.
+        Words V, all equally likely and drawn independently: no answer can be guessed
+        from another word.
     length
         Positions T of a sentence.
 
@@ -49,9 +54,14 @@ class LookBack:
     length: int = 16
 
     def __post_init__(self) -> None:
-        if not self.distances or min(self.distances) < 0 or max(self.distances) >= self.length:
+        if (
+            not self.distances
+            or min(self.distances) < 0
+            or max(self.distances) >= self.length
+        ):
             raise ValueError(
-                f"distances are {self.distances}; give at least one, each from 0 to length - 1 = {self.length - 1}"
+                f"distances are {self.distances}; give at least one, each from 0 to"
+                f" length - 1 = {self.length - 1}"
             )
 
     @property
@@ -71,11 +81,14 @@ class LookBack:
     def answers(self, ids: Int[Tensor, "B T"]) -> Int[Tensor, "B _ N"]:
         """Return the right answers of positions `first` and later."""
         ends = [self.length - distance for distance in self.distances]
-        return torch.stack([ids[:, self.first - self.length + end : end] for end in ends], dim=-1)
+        return torch.stack(
+            [ids[:, self.first - self.length + end : end] for end in ends], dim=-1
+        )
 
 
 class LookBackModel(nn.Module):
-    """Word and position embeddings, one layer that mixes positions, a linear read-out; no residual, no feed-forward.
+    """Word and position embeddings, one layer that mixes positions, a linear read-out;
+    no residual, no feed-forward.
 
     Parameters
     ----------
@@ -101,11 +114,14 @@ class LookBackModel(nn.Module):
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T N V"]:
         """Return the logits of each answer at each position."""
-        return self.read_out(self.mixer(self.embed(ids))).unflatten(-1, (self.answers_wanted, -1))
+        return self.read_out(self.mixer(self.embed(ids))).unflatten(
+            -1, (self.answers_wanted, -1)
+        )
 
 
 class Recurrent(nn.Module):
-    """A gated recurrent layer that returns its states, so that it can stand where attention stands."""
+    """A gated recurrent layer that returns its states, so that it can stand where
+    attention stands."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -117,7 +133,8 @@ class Recurrent(nn.Module):
 
 
 class SingleHead(nn.Module):
-    """One head of self-attention whose divisor of the scores can be chosen (Vaswani et al. 2017, equation 1).
+    """One head of self-attention whose divisor of the scores can be chosen (Vaswani et
+    al. 2017, equation 1).
 
     Parameters
     ----------
@@ -137,11 +154,15 @@ class SingleHead(nn.Module):
 
     def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Attend from each position to all of its sentence."""
-        scores = self.query(hidden) @ self.key(hidden).mT / self.divisor  # (B, T, K) @ (B, K, T) -> (B, T, T)
+        scores = (
+            self.query(hidden) @ self.key(hidden).mT / self.divisor
+        )  # (B, T, K) @ (B, K, T) -> (B, T, T)
         return scores.softmax(dim=-1) @ self.value(hidden)
 
 
-def build(task: LookBack, make_mixer: Callable[[int], nn.Module], seed: int, dim: int = 64) -> LookBackModel:
+def build(
+    task: LookBack, make_mixer: Callable[[int], nn.Module], seed: int, dim: int = 64
+) -> LookBackModel:
     """Make an untrained model; `make_mixer` is given the number of features."""
     set_seed(seed)
     return LookBackModel(task, dim, make_mixer(dim)).to(device())
@@ -156,7 +177,8 @@ def fit(
     batch_size: int = 64,
     evaluate_every: int | None = None,
 ) -> History:
-    """Train a model in place on sentences that never come twice; the history's figure ``right`` is of `score`.
+    """Train a model in place on sentences that never come twice; the history's figure
+    ``right`` is of `score`.
 
     Parameters
     ----------
@@ -184,13 +206,19 @@ def fit(
         return F.cross_entropy(logits, answers, reduction="sum"), len(answers)
 
     config = TrainingConfig(
-        steps=steps, learning_rate=learning_rate, seed=seed, evaluate_every=evaluate_every, progress=False
+        steps=steps,
+        learning_rate=learning_rate,
+        seed=seed,
+        evaluate_every=evaluate_every,
+        progress=False,
     )
     return train(model, sentences, loss_sum, config, lambda model: score(task, model))
 
 
 @torch.no_grad()
-def score(task: LookBack, model: nn.Module, sentences: int = 512, shuffled: bool = False) -> dict[str, float]:
+def score(
+    task: LookBack, model: nn.Module, sentences: int = 512, shuffled: bool = False
+) -> dict[str, float]:
     """Judge a model on fresh sentences, the same for every model.
 
     Parameters
@@ -205,17 +233,22 @@ def score(task: LookBack, model: nn.Module, sentences: int = 512, shuffled: bool
     Returns
     -------
     dict of str to float
-        ``right``: fraction of positions with every answer right. ``right at 2``: fraction with the answer from 2 places
-        back right, and so on for each distance.
+        ``right``: fraction of positions with every answer right. ``right at 2``:
+        fraction with the answer from 2 places back right, and so on for each distance.
     """
     model.eval()
-    ids = task.batch(sentences, torch.Generator().manual_seed(EVALUATION_SEED)).to(device())
+    ids = task.batch(sentences, torch.Generator().manual_seed(EVALUATION_SEED)).to(
+        device()
+    )
     wanted = task.answers(ids)
     if shuffled:
         wanted = wanted.roll(1, dims=0)
     right = model(ids)[:, task.first :].argmax(dim=-1) == wanted
     each = right.float().mean(dim=(0, 1)).tolist()
-    named = {f"right at {distance}": fraction for distance, fraction in zip(task.distances, each, strict=True)}
+    named = {
+        f"right at {distance}": fraction
+        for distance, fraction in zip(task.distances, each, strict=True)
+    }
     return {"right": right.all(dim=-1).float().mean().item(), **named}
 
 
@@ -271,7 +304,8 @@ def fit_seeds(
 def weights_by_distance(
     task: LookBack, model: LookBackModel, distances: Sequence[int], sentences: int = 64
 ) -> Float[Tensor, "H X"]:
-    """Measure how much weight each head puts how far back, in the mean over sentences and positions.
+    """Measure how much weight each head puts how far back, in the mean over sentences
+    and positions.
 
     Parameters
     ----------
@@ -285,14 +319,23 @@ def weights_by_distance(
     Returns
     -------
     Tensor
-        One row for each head. A row need not sum to 1: the rest lies at other distances.
+        One row for each head. A row need not sum to 1: the rest lies at other
+        distances.
     """
     if not isinstance(model.mixer, MultiHeadAttention):
-        raise ValueError(f"the model mixes with {type(model.mixer).__name__}; heads are those of MultiHeadAttention")
+        raise ValueError(
+            f"the model mixes with {type(model.mixer).__name__}; heads are those of"
+            " MultiHeadAttention"
+        )
     model.eval()
-    ids = task.batch(sentences, torch.Generator().manual_seed(EVALUATION_SEED)).to(device())
+    ids = task.batch(sentences, torch.Generator().manual_seed(EVALUATION_SEED)).to(
+        device()
+    )
     _, weights = model.mixer(model.embed(ids), return_weights=True)
     mean = weights.mean(dim=0)  # (B, H, T, T) -> (H, T, T)
     # Only positions that are asked, and whose key at this distance exists.
-    rows = [mean.diagonal(-back, -2, -1)[:, max(task.first - back, 0) :].mean(dim=-1) for back in distances]
+    rows = [
+        mean.diagonal(-back, -2, -1)[:, max(task.first - back, 0) :].mean(dim=-1)
+        for back in distances
+    ]
     return torch.stack(rows, dim=-1).cpu()

@@ -1,7 +1,9 @@
-"""How well each model's vectors tell senses apart: of pseudo-words, with controls (chapter 7).
+"""How well each model's vectors tell senses apart: of pseudo-words, with controls
+(chapter 7).
 
-Controls: the static vector of the word, which is the same in each use; the mean of the static vectors of its
-neighbours, which knows their words and not their order; and the same models untrained.
+Controls: the static vector of the word, which is the same in each use; the mean of the
+static vectors of its neighbours, which knows their words and not their order; and the
+same models untrained.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +22,18 @@ from course_lib.metrics import Interval, mean_interval
 
 
 def states_of_uses(model: nn.Module, uses: Uses) -> list[Tensor]:
-    """Return the vectors of all uses at the word itself, layer by layer, the embeddings first: ``(N, D)`` each."""
+    """Return the vectors of all uses at the word itself, layer by layer, the embeddings
+    first: ``(N, D)`` each."""
     layers = hidden_states(model, uses.input_ids, uses.attention_mask)
     rows = torch.arange(len(uses.places))
-    return [states[rows, uses.places].float() for states in layers]  # (N, T, D) -> (N, D)
+    return [
+        states[rows, uses.places].float() for states in layers
+    ]  # (N, T, D) -> (N, D)
 
 
 def neighbour_means(matrix: Tensor, uses: Uses, window: int = 5) -> Tensor:
-    """Average the static vectors of the tokens around each use, at most `window` on each side; not the word's own.
+    """Average the static vectors of the tokens around each use, at most `window` on
+    each side; not the word's own.
 
     Parameters
     ----------
@@ -43,10 +49,14 @@ def neighbour_means(matrix: Tensor, uses: Uses, window: int = 5) -> Tensor:
     Tensor
         ``(N, D)``.
     """
-    distance = (torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]).abs()  # (N, T)
+    distance = (
+        torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]
+    ).abs()  # (N, T)
     near = (distance <= window) & (distance > 0) & uses.attention_mask
     weights = near.to(matrix.dtype) / near.sum(dim=1, keepdim=True)
-    return (weights[:, None] @ matrix[uses.input_ids]).squeeze(1)  # (N, 1, T) @ (N, T, D) -> (N, D)
+    return (weights[:, None] @ matrix[uses.input_ids]).squeeze(
+        1
+    )  # (N, 1, T) @ (N, T, D) -> (N, D)
 
 
 def separations(vectors: Tensor, uses: Uses) -> list[float]:
@@ -59,7 +69,8 @@ def separations(vectors: Tensor, uses: Uses) -> list[float]:
 
 
 def read_off(vectors: Tensor, uses: Uses) -> list[float]:
-    """Say how well a linear probe reads senses that mean the same in every pseudo-word, such as *one* and *two*.
+    """Say how well a linear probe reads senses that mean the same in every pseudo-word,
+    such as *one* and *two*.
 
     Parameters
     ----------
@@ -71,27 +82,44 @@ def read_off(vectors: Tensor, uses: Uses) -> list[float]:
     Returns
     -------
     list of float
-        For each pseudo-word the probe's accuracy on its uses, the mean of both senses', so that 0.5 is chance however
-        frequent each is. It is trained on the uses of all other words: it cannot know the word, so it must find the
-        sense in what context has left.
+        For each pseudo-word the probe's accuracy on its uses, the mean of both senses',
+        so that 0.5 is chance however frequent each is. It is trained on the uses of all
+        other words: it cannot know the word, so it must find the sense in what context
+        has left.
     """
     features, senses, words = vectors.numpy(), uses.senses.numpy(), uses.words.numpy()
     accuracies = []
     for word in range(int(words.max()) + 1):
-        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=200))
+        probe = make_pipeline(
+            StandardScaler(),
+            LogisticRegression(C=0.01, class_weight="balanced", max_iter=200),
+        )
         probe.fit(features[words != word], senses[words != word])
         guesses, own = probe.predict(features[words == word]), senses[words == word]
-        accuracies.append(float(np.mean([(guesses[own == sense] == sense).mean() for sense in np.unique(own)])))
+        accuracies.append(
+            float(
+                np.mean(
+                    [
+                        (guesses[own == sense] == sense).mean()
+                        for sense in np.unique(own)
+                    ]
+                )
+            )
+        )
     return accuracies
 
 
-def separation_table(rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequence[str]) -> str:
-    """Write separations as a Markdown table: mean over pseudo-words ± 95% interval, one column a layer.
+def separation_table(
+    rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequence[str]
+) -> str:
+    """Write separations as a Markdown table: mean over pseudo-words ± 95% interval, one
+    column a layer.
 
     Parameters
     ----------
     rows
-        Name -> for each layer the scores of the pseudo-words. Fewer layers leave cells empty.
+        Name -> for each layer the scores of the pseudo-words. Fewer layers leave cells
+        empty.
     layers
         Names of the columns.
 
@@ -107,11 +135,20 @@ def separation_table(rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequ
     | --- | --- | --- |
     | static | 50.0 ± 0.0 | |
     """
-    lines = ["| vectors of | " + " | ".join(layers) + " |", "| --- " * (len(layers) + 1) + "|"]
+    lines = [
+        "| vectors of | " + " | ".join(layers) + " |",
+        "| --- " * (len(layers) + 1) + "|",
+    ]
     for name, scores in rows.items():
-        cells = [_cell(mean_interval([100 * score for score in layer])) for layer in scores]
+        cells = [
+            _cell(mean_interval([100 * score for score in layer])) for layer in scores
+        ]
         cells += [""] * (len(layers) - len(cells))
-        lines.append(f"| {name} |" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
+        lines.append(
+            f"| {name} |"
+            + "|".join(f" {cell} " if cell else " " for cell in cells)
+            + "|"
+        )
     return "\n".join(lines)
 
 
@@ -120,7 +157,8 @@ def _cell(interval: Interval) -> str:
 
 
 def plane_of(vectors: Tensor) -> np.ndarray:
-    """Project vectors onto the two directions in which they differ most (principal components): ``(N, 2)``.
+    """Project vectors onto the two directions in which they differ most (principal
+    components): ``(N, 2)``.
 
     Examples
     --------
@@ -130,6 +168,8 @@ def plane_of(vectors: Tensor) -> np.ndarray:
     centred = vectors.double() - vectors.double().mean(dim=0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     signs = (
-        directions[:2].gather(1, directions[:2].abs().argmax(dim=1, keepdim=True)).sign()
+        directions[:2]
+        .gather(1, directions[:2].abs().argmax(dim=1, keepdim=True))
+        .sign()
     )  # the same on each machine
     return (centred @ (directions[:2] * signs).T).numpy()

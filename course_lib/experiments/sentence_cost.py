@@ -1,7 +1,9 @@
-"""What it costs to find the most similar pair of N sentences: with a cross-encoder, and with vectors (chapter 9).
+"""What it costs to find the most similar pair of N sentences: with a cross-encoder, and
+with vectors (chapter 9).
 
-Both have the same encoder. One reads every pair, the other every sentence; then vectors are compared. Times are taken
-turn by turn in one process on one thread, by the clock of the process, which stands still while others compute.
+Both have the same encoder. One reads every pair, the other every sentence; then vectors
+are compared. Times are taken turn by turn in one process on one thread, by the clock of
+the process, which stands still while others compute.
 """
 
 import tempfile
@@ -26,8 +28,9 @@ NUMBER = 10_000  # sentences, as in Reimers and Gurevych 2019, section 1
 WARM = 1  # rounds that do not count
 
 Kind: TypeAlias = Literal["first state", "every state", "sentence-transformers"]
-#: What the last layer computes: [CLS] alone, which is all that our classifier reads; every position, as the encoder of
-#: sentences does; and the library's own pair of models, which computes every position on both sides.
+#: What the last layer computes: [CLS] alone, which is all that our classifier reads;
+#: every position, as the encoder of sentences does; and the library's own pair of
+#: models, which computes every position on both sides.
 KINDS: tuple[Kind, ...] = ("first state", "every state", "sentence-transformers")
 
 
@@ -55,12 +58,14 @@ class Cost(NamedTuple):
 
     @property
     def bi(self) -> np.ndarray:
-        """Seconds to encode as many sentences and to find the closest pair, by round."""
+        """Seconds to encode as many sentences and to find the closest pair, by
+        round."""
         return NUMBER * np.array(self.sentence) + np.array(self.search)
 
     @property
     def ratio(self) -> tuple[float, float, float]:
-        """The median over the rounds of the one over the other, with the least and the greatest."""
+        """The median over the rounds of the one over the other, with the least and the
+        greatest."""
         ratios = self.cross / self.bi
         return float(np.median(ratios)), float(ratios.min()), float(ratios.max())
 
@@ -77,7 +82,8 @@ def number_of_pairs(sentences: int) -> int:
 
 
 class _EveryState(SequenceClassifier):
-    """A classifier whose last layer computes every position, though it reads [CLS] alone."""
+    """A classifier whose last layer computes every position, though it reads [CLS]
+    alone."""
 
     def forward(self, *inputs: Any) -> Tensor:
         return self.classifier(self.dropout(self.bert(*inputs).pooler_output))
@@ -111,7 +117,8 @@ def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:
     kind
         One of `KINDS`.
     max_length
-        Tokens of a sentence; a pair has one less than twice as many, since it has one [CLS].
+        Tokens of a sentence; a pair has one less than twice as many, since it has one
+        [CLS].
 
     Returns
     -------
@@ -123,10 +130,14 @@ def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:
         return _library_sides(bi, max_length)
     head = SequenceClassifier if kind == "first state" else _EveryState
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained|new weights)")
+        warnings.filterwarnings(
+            "ignore", message=".*(left aside|new, to be trained|new weights)"
+        )
         cross = head.from_pretrained(folder, labels=1, dtype=torch.float32).eval()
     return Sides(
-        lambda pairs: predict(cross, bi.tokenizer, pairs, max_length=2 * max_length - 1),
+        lambda pairs: predict(
+            cross, bi.tokenizer, pairs, max_length=2 * max_length - 1
+        ),
         lambda texts: bi.encode(texts, progress=False),
         bi.hidden_size,
     )
@@ -139,14 +150,19 @@ def _library_sides(bi: SentenceBert, max_length: int) -> Sides:
         bi.save_pretrained(copy)
         theirs = SentenceTransformer(copy, device="cpu")
         theirs.max_seq_length = max_length
-        cross = CrossEncoder(copy, num_labels=1, max_length=2 * max_length - 1, device="cpu")
+        cross = CrossEncoder(
+            copy, num_labels=1, max_length=2 * max_length - 1, device="cpu"
+        )
     return Sides(
-        partial(cross.predict, show_progress_bar=False), partial(theirs.encode, show_progress_bar=False), bi.hidden_size
+        partial(cross.predict, show_progress_bar=False),
+        partial(theirs.encode, show_progress_bar=False),
+        bi.hidden_size,
     )
 
 
 def texts_of_length(texts: Sequence[str], words: int) -> list[str]:
-    """Join texts one after the other until each has at least so many words, and so at least as many tokens.
+    """Join texts one after the other until each has at least so many words, and so at
+    least as many tokens.
 
     Parameters
     ----------
@@ -206,11 +222,15 @@ def measure_cost(
         By round.
     """
     sides, random = both_sides(folder, kind, max_length), np.random.default_rng(0)
-    vectors = torch.from_numpy(random.normal(size=(NUMBER, sides.features)).astype(np.float32))
+    vectors = torch.from_numpy(
+        random.normal(size=(NUMBER, sides.features)).astype(np.float32)
+    )
     found = Cost([], [], [])
     with one_thread():
         for turn in range(-WARM, rounds):
-            alone = [texts[index] for index in random.integers(0, len(texts), sentences)]
+            alone = [
+                texts[index] for index in random.integers(0, len(texts), sentences)
+            ]
             drawn = random.integers(0, len(texts), (pairs, 2)).tolist()
             together = [(texts[a], texts[b]) for a, b in drawn]
             steps: list[tuple[list[float], int, Callable[[], object]]] = [
@@ -241,7 +261,8 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread meanwhile: then the clock of the process is a fair one."""
+    """Let torch compute on one thread meanwhile: then the clock of the process is a
+    fair one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

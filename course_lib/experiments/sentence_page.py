@@ -1,4 +1,5 @@
-"""What chapter 9 shows of recorded runs: tables and bars of our sentence encoders, with published ones beside."""
+"""What chapter 9 shows of recorded runs: tables and bars of our sentence encoders, with
+published ones beside."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,8 @@ from course_lib.metrics import mean_interval
 MINI, REAL = "mini", "all-MiniLM-L6-v2"
 
 
-#: For each encoder its name on the page, and checkpoint, variant and stage in the record.
+#: For each encoder its name on the page, and checkpoint, variant and stage in the
+#: record.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("averaged static vectors", MINI, "static", "start"),
     ("raw, mean", MINI, "raw mean", "start"),
@@ -25,7 +27,8 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("STS-B alone", MINI, "scores", "scores"),
     ("a published sentence encoder", REAL, "published", "start"),
 )
-#: Reimers and Gurevych 2019: Spearman x 100 on STS-B, tables 1 and 2, of models that are ours in role only.
+#: Reimers and Gurevych 2019: Spearman x 100 on STS-B, tables 1 and 2, of models that
+#: are ours in role only.
 PUBLISHED: Mapping[str, float] = {
     "averaged static vectors": 58.02,
     "raw, mean": 46.35,
@@ -36,7 +39,8 @@ PUBLISHED: Mapping[str, float] = {
     "a published sentence encoder": 82.03,
 }
 PROBES = ("SUBJ", "TREC", "MRPC", "SST")
-#: The same, table 5: accuracy in percent on the four of its seven probes that are run here.
+#: The same, table 5: accuracy in percent on the four of its seven probes that are run
+#: here.
 PUBLISHED_PROBES: Mapping[str, tuple[float, ...]] = {
     "averaged GloVe": (91.17, 83.0, 72.87, 80.18),
     "BERT-base, mean": (94.37, 92.8, 69.45, 84.40),
@@ -45,7 +49,8 @@ PUBLISHED_PROBES: Mapping[str, tuple[float, ...]] = {
 }
 
 
-#: What the cross-encoder of `course_lib.experiments.sentence_cost.KINDS` is called on the page.
+#: What the cross-encoder of `course_lib.experiments.sentence_cost.KINDS` is called on
+#: the page.
 READERS: Mapping[str, str] = {
     "first state": "last layer for [CLS]",
     "every state": "last layer for every token",
@@ -54,12 +59,14 @@ READERS: Mapping[str, str] = {
 
 
 def lengths_of(record: Record) -> list[int]:
-    """Return the lengths of sentences for which ``benchmark-sentence_bert`` has the cost of pairs, in tokens."""
+    """Return the lengths of sentences for which ``benchmark-sentence_bert`` has the
+    cost of pairs, in tokens."""
     return sorted({row["length"] for row in record.results if row["what"] == "length"})
 
 
 def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
-    """Return how many times as much a cross-encoder costs, for `course_lib.plotting_growth.growth_curves`.
+    """Return how many times as much a cross-encoder costs, for
+    `course_lib.plotting_growth.growth_curves`.
 
     Parameters
     ----------
@@ -73,12 +80,20 @@ def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
     dict
         For each way of reading pairs a row for each round and a column for each length.
     """
-    rows = {(row["peer"], row["length"]): row["ratios"] for row in _by_length(record) if row["mode"] == model}
-    return {name: np.array([rows[kind, length] for length in lengths_of(record)]).T for kind, name in READERS.items()}
+    rows = {
+        (row["peer"], row["length"]): row["ratios"]
+        for row in _by_length(record)
+        if row["mode"] == model
+    }
+    return {
+        name: np.array([rows[kind, length] for length in lengths_of(record)]).T
+        for kind, name in READERS.items()
+    }
 
 
 def cost_table(record: Record, sentences: int) -> str:
-    """Write how many times as much a cross-encoder costs, for each model, reader and length, and what tokens alone say.
+    """Write how many times as much a cross-encoder costs, for each model, reader and
+    length, and what tokens alone say.
 
     Parameters
     ----------
@@ -89,7 +104,11 @@ def cost_table(record: Record, sentences: int) -> str:
     """
     lengths = lengths_of(record)
     cells = {
-        (row["mode"], row["peer"], row["length"]): f"{row['ratio']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
+        (
+            row["mode"],
+            row["peer"],
+            row["length"],
+        ): f"{row['ratio']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
         for row in _by_length(record)
     }
     models = dict.fromkeys(row["mode"] for row in _by_length(record))
@@ -100,16 +119,22 @@ def cost_table(record: Record, sentences: int) -> str:
     ]
     counted = [(sentences - 1) * (2 * length - 1) / (2 * length) for length in lengths]
     rows.append(("*tokens alone*", "", *(f"{ratio:,.0f}" for ratio in counted)))
-    return markdown_table(("model", "cross-encoder", *(f"{length} tokens" for length in lengths)), rows)
+    return markdown_table(
+        ("model", "cross-encoder", *(f"{length} tokens" for length in lengths)), rows
+    )
 
 
 def reaching(record: Record, least: float) -> str:
-    """Say in words for which models, readers and lengths the median ratio is at least so high."""
+    """Say in words for which models, readers and lengths the median ratio is at least
+    so high."""
     found: dict[tuple[str, str], list[int]] = {}
     for row in _by_length(record):
         if row["ratio"] >= least:
             found.setdefault((row["mode"], row["peer"]), []).append(row["length"])
-    parts = [f"{mode}, {READERS[kind]}: {', '.join(map(str, sorted(at)))} tokens" for (mode, kind), at in found.items()]
+    parts = [
+        f"{mode}, {READERS[kind]}: {', '.join(map(str, sorted(at)))} tokens"
+        for (mode, kind), at in found.items()
+    ]
     return "; ".join(parts) or "nowhere"
 
 
@@ -118,7 +143,8 @@ def _by_length(record: Record) -> list[dict[str, Any]]:
 
 
 def recorded(record: Record, row: Sequence[str], what: str = "stsb") -> list[float]:
-    """Return what an encoder reached, one value for each seed; none if there was no such run.
+    """Return what an encoder reached, one value for each seed; none if there was no
+    such run.
 
     Parameters
     ----------
@@ -130,7 +156,9 @@ def recorded(record: Record, row: Sequence[str], what: str = "stsb") -> list[flo
         "stsb", Spearman x 100, or "cosine", the mean between unrelated sentences.
     """
     _, checkpoint, variant, stage = row
-    runs = [run for run in record.results if run["variant"] == f"{checkpoint}, {variant}"]
+    runs = [
+        run for run in record.results if run["variant"] == f"{checkpoint}, {variant}"
+    ]
     scale = 100 if what == "stsb" else 1
     return [scale * run["after"][stage][what] for run in runs]
 
@@ -155,7 +183,8 @@ def _cell(values: Sequence[float], digits: int = 1) -> str:
 
 
 def similarity_table(record: Record) -> str:
-    """Write Spearman on STS-B and the mean cosine of unrelated sentences, of each encoder that was run."""
+    """Write Spearman on STS-B and the mean cosine of unrelated sentences, of each
+    encoder that was run."""
     rows = [
         (
             row[0],
@@ -166,23 +195,43 @@ def similarity_table(record: Record) -> str:
         for row in ROWS
         if recorded(record, row)
     ]
-    return markdown_table(("vectors", "STS-B, ours", "STS-B, published", "mean cosine, ours"), rows)
+    return markdown_table(
+        ("vectors", "STS-B, ours", "STS-B, published", "mean cosine, ours"), rows
+    )
 
 
 def similarity_bars(record: Record) -> dict[str, tuple[float, float]]:
-    """Return the scores on STS-B as `course_lib.plotting_scores.score_bars` takes them."""
-    return {row[0]: middle(recorded(record, row)) for row in ROWS if recorded(record, row)}
+    """Return the scores on STS-B as `course_lib.plotting_scores.score_bars`
+    takes them."""
+    return {
+        row[0]: middle(recorded(record, row)) for row in ROWS if recorded(record, row)
+    }
 
 
 def probe_table(record: Record) -> str:
-    """Write what a logistic regression finds in the vectors, in percent, with published figures below."""
+    """Write what a logistic regression finds in the vectors, in percent, with published
+    figures below."""
     rows = []
-    last = {row[1:3]: row for row in ROWS}  # probes are of the vectors after the last stage
+    last = {
+        row[1:3]: row for row in ROWS
+    }  # probes are of the vectors after the last stage
     for row in last.values():
-        runs = [run["probes"] for run in record.results if run["variant"] == f"{row[1]}, {row[2]}"]
+        runs = [
+            run["probes"]
+            for run in record.results
+            if run["variant"] == f"{row[1]}, {row[2]}"
+        ]
         if runs:
             values = [[100 * run[name] for run in runs] for name in PROBES]
-            rows.append((row[0], *(_cell(found) for found in values), f"{np.mean(values):.1f}"))
+            rows.append(
+                (row[0], *(_cell(found) for found in values), f"{np.mean(values):.1f}")
+            )
     for name, published in PUBLISHED_PROBES.items():
-        rows.append((f"*{name}, published*", *(f"{x:.1f}" for x in published), f"{np.mean(published):.1f}"))
+        rows.append(
+            (
+                f"*{name}, published*",
+                *(f"{x:.1f}" for x in published),
+                f"{np.mean(published):.1f}",
+            )
+        )
     return markdown_table(("vectors", *PROBES, "mean"), rows)

@@ -1,4 +1,5 @@
-"""The studies of ``course experiment sentences``, and how their runs are recorded one by one."""
+"""The studies of ``course experiment sentences``, and how their runs are recorded one
+by one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -42,13 +43,17 @@ def record_sentences(
     Raises
     ------
     ValueError
-        If the record was made with another study, or a variant does not fit the checkpoint.
+        If the record was made with another study, or a variant does not fit the
+        checkpoint.
     """
 
     def runs() -> Iterator[records.Run]:
         folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
         for seed in seeds:
             for variant in variants:
-                yield {"variant": f"{name}, {variant}", "seed": seed}, partial(study.run, variant, folder, seed, source)
+                yield (
+                    {"variant": f"{name}, {variant}", "seed": seed},
+                    partial(study.run, variant, folder, seed, source),
+                )
 
     return records.run_missing(label, command, study, study_from, runs(), say)

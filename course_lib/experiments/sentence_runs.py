@@ -1,8 +1,10 @@
-"""Chapter 9's recorded runs on real data: sentence encoders trained on inference pairs, judged on STS-B and by probes.
+"""Chapter 9's recorded runs on real data: sentence encoders trained on inference pairs,
+judged on STS-B and by probes.
 
-Run with ``course experiment sentences --data nli --checkpoint FOLDER``, once for each checkpoint. An
-encoder is judged as it starts, or after each of its stages; STS-B gives Spearman's correlation on the test split, and a
-probe is a logistic regression on frozen vectors (:mod:`course_lib.sentence_evaluation`).
+Run with ``course experiment sentences --data nli --checkpoint FOLDER``, once for each
+checkpoint. An encoder is judged as it starts, or after each of its stages; STS-B gives
+Spearman's correlation on the test split, and a probe is a logistic regression on frozen
+vectors (:mod:`course_lib.sentence_evaluation`).
 """
 
 import time
@@ -18,14 +20,25 @@ from torch import Tensor
 
 from course_lib.data import load
 from course_lib.experiments.features import whole_sentences
-from course_lib.experiments.sentence_encoders import Encode, StaticSentences, mean_cosine, read_encoder, static_from
+from course_lib.experiments.sentence_encoders import (
+    Encode,
+    StaticSentences,
+    mean_cosine,
+    read_encoder,
+    static_from,
+)
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.finetuning import FineTuningConfig
 from course_lib.finetuning_examples import Example
 from course_lib.sentence_bert import SentenceBert
 from course_lib.sentence_evaluation import pair_features, probe, probe_split, sts_score
 from course_lib.sentence_files import MODULES, Pooling
-from course_lib.sentence_objectives import CosineObjective, InBatchObjective, Objective, SoftmaxObjective
+from course_lib.sentence_objectives import (
+    CosineObjective,
+    InBatchObjective,
+    Objective,
+    SoftmaxObjective,
+)
 from course_lib.sentence_training import sentence_examples, train_sentences
 from course_lib.training import device, set_seed
 from course_lib.training_config import read_settings
@@ -42,8 +55,9 @@ class Stage:
     Parameters
     ----------
     objective
-        "classes": name the class of a pair of SNLI or MultiNLI; "pairs": find the sentence that follows, among those of
-        the batch; "scores": the similarity that people gave a pair of STS-B.
+        "classes": name the class of a pair of SNLI or MultiNLI; "pairs": find the
+        sentence that follows, among those of the batch; "scores": the similarity that
+        people gave a pair of STS-B.
     config
         How it is trained; the seed is the run's.
 
@@ -58,7 +72,10 @@ class Stage:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise ValueError(f"objective is {self.objective!r}; choose one of {', '.join(OBJECTIVES)}")
+            raise ValueError(
+                f"objective is {self.objective!r}; choose one of"
+                f" {', '.join(OBJECTIVES)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -68,8 +85,9 @@ class SentenceVariant:
     Parameters
     ----------
     start
-        "static": averaged input vectors of the checkpoint; "raw": its states; "untrained": those of the same sizes with
-        random weights; "published": a sentence encoder, pooled as its own files say.
+        "static": averaged input vectors of the checkpoint; "raw": its states;
+        "untrained": those of the same sizes with random weights; "published": a
+        sentence encoder, pooled as its own files say.
     pooling
         Of states.
     stages
@@ -87,9 +105,13 @@ class SentenceVariant:
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
-            raise ValueError(f"start is {self.start!r}; choose one of {', '.join(STARTS)}")
+            raise ValueError(
+                f"start is {self.start!r}; choose one of {', '.join(STARTS)}"
+            )
         if self.stages and self.start != "raw":
-            raise ValueError(f"stages train states of a checkpoint, start='raw', not {self.start!r}")
+            raise ValueError(
+                f"stages train states of a checkpoint, start='raw', not {self.start!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -116,12 +138,19 @@ class SentenceStudy:
     def shortened(self, steps: int) -> "SentenceStudy":
         """Return the same comparison with so many steps in each stage."""
         changed = {
-            name: replace(x, stages=tuple(replace(s, config=replace(s.config, steps=steps)) for s in x.stages))
+            name: replace(
+                x,
+                stages=tuple(
+                    replace(s, config=replace(s.config, steps=steps)) for s in x.stages
+                ),
+            )
             for name, x in self.variants.items()
         }
         return replace(self, variants=changed)
 
-    def run(self, variant: str, folder: Path, seed: int, source: str | None) -> dict[str, Any]:
+    def run(
+        self, variant: str, folder: Path, seed: int, source: str | None
+    ) -> dict[str, Any]:
         """Do one run: see `run_variant`."""
         return run_variant(self, self.variants[variant], folder, seed, source)
 
@@ -133,18 +162,36 @@ def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
             **{
                 **x,
                 "stages": tuple(
-                    Stage(s["objective"], FineTuningConfig(**read_settings(s["config"]))) for s in x["stages"]
+                    Stage(
+                        s["objective"], FineTuningConfig(**read_settings(s["config"]))
+                    )
+                    for s in x["stages"]
                 ),
             }
         )
         for name, x in configuration["variants"].items()
     }
-    return SentenceStudy(**{**configuration, "variants": variants, "probes": tuple(configuration["probes"])})
+    return SentenceStudy(
+        **{
+            **configuration,
+            "variants": variants,
+            "probes": tuple(configuration["probes"]),
+        }
+    )
 
 
-_PAIRS = Stage("pairs", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, precision="bfloat16"))
-_CLASSES = Stage("classes", FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=32, precision="bfloat16"))
-_SCORES = Stage("scores", FineTuningConfig(epochs=2, learning_rate=1e-4, batch_size=32, precision="bfloat16"))
+_PAIRS = Stage(
+    "pairs",
+    FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, precision="bfloat16"),
+)
+_CLASSES = Stage(
+    "classes",
+    FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=32, precision="bfloat16"),
+)
+_SCORES = Stage(
+    "scores",
+    FineTuningConfig(epochs=2, learning_rate=1e-4, batch_size=32, precision="bfloat16"),
+)
 
 NLI = SentenceStudy(
     {
@@ -160,16 +207,24 @@ NLI = SentenceStudy(
 )
 
 
-# -- what encoders are trained on --------------------------------------------------------------------------------------
+# -- what encoders are trained on
+# --------------------------------------------------------------------------------------
 
 
 def nli_rows(source: str | None) -> list[tuple[str, str, int]]:
-    """Return the training pairs of SNLI and MultiNLI with their classes, numbered as `CLASSES`."""
+    """Return the training pairs of SNLI and MultiNLI with their classes, numbered as
+    `CLASSES`."""
     parts = [load(name, source)["train"] for name in ("snli", "mnli")]
-    return [row for part in parts for row in zip(part["premise"], part["hypothesis"], part["label"], strict=True)]
+    return [
+        row
+        for part in parts
+        for row in zip(part["premise"], part["hypothesis"], part["label"], strict=True)
+    ]
 
 
-def stage_data(stage: Stage, model: SentenceBert, source: str | None) -> tuple[Objective, list[Example]]:
+def stage_data(
+    stage: Stage, model: SentenceBert, source: str | None
+) -> tuple[Objective, list[Example]]:
     """Make the objective of a stage and its examples.
 
     Parameters
@@ -185,27 +240,35 @@ def stage_data(stage: Stage, model: SentenceBert, source: str | None) -> tuple[O
     -------
     objective : Objective
         With new weights, if it has any.
-    examples : list of Example
-        All that there are. Of pairs a premise is taken once: a second copy in a batch would be a wrong answer that is
-        right.
+    examples : list of Example All that there are. Of pairs a premise is taken once: a
+        second copy in a batch would be a wrong answer that is right.
     """
     if stage.objective == "scores":
         rows = load("stsb", source)["train"]
         pairs = list(zip(rows["sentence1"], rows["sentence2"], strict=True))
-        return CosineObjective(), sentence_examples(pairs, [score / 5 for score in rows["label"]], model)
+        return CosineObjective(), sentence_examples(
+            pairs, [score / 5 for score in rows["label"]], model
+        )
     rows = nli_rows(source)
     if stage.objective == "classes":
         objective = SoftmaxObjective(model.hidden_size, CLASSES)
-        return objective, sentence_examples([row[:2] for row in rows], [row[2] for row in rows], model)
-    following = {premise: hypothesis for premise, hypothesis, label in rows if label == 0}
+        return objective, sentence_examples(
+            [row[:2] for row in rows], [row[2] for row in rows], model
+        )
+    following = {
+        premise: hypothesis for premise, hypothesis, label in rows if label == 0
+    }
     return InBatchObjective(), sentence_examples(list(following.items()), None, model)
 
 
-# -- how they are judged -----------------------------------------------------------------------------------------------
+# -- how they are judged
+# --------------------------------------------------------------------------------------
 
 
 def _drawn(rows: Dataset, number: int, seed: int) -> Dataset:
-    return rows.select(np.random.default_rng(seed).permutation(len(rows))[:number].tolist())
+    return rows.select(
+        np.random.default_rng(seed).permutation(len(rows))[:number].tolist()
+    )
 
 
 def probe_subj(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
@@ -218,21 +281,32 @@ def probe_trec(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float
     """Tell what a question asks for."""
     train, test = _drawn(data["train"], rows, seed), data["test"]
     vectors = encode(train["text"]), encode(test["text"])
-    return probe_split(vectors[0], train["coarse_label"], vectors[1], test["coarse_label"])
+    return probe_split(
+        vectors[0], train["coarse_label"], vectors[1], test["coarse_label"]
+    )
 
 
 def probe_mrpc(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
     """Tell paraphrases, from what two vectors differ in and agree in."""
     train, test = _drawn(data["train"], rows, seed), data["test"]
-    features = [pair_features(encode(part["sentence1"]), encode(part["sentence2"])) for part in (train, test)]
+    features = [
+        pair_features(encode(part["sentence1"]), encode(part["sentence2"]))
+        for part in (train, test)
+    ]
     return probe_split(features[0], train["label"], features[1], test["label"])
 
 
 def probe_sst(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
-    """Tell praise from blame: whole sentences to fit on, GLUE's validation split to test on."""
+    """Tell praise from blame: whole sentences to fit on, GLUE's validation split to
+    test on."""
     train, test = data["train"], data["validation"]
     train = _drawn(train.select(whole_sentences(train["sentence"])), rows, seed)
-    return probe_split(encode(train["sentence"]), train["label"], encode(test["sentence"]), test["label"])
+    return probe_split(
+        encode(train["sentence"]),
+        train["label"],
+        encode(test["sentence"]),
+        test["label"],
+    )
 
 
 PROBES: Mapping[str, tuple[str, Callable[[Encode, DatasetDict, int, int], float]]] = {
@@ -244,7 +318,8 @@ PROBES: Mapping[str, tuple[str, Callable[[Encode, DatasetDict, int, int], float]
 
 
 def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
-    """Measure what needs no training: Spearman's correlation on STS-B, and how alike unrelated sentences are.
+    """Measure what needs no training: Spearman's correlation on STS-B, and how alike
+    unrelated sentences are.
 
     Parameters
     ----------
@@ -256,24 +331,37 @@ def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
     Returns
     -------
     dict
-        ``stsb``, on the test split; and ``cosine``, the mean over all pairs of its first sentences.
+        ``stsb``, on the test split; and ``cosine``, the mean over all pairs of its
+        first sentences.
     """
     test = load("stsb", source)["test"]
     first, second = encode(test["sentence1"]), encode(test["sentence2"])
-    return {"stsb": sts_score(first, second, test["label"]), "cosine": mean_cosine(first)}
-
-
-def judge_by_probes(encode: Encode, study: SentenceStudy, seed: int, source: str | None) -> dict[str, float]:
-    """Measure what a logistic regression finds in the vectors: accuracy by the name of the probe."""
     return {
-        name: PROBES[name][1](encode, load(PROBES[name][0], source), study.probe_rows, seed) for name in study.probes
+        "stsb": sts_score(first, second, test["label"]),
+        "cosine": mean_cosine(first),
     }
 
 
-# -- a run -------------------------------------------------------------------------------------------------------------
+def judge_by_probes(
+    encode: Encode, study: SentenceStudy, seed: int, source: str | None
+) -> dict[str, float]:
+    """Measure what a logistic regression finds in the vectors: accuracy by the name of
+    the probe."""
+    return {
+        name: PROBES[name][1](
+            encode, load(PROBES[name][0], source), study.probe_rows, seed
+        )
+        for name in study.probes
+    }
 
 
-def make_encoder(variant: SentenceVariant, folder: Path, max_length: int, seed: int) -> SentenceBert | StaticSentences:
+# -- a run
+# --------------------------------------------------------------------------------------
+
+
+def make_encoder(
+    variant: SentenceVariant, folder: Path, max_length: int, seed: int
+) -> SentenceBert | StaticSentences:
     """Make the encoder of a variant as it starts.
 
     Parameters
@@ -283,7 +371,8 @@ def make_encoder(variant: SentenceVariant, folder: Path, max_length: int, seed: 
     folder
         The checkpoint.
     max_length
-        Tokens that are read of a sentence; a published encoder reads as many as its files say.
+        Tokens that are read of a sentence; a published encoder reads as many as its
+        files say.
     seed
         Of an untrained one.
 
@@ -299,7 +388,10 @@ def make_encoder(variant: SentenceVariant, folder: Path, max_length: int, seed: 
     """
     if variant.start == "published":
         if not (folder / MODULES).is_file():
-            raise ValueError(f"{folder.name} has no {MODULES}: it is no sentence encoder; leave out 'published'")
+            raise ValueError(
+                f"{folder.name} has no {MODULES}: it is no sentence encoder; leave out"
+                " 'published'"
+            )
         return SentenceBert.from_pretrained(folder, dtype=torch.float32).to(device())
     untrained = seed if variant.start == "untrained" else None
     model = read_encoder(folder, variant.pooling, max_length, untrained)
@@ -309,9 +401,14 @@ def make_encoder(variant: SentenceVariant, folder: Path, max_length: int, seed: 
 
 
 def run_variant(
-    study: SentenceStudy, variant: SentenceVariant, folder: Path, seed: int, source: str | None
+    study: SentenceStudy,
+    variant: SentenceVariant,
+    folder: Path,
+    seed: int,
+    source: str | None,
 ) -> dict[str, Any]:
-    """Train an encoder and judge it after each stage; judge it as it is, if it has none.
+    """Train an encoder and judge it after each stage; judge it as it is, if it has
+    none.
 
     Parameters
     ----------
@@ -327,8 +424,9 @@ def run_variant(
     Returns
     -------
     dict
-        ``after``, what `judge_similarity` found by stage ("start" if there are none); ``probes``, what
-        `judge_by_probes` found in the end; and the ``seconds`` of training.
+        ``after``, what `judge_similarity` found by stage ("start" if there are none);
+        ``probes``, what `judge_by_probes` found in the end; and the ``seconds`` of
+        training.
     """
     model = make_encoder(variant, folder, study.max_length, seed)
 
@@ -341,8 +439,17 @@ def run_variant(
         set_seed(seed)
         objective, examples = stage_data(stage, model, source)
         started = time.perf_counter()
-        train_sentences(model, objective, examples, config=replace(stage.config, seed=seed, progress=False))
+        train_sentences(
+            model,
+            objective,
+            examples,
+            config=replace(stage.config, seed=seed, progress=False),
+        )
         seconds += time.perf_counter() - started
         after[stage.objective] = judge_similarity(encode, source)
     after = after or {"start": judge_similarity(encode, source)}
-    return {"after": after, "probes": judge_by_probes(encode, study, seed, source), "seconds": round(seconds, 1)}
+    return {
+        "after": after,
+        "probes": judge_by_probes(encode, study, seed, source),
+        "seconds": round(seconds, 1),
+    }

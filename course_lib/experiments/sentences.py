@@ -1,4 +1,5 @@
-"""Chapter 9's live experiments: a siamese BERT for documentation, and search for a description by its summary.
+"""Chapter 9's live experiments: a siamese BERT for documentation, and search for a
+description by its summary.
 
 Q  queries     N  documents
 """
@@ -20,15 +21,22 @@ from course_lib.data import load
 from course_lib.experiments.sentence_encoders import Encode, read_encoder
 from course_lib.experiments.shipped import CHECKPOINTS
 from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.finetuning import FineTuningConfig, SequenceClassifier, finetune, predict, text_examples
+from course_lib.finetuning import (
+    FineTuningConfig,
+    SequenceClassifier,
+    finetune,
+    predict,
+    text_examples,
+)
 from course_lib.sentence_bert import SentenceBert
 from course_lib.sentence_objectives import InBatchObjective
 from course_lib.sentence_search import cluster
 from course_lib.sentence_training import sentence_examples, train_sentences
 
 MAX_LENGTH = 96  # tokens: descriptions have 30 to 80 words
-# The steps are few so that the page is quick. The rate was chosen by the reciprocal rank on the validation split's
-# queries after 100 steps: 2e-4 and 5e-4 gave 35.0, the mean of three seeds; 1e-3 gave 33.8, of two.
+# The steps are few so that the page is quick. The rate was chosen by the reciprocal
+# rank on the validation split's queries after 100 steps: 2e-4 and 5e-4 gave 35.0, the
+# mean of three seeds; 1e-3 gave 33.8, of two.
 SIAMESE = FineTuningConfig(steps=50, learning_rate=5e-4, batch_size=32, progress=False)
 CROSS = FineTuningConfig(steps=50, learning_rate=5e-4, batch_size=32, progress=False)
 
@@ -68,20 +76,30 @@ def find_descriptions(more: Sequence[str] = ("validation",)) -> Search:
     Returns
     -------
     Search
-        Queries are the summaries of the test split whose own description is at hand; the collection has all
-        descriptions of the test split, wrong ones with them.
+        Queries are the summaries of the test split whose own description is at hand;
+        the collection has all descriptions of the test split, wrong ones with them.
     """
     data = load("pydocs-pair", source="embedded")
-    documents = list(dict.fromkeys(text for split in ("test", *more) for text in data[split]["sentence2"]))
+    documents = list(
+        dict.fromkeys(
+            text for split in ("test", *more) for text in data[split]["sentence2"]
+        )
+    )
     place = {text: index for index, text in enumerate(documents)}
     pairs = true_pairs(data["test"])
-    return Search([summary for summary, _ in pairs], documents, [place[text] for _, text in pairs])
+    return Search(
+        [summary for summary, _ in pairs], documents, [place[text] for _, text in pairs]
+    )
 
 
 def train_siamese(
-    folder: Path = CHECKPOINTS / "tiny", seed: int = 0, config: FineTuningConfig = SIAMESE, most: int | None = None
+    folder: Path = CHECKPOINTS / "tiny",
+    seed: int = 0,
+    config: FineTuningConfig = SIAMESE,
+    most: int | None = None,
 ) -> SentenceBert:
-    """Train a checkpoint on the true pairs of `pydocs-pair`, with the other descriptions of a batch as wrong answers.
+    """Train a checkpoint on the true pairs of `pydocs-pair`, with the other
+    descriptions of a batch as wrong answers.
 
     Parameters
     ----------
@@ -101,18 +119,27 @@ def train_siamese(
     """
     model = read_encoder(folder, "mean", MAX_LENGTH)
     pairs = true_pairs(load("pydocs-pair", source="embedded")["train"])[:most]
-    train_sentences(model, InBatchObjective(), sentence_examples(pairs, None, model), config=replace(config, seed=seed))
+    train_sentences(
+        model,
+        InBatchObjective(),
+        sentence_examples(pairs, None, model),
+        config=replace(config, seed=seed),
+    )
     return model
 
 
 def search_scores(encode: Encode, search: Search) -> Tensor:
     """Score each document for each query by the cosine of their vectors, ``(Q, N)``."""
-    queries, documents = (F.normalize(encode(texts), dim=1) for texts in (search.queries, search.documents))
+    queries, documents = (
+        F.normalize(encode(texts), dim=1)
+        for texts in (search.queries, search.documents)
+    )
     return queries @ documents.T  # (Q, D) @ (D, N) -> (Q, N)
 
 
 def ranks(scores: Tensor, right: Sequence[int]) -> Tensor:
-    """Return at which place the right document stands for each query, from 1; equal scores share their places.
+    """Return at which place the right document stands for each query, from 1; equal
+    scores share their places.
 
     Parameters
     ----------
@@ -160,17 +187,23 @@ def measure(places: Tensor) -> Found:
     >>> measure(torch.tensor([1.0, 4.0, 20.0]))
     Found(mrr=0.4333, first=0.3333, ten=0.6667)
     """
-    values = (1 / places).mean(), (places <= 1).float().mean(), (places <= 10).float().mean()
+    values = (
+        (1 / places).mean(),
+        (places <= 1).float().mean(),
+        (places <= 10).float().mean(),
+    )
     return Found(*(round(float(value), 4) for value in values))
 
 
-# -- retrieve, then re-rank --------------------------------------------------------------------------------------------
+# -- retrieve, then re-rank
+# --------------------------------------------------------------------------------------
 
 
 def train_cross_encoder(
     folder: Path = CHECKPOINTS / "tiny", seed: int = 0, config: FineTuningConfig = CROSS
 ) -> SequenceClassifier:
-    """Fine-tune a checkpoint to say of a summary and a description, read together, whether they belong together.
+    """Fine-tune a checkpoint to say of a summary and a description, read together,
+    whether they belong together.
 
     Parameters
     ----------
@@ -185,15 +218,26 @@ def train_cross_encoder(
     rows = load("pydocs-pair", source="embedded")["train"]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained)")
-        model = SequenceClassifier.from_pretrained(folder, labels=tuple(rows.features["label"].names), seed=seed)
+        model = SequenceClassifier.from_pretrained(
+            folder, labels=tuple(rows.features["label"].names), seed=seed
+        )
     pairs = list(zip(rows["sentence1"], rows["sentence2"], strict=True))
-    examples = text_examples(pairs, rows["label"], FastWordPiece.load(folder), MAX_LENGTH)
+    examples = text_examples(
+        pairs, rows["label"], FastWordPiece.load(folder), MAX_LENGTH
+    )
     finetune(model, examples, config=replace(config, seed=seed))
     return model
 
 
-def rerank(scores: Tensor, cross: SequenceClassifier, tokenizer: FastWordPiece, search: Search, most: int) -> Tensor:
-    """Let a cross-encoder read each query with its best documents, and put these into its own order.
+def rerank(
+    scores: Tensor,
+    cross: SequenceClassifier,
+    tokenizer: FastWordPiece,
+    search: Search,
+    most: int,
+) -> Tensor:
+    """Let a cross-encoder read each query with its best documents, and put these into
+    its own order.
 
     Parameters
     ----------
@@ -209,16 +253,25 @@ def rerank(scores: Tensor, cross: SequenceClassifier, tokenizer: FastWordPiece, 
     Returns
     -------
     Tensor
-        ``(Q, N)``: the best of each query in the order of the cross-encoder, before all others in their old order.
+        ``(Q, N)``: the best of each query in the order of the cross-encoder, before all
+        others in their old order.
     """
     best = scores.topk(most, dim=1).indices  # (Q, most)
-    pairs = [(q, search.documents[n]) for q, row in zip(search.queries, best.tolist(), strict=True) for n in row]
-    said = [guess.probabilities[1] for guess in predict(cross, tokenizer, pairs, max_length=MAX_LENGTH)]
+    pairs = [
+        (q, search.documents[n])
+        for q, row in zip(search.queries, best.tolist(), strict=True)
+        for n in row
+    ]
+    said = [
+        guess.probabilities[1]
+        for guess in predict(cross, tokenizer, pairs, max_length=MAX_LENGTH)
+    ]
     above = scores.amax(dim=1, keepdim=True) + 1
     return scores.scatter(1, best, above + torch.tensor(said).view(best.shape))
 
 
-# -- 10,000 paragraphs -------------------------------------------------------------------------------------------------
+# -- 10,000 paragraphs
+# --------------------------------------------------------------------------------------
 
 
 class Paragraphs(NamedTuple):
@@ -253,11 +306,15 @@ def draw_paragraphs(number: int = 10_000, seed: int = 0) -> Paragraphs:
     """
     found: dict[str, str] = {}
     for rows in load("pydocs", source="embedded").values():
-        for package, paragraphs in zip(rows["package"], rows["paragraphs"], strict=True):
+        for package, paragraphs in zip(
+            rows["package"], rows["paragraphs"], strict=True
+        ):
             found |= dict.fromkeys(paragraphs, package)
     order = np.random.default_rng(seed).permutation(len(found))[:number]
     texts = list(found)
-    return Paragraphs([texts[index] for index in order], [found[texts[index]] for index in order])
+    return Paragraphs(
+        [texts[index] for index in order], [found[texts[index]] for index in order]
+    )
 
 
 def holding(texts: Sequence[str], phrases: Iterable[str]) -> set[int]:
@@ -300,7 +357,8 @@ def among_paragraphs(search: Search, paragraphs: Paragraphs) -> Search:
     search
         Its right descriptions stay.
     paragraphs
-        As many of them are taken as fill the collection up to their number; none that holds a query or an answer.
+        As many of them are taken as fill the collection up to their number; none that
+        holds a query or an answer.
 
     Returns
     -------
@@ -313,11 +371,18 @@ def among_paragraphs(search: Search, paragraphs: Paragraphs) -> Search:
     known = holding(paragraphs.texts, told)
     others = [text for index, text in enumerate(paragraphs.texts) if index not in known]
     documents = [*answers, *others[: len(paragraphs.texts) - len(answers)]]
-    return Search(search.queries, documents, [place[search.documents[index]] for index in search.right])
+    return Search(
+        search.queries,
+        documents,
+        [place[search.documents[index]] for index in search.right],
+    )
 
 
-def cluster_agreement(vectors: Tensor, packages: Sequence[str], clusters: int, seed: int = 0) -> tuple[float, float]:
-    """Cluster paragraphs by their vectors, and hold the clusters against the libraries that they document.
+def cluster_agreement(
+    vectors: Tensor, packages: Sequence[str], clusters: int, seed: int = 0
+) -> tuple[float, float]:
+    """Cluster paragraphs by their vectors, and hold the clusters against the libraries
+    that they document.
 
     Parameters
     ----------
@@ -333,10 +398,13 @@ def cluster_agreement(vectors: Tensor, packages: Sequence[str], clusters: int, s
     Returns
     -------
     float
-        The adjusted Rand index: 1 if both group the paragraphs alike, 0 on average by chance.
+        The adjusted Rand index: 1 if both group the paragraphs alike, 0 on average by
+        chance.
     float
         The same with the libraries shuffled.
     """
     labels = cluster(vectors, clusters, seed).labels.numpy()
     shuffled = np.random.default_rng(seed).permutation(np.array(packages))
-    return float(adjusted_rand_score(packages, labels)), float(adjusted_rand_score(shuffled, labels))
+    return float(adjusted_rand_score(packages, labels)), float(
+        adjusted_rand_score(shuffled, labels)
+    )

@@ -1,8 +1,11 @@
-"""Translation experiments: train one model on sentence pairs, translate the test split, score it.
+"""Translation experiments: train one model on sentence pairs, translate the test split,
+score it.
 
-Chapter 1 compares encoder-decoders of recurrent units with attention and without; `RECIPES` holds its sizes for each
-data set. Chapter 3 puts a Transformer beside them (:mod:`course_lib.experiments.transformer`). All are trained, decoded
-and scored by the functions below. The chapters call them live; ``course experiment`` records what they return.
+Chapter 1 compares encoder-decoders of recurrent units with attention and without;
+`RECIPES` holds its sizes for each data set. Chapter 3 puts a Transformer beside them
+(:mod:`course_lib.experiments.transformer`). All are trained, decoded and scored by the
+functions below. The chapters call them live; ``course experiment`` records what they
+return.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,17 +22,39 @@ from torch import Tensor, nn
 from course_lib import data
 from course_lib.decoding import Hypothesis
 from course_lib.experiments.positions import replace_positions
-from course_lib.experiments.scoring import Translator, quality, quality_by_length, sorted_chunks, translate
-from course_lib.experiments.text import PAD, Pair, collate, encode_pairs, train_tokenizer
+from course_lib.experiments.scoring import (
+    Translator,
+    quality,
+    quality_by_length,
+    sorted_chunks,
+    translate,
+)
+from course_lib.experiments.text import (
+    PAD,
+    Pair,
+    collate,
+    encode_pairs,
+    train_tokenizer,
+)
 from course_lib.muon import muon
 from course_lib.seq2seq import Seq2Seq
 from course_lib.seq2seq_config import Seq2SeqConfig
-from course_lib.training import History, TrainingConfig, adamw, batches, device, set_seed, train
+from course_lib.training import (
+    History,
+    TrainingConfig,
+    adamw,
+    batches,
+    device,
+    set_seed,
+    train,
+)
 from course_lib.training_config import read_settings
 from course_lib.transformer import Transformer, TransformerConfig
 from course_lib.transformer_heads import label_smoothing_loss
 
-OPTIMIZERS: Mapping[str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]] = {"adamw": adamw, "muon": muon}
+OPTIMIZERS: Mapping[
+    str, Callable[[nn.Module, TrainingConfig], torch.optim.Optimizer]
+] = {"adamw": adamw, "muon": muon}
 
 
 @dataclass(frozen=True)
@@ -44,16 +69,17 @@ class Recipe:
         "word" or "bpe".
     vocab_size
         Upper limit on each side's vocabulary.
-    embedding_dim, hidden_dim, dropout, input_feeding, tie_output, conditional, layer_norm
+    embedding_dim, hidden_dim, dropout, input_feeding, tie_output, conditional,
+    layer_norm
         Of a recurrent model, as in `Seq2SeqConfig`.
     transformer
         Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
     position_table
-        What a Transformer adds at position k instead of sines and cosines, as an ablation: "index" adds k to every
-        feature, "share" adds k / `max_length`.
+        What a Transformer adds at position k instead of sines and cosines, as an
+        ablation: "index" adds k to every feature, "share" adds k / `max_length`.
     max_source
-        Train and validate on sentences of at most this many source words; None takes all. The test split keeps its
-        longer sentences, up to `max_test`.
+        Train and validate on sentences of at most this many source words; None takes
+        all. The test split keeps its longer sentences, up to `max_test`.
     label_smoothing
         The share of `label_smoothing_loss`, in training only.
     batch_size
@@ -61,7 +87,8 @@ class Recipe:
     training
         Steps, learning rate and the rest.
     attentions
-        The recurrent models that ``course experiment seq2seq`` compares, as it names them.
+        The recurrent models that ``course experiment seq2seq`` compares, as it names
+        them.
     optimizer
         "adamw", or "muon" for the matrices inside the model (`course_lib.muon`).
     beam_size, length_penalty
@@ -103,17 +130,22 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}")
+            raise ValueError(
+                f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}"
+            )
 
     def shortened(self, steps: int) -> "Recipe":
         """Return the same recipe for another number of training steps."""
         warmup = min(self.training.warmup_steps, steps)
-        return replace(self, training=replace(self.training, steps=steps, warmup_steps=warmup))
+        return replace(
+            self, training=replace(self.training, steps=steps, warmup_steps=warmup)
+        )
 
 
 @dataclass
 class Corpus:
-    """A data set ready for training: the text, its ids, and the two tokenizers that lead from one to the other."""
+    """A data set ready for training: the text, its ids, and the two tokenizers that
+    lead from one to the other."""
 
     text: dict[str, dict[str, list]]
     pairs: dict[str, list[Pair]]
@@ -121,11 +153,14 @@ class Corpus:
 
     def decode(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
         """Turn hypotheses into French text."""
-        return self.tokenizers[1].decode_batch([hypothesis.tokens for hypothesis in hypotheses])
+        return self.tokenizers[1].decode_batch(
+            [hypothesis.tokens for hypothesis in hypotheses]
+        )
 
 
 def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
-    """Load the recipe's data and encode it; the tokenizers see the training split alone.
+    """Load the recipe's data and encode it; the tokenizers see the training split
+    alone.
 
     Parameters
     ----------
@@ -140,33 +175,54 @@ def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
         Splits ``train``, ``validation`` and ``test``.
     """
     dataset = data.load(recipe.data, source)
-    text = {split: {name: rows[name] for name in rows.column_names} for split, rows in dataset.items()}
-    text = {split: {name: list(column) for name, column in columns.items()} for split, columns in text.items()}
+    text = {
+        split: {name: rows[name] for name in rows.column_names}
+        for split, rows in dataset.items()
+    }
+    text = {
+        split: {name: list(column) for name, column in columns.items()}
+        for split, columns in text.items()
+    }
     if recipe.test_size is not None:
-        text["test"] = {name: column[: recipe.test_size] for name, column in text["test"].items()}
-    limits = {"train": recipe.max_source, "validation": recipe.max_source, "test": recipe.max_test}
+        text["test"] = {
+            name: column[: recipe.test_size] for name, column in text["test"].items()
+        }
+    limits = {
+        "train": recipe.max_source,
+        "validation": recipe.max_source,
+        "test": recipe.max_test,
+    }
     for split, limit in limits.items():
         if limit is not None:
             short = [len(sentence.split()) <= limit for sentence in text[split]["en"]]
-            text[split] = {name: list(compress(column, short)) for name, column in text[split].items()}
+            text[split] = {
+                name: list(compress(column, short))
+                for name, column in text[split].items()
+            }
     tokenizers = (
         train_tokenizer(text["train"]["en"], recipe.tokenizer, recipe.vocab_size),
         train_tokenizer(text["train"]["fr"], recipe.tokenizer, recipe.vocab_size),
     )
-    pairs = {split: encode_pairs(columns["en"], columns["fr"], tokenizers) for split, columns in text.items()}
+    pairs = {
+        split: encode_pairs(columns["en"], columns["fr"], tokenizers)
+        for split, columns in text.items()
+    }
     return Corpus(text, pairs, tokenizers)
 
 
-def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> Translator:
-    """Make an untrained model; with the same seed, "dot" and None start from the very same weights.
+def build(
+    recipe: Recipe, corpus: Corpus, attention: str | None, seed: int
+) -> Translator:
+    """Make an untrained model; with the same seed, "dot" and None start from the very
+    same weights.
 
     Parameters
     ----------
     recipe, corpus
         For the sizes.
     attention
-        "dot", "bilinear", "scaled" or "additive": a recurrent model with this score. None: one without attention.
-        "transformer": a Transformer.
+        "dot", "bilinear", "scaled" or "additive": a recurrent model with this score.
+        None: one without attention. "transformer": a Transformer.
     seed
         Decides the weights.
 
@@ -176,9 +232,13 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
         On the course's device.
     """
     set_seed(seed)
-    source_vocab, target_vocab = (tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers)
+    source_vocab, target_vocab = (
+        tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers
+    )
     if attention == "transformer":
-        model = Transformer(TransformerConfig(source_vocab, target_vocab, **recipe.transformer))
+        model = Transformer(
+            TransformerConfig(source_vocab, target_vocab, **recipe.transformer)
+        )
         if recipe.position_table is not None:
             replace_positions(model, recipe.position_table)
         return model.to(device())
@@ -198,38 +258,68 @@ def build(recipe: Recipe, corpus: Corpus, attention: str | None, seed: int) -> T
 
 
 def loss_sum(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the summed cross-entropy of a batch, in nats, and the number of target words, `<eos>` included."""
+    """Return the summed cross-entropy of a batch, in nats, and the number of target
+    words, `<eos>` included."""
     logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
     labels = batch["labels"]
-    loss = F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=PAD, reduction="sum")
+    loss = F.cross_entropy(
+        logits.flatten(0, 1).float(),
+        labels.flatten(),
+        ignore_index=PAD,
+        reduction="sum",
+    )
     return loss, (labels != PAD).sum()
 
 
-def smoothed_loss_sum(smoothing: float) -> Callable[[nn.Module, dict[str, Tensor]], tuple[Tensor, Tensor]]:
-    """Return what training minimises: `loss_sum`, with smoothed labels if `smoothing` is above 0."""
+def smoothed_loss_sum(
+    smoothing: float,
+) -> Callable[[nn.Module, dict[str, Tensor]], tuple[Tensor, Tensor]]:
+    """Return what training minimises: `loss_sum`, with smoothed labels if `smoothing`
+    is above 0."""
 
     def loss(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        logits = model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
-        return label_smoothing_loss(logits.flatten(0, 1), batch["labels"].flatten(), smoothing, PAD)
+        logits = model(
+            batch["source_ids"], batch["source_lengths"], batch["target_ids"]
+        )
+        return label_smoothing_loss(
+            logits.flatten(0, 1), batch["labels"].flatten(), smoothing, PAD
+        )
 
     return loss if smoothing else loss_sum
 
 
-def perplexity_evaluator(recipe: Recipe, corpus: Corpus) -> Callable[[nn.Module], dict[str, float]]:
-    """Return a function that measures a model's loss on the validation split, in nats per target word."""
-    chunks = [collate(chunk) for _, chunk in sorted_chunks(corpus.pairs["validation"], 4 * recipe.batch_size)]
+def perplexity_evaluator(
+    recipe: Recipe, corpus: Corpus
+) -> Callable[[nn.Module], dict[str, float]]:
+    """Return a function that measures a model's loss on the validation split, in nats
+    per target word."""
+    chunks = [
+        collate(chunk)
+        for _, chunk in sorted_chunks(corpus.pairs["validation"], 4 * recipe.batch_size)
+    ]
 
     @torch.no_grad()
     def evaluate(model: nn.Module) -> dict[str, float]:
-        sums = [loss_sum(model, {name: tensor.to(device()) for name, tensor in chunk.items()}) for chunk in chunks]
-        total, count = (torch.stack(parts).sum().item() for parts in zip(*sums, strict=True))
+        sums = [
+            loss_sum(
+                model, {name: tensor.to(device()) for name, tensor in chunk.items()}
+            )
+            for chunk in chunks
+        ]
+        total, count = (
+            torch.stack(parts).sum().item() for parts in zip(*sums, strict=True)
+        )
         return {"loss": total / count}
 
     return evaluate
 
 
 def fit(
-    recipe: Recipe, corpus: Corpus, attention: str | None, seed: int, checkpoint: Path | None = None
+    recipe: Recipe,
+    corpus: Corpus,
+    attention: str | None,
+    seed: int,
+    checkpoint: Path | None = None,
 ) -> tuple[Translator, History]:
     """Train one model by teacher forcing.
 
@@ -261,11 +351,22 @@ def fit(
             collate=collate,
         )
 
-    evaluate = perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
+    evaluate = (
+        perplexity_evaluator(recipe, corpus) if recipe.training.evaluate_every else None
+    )
     every = recipe.training.evaluate_every if checkpoint else None
-    config = replace(recipe.training, seed=seed, checkpoint=checkpoint, checkpoint_every=every)
+    config = replace(
+        recipe.training, seed=seed, checkpoint=checkpoint, checkpoint_every=every
+    )
     make_optimizer = OPTIMIZERS[recipe.optimizer]
-    history = train(model, epoch_batches, smoothed_loss_sum(recipe.label_smoothing), config, evaluate, make_optimizer)
+    history = train(
+        model,
+        epoch_batches,
+        smoothed_loss_sum(recipe.label_smoothing),
+        config,
+        evaluate,
+        make_optimizer,
+    )
     return model, history
 
 
@@ -287,7 +388,9 @@ class Trained:
         return {
             "attention": self.attention,
             "seed": self.seed,
-            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "parameters": sum(
+                parameter.numel() for parameter in self.model.parameters()
+            ),
             "scores": self.scores,
             "by_length": self.by_length,
             "validation_loss": self.history.metrics.get("loss", []),
@@ -298,17 +401,28 @@ class Trained:
 
 
 def train_and_score(
-    recipe: Recipe, corpus: Corpus, attention: str | None, seed: int, checkpoint: Path | None = None
+    recipe: Recipe,
+    corpus: Corpus,
+    attention: str | None,
+    seed: int,
+    checkpoint: Path | None = None,
 ) -> Trained:
     """Train one model and score it on the test split; the arguments are those of `fit`.
 
     Returns
     -------
     Trained
-        Test BLEU, exact match, both by length, and the seconds that the training steps took.
+        Test BLEU, exact match, both by length, and the seconds that the training steps
+        took.
     """
     model, history = fit(recipe, corpus, attention, seed, checkpoint)
-    hypotheses = translate(model, corpus.pairs["test"], recipe.beam_size, recipe.length_penalty, recipe.max_length)
+    hypotheses = translate(
+        model,
+        corpus.pairs["test"],
+        recipe.beam_size,
+        recipe.length_penalty,
+        recipe.max_length,
+    )
     texts = corpus.decode(hypotheses)
     english, french = corpus.text["test"]["en"], corpus.text["test"]["fr"]
     return Trained(
@@ -324,7 +438,9 @@ def train_and_score(
 
 
 RECIPES = {
-    "translation": Recipe(  # without attention, validation stops improving long after the model with attention is done
+    # without attention, validation stops improving long after the model with attention
+    # is done
+    "translation": Recipe(
         data="translation",
         embedding_dim=64,
         training=TrainingConfig(
@@ -394,6 +510,8 @@ def recipe_from(configuration: dict) -> Recipe:
     settings = dict(configuration)
     settings["training"] = TrainingConfig(**read_settings(settings["training"]))
     for name in ("length_bins", "attentions"):
-        if name in settings:  # JSON has no tuples, and older records lack what came later
+        if (
+            name in settings
+        ):  # JSON has no tuples, and older records lack what came later
             settings[name] = tuple(settings[name])
     return Recipe(**settings)

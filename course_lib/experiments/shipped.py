@@ -1,4 +1,5 @@
-"""The checkpoints that the course ships: what their logs tell, and what they put into gaps."""
+"""The checkpoints that the course ships: what their logs tell, and what they put into
+gaps."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from course_lib.pretraining import PreTrainingBatch
 from course_lib.shipped_files import CHECKPOINTS
 
 TOLD = {
-    "model": "this model", "untrained": "the same model, untrained", "unigram": "how frequent pieces are",
+    "model": "this model", "untrained": "the same model, untrained", "unigram": "how frequent pieces are",  # noqa: E501
     "bigram": "counts of pairs", "two-sided bigram": "counts of pairs, on both sides",
     "two-sided trigram": "counts of triples, on both sides",
 }  # fmt: skip
@@ -44,11 +45,16 @@ def read_log(name: str, folder: Path = CHECKPOINTS) -> dict[str, Any]:
     """
     path = folder / name / LOG
     if not path.is_file():
-        raise FileNotFoundError(f"no checkpoint {name!r} is shipped: there is no {path.relative_to(folder.parent)}")
+        raise FileNotFoundError(
+            f"no checkpoint {name!r} is shipped: there is no"
+            f" {path.relative_to(folder.parent)}"
+        )
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def load_shipped(name: str, folder: Path = CHECKPOINTS) -> tuple[BertForPreTraining, FastWordPiece]:
+def load_shipped(
+    name: str, folder: Path = CHECKPOINTS
+) -> tuple[BertForPreTraining, FastWordPiece]:
     """Load a shipped checkpoint in float32, to be asked.
 
     Parameters
@@ -63,7 +69,9 @@ def load_shipped(name: str, folder: Path = CHECKPOINTS) -> tuple[BertForPreTrain
     tokenizer : FastWordPiece
         Its own.
     """
-    model = BertForPreTraining.from_pretrained(folder / name, dtype=torch.float32).eval()
+    model = BertForPreTraining.from_pretrained(
+        folder / name, dtype=torch.float32
+    ).eval()
     return model, FastWordPiece.load(folder / name)
 
 
@@ -92,7 +100,8 @@ def fill_gaps(
     Parameters
     ----------
     guess
-        A model or a control, as `course_lib.experiments.pretrain_scores.score` takes it.
+        A model or a control, as `course_lib.experiments.pretrain_scores.score` takes
+        it.
     texts
         With one [MASK] each.
     tokenizer
@@ -115,7 +124,9 @@ def fill_gaps(
     hidden = input_ids == vocab["[MASK]"]
     if (counts := hidden.sum(dim=1)).ne(1).any():
         wrong = int(counts.ne(1).nonzero()[0])
-        raise ValueError(f"{texts[wrong]!r} has {int(counts[wrong])} [MASK]; each text needs one")
+        raise ValueError(
+            f"{texts[wrong]!r} has {int(counts[wrong])} [MASK]; each text needs one"
+        )
     batch = PreTrainingBatch(
         input_ids,
         torch.zeros_like(input_ids),
@@ -135,7 +146,8 @@ def fill_gaps(
 
 
 def result_rows(log: dict[str, Any], split: str = "test") -> list[str]:
-    """Write what a checkpoint and its controls reach on a split, as lines of a Markdown table.
+    """Write what a checkpoint and its controls reach on a split, as lines of a Markdown
+    table.
 
     Parameters
     ----------
@@ -155,10 +167,16 @@ def result_rows(log: dict[str, Any], split: str = "test") -> list[str]:
     ]
     for name, told in log["results"]["scores"][split].items():
         cells = [
-            f"{100 * told[f'{kind}_accuracy']:.1f} ± {100 * told[f'{kind}_accuracy_interval']:.1f}"
-            if f"{kind}_accuracy" in told
-            else ""
+            (
+                f"{100 * told[f'{kind}_accuracy']:.1f} ±"
+                f" {100 * told[f'{kind}_accuracy_interval']:.1f}"
+                if f"{kind}_accuracy" in told
+                else ""
+            )
             for kind in ("mlm", "nsp")
         ]
-        lines.append(f"| {TOLD.get(name, name)} | {cells[0]} | {told['mlm_loss']:.2f} | {cells[1]} |")
+        lines.append(
+            f"| {TOLD.get(name, name)} | {cells[0]} | {told['mlm_loss']:.2f} |"
+            f" {cells[1]} |"
+        )
     return lines

@@ -1,4 +1,5 @@
-"""How long a word takes: training and decoding, models in turn, by length of the sentence (chapter 3)."""
+"""How long a word takes: training and decoding, models in turn, by length of the
+sentence (chapter 3)."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,17 +13,23 @@ from course_lib.experiments.text import BOS, EOS, Pair, collate
 from course_lib.training import device
 
 Times = dict[str, dict[str, list[list[float]]]]
-"""By model and kind ("training", "decoding", "decoding one"): for each repeat, microseconds a target word by length."""
+"""By model and kind ("training", "decoding", "decoding one"): for each repeat,
+microseconds a target word by length."""
 
 
 def microseconds_per_word(
-    models: Mapping[str, Translator], lengths: Sequence[int], batch_size: int = 32, repeats: int = 7
+    models: Mapping[str, Translator],
+    lengths: Sequence[int],
+    batch_size: int = 32,
+    repeats: int = 7,
 ) -> Times:
-    """Measure a training pass (forward and backward), decoding a batch, and decoding one sentence, a target word.
+    """Measure a training pass (forward and backward), decoding a batch, and decoding
+    one sentence, a target word.
 
-    The sentences are random words of one length on both sides: time does not depend on which words they are. All models
-    decode the same target, so that none saves time by stopping early. The models take turns within each repeat, so that
-    what else the machine does hits all alike.
+    The sentences are random words of one length on both sides: time does not depend on
+    which words they are. All models decode the same target, so that none saves time by
+    stopping early. The models take turns within each repeat, so that what else the
+    machine does hits all alike.
 
     Parameters
     ----------
@@ -45,7 +52,9 @@ def microseconds_per_word(
         "decoding": _decode,
         "decoding one": lambda model, pairs: _decode(model, pairs[:1]),
     }
-    times: Times = {name: {kind: [[] for _ in range(repeats)] for kind in kinds} for name in models}
+    times: Times = {
+        name: {kind: [[] for _ in range(repeats)] for kind in kinds} for name in models
+    }
     for length in lengths:
         pairs = _random_pairs(models, length, batch_size)
         for kind, run in kinds.items():
@@ -55,15 +64,21 @@ def microseconds_per_word(
                     started = time.perf_counter()
                     run(model, pairs)
                     if repeat >= 0:
-                        times[name][kind][repeat].append((time.perf_counter() - started) * 1e6 / words)
+                        times[name][kind][repeat].append(
+                            (time.perf_counter() - started) * 1e6 / words
+                        )
     return times
 
 
-def _random_pairs(models: Mapping[str, Translator], length: int, batch_size: int) -> list[Pair]:
+def _random_pairs(
+    models: Mapping[str, Translator], length: int, batch_size: int
+) -> list[Pair]:
     first = next(iter(models.values())).config
     generator = torch.Generator().manual_seed(length)
     sides = [
-        torch.randint(EOS + 2, vocab, (batch_size, length), generator=generator).tolist()
+        torch.randint(
+            EOS + 2, vocab, (batch_size, length), generator=generator
+        ).tolist()
         for vocab in (first.source_vocab, first.target_vocab)
     ]
     return [Pair(source, target) for source, target in zip(*sides, strict=True)]
@@ -71,7 +86,9 @@ def _random_pairs(models: Mapping[str, Translator], length: int, batch_size: int
 
 def _train(model: Translator, pairs: list[Pair]) -> None:
     model.train()
-    loss, count = loss_sum(model, {name: tensor.to(device()) for name, tensor in collate(pairs).items()})
+    loss, count = loss_sum(
+        model, {name: tensor.to(device()) for name, tensor in collate(pairs).items()}
+    )
     (loss / count).backward()
     model.zero_grad(set_to_none=True)
     _wait()

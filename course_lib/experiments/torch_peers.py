@@ -1,7 +1,9 @@
-"""The same layers in torch.nn, with the same weights: what ours are compared with, in tests and in benchmarks.
+"""The same layers in torch.nn, with the same weights: what ours are compared with, in
+tests and in benchmarks.
 
-`peer` builds torch's module for one of ours and copies its weights. `parameter_pairs` lists which parameter stands for
-which, so that gradients can be compared too. This is the only place that knows how torch names things.
+`peer` builds torch's module for one of ours and copies its weights. `parameter_pairs`
+lists which parameter stands for which, so that gradients can be compared too. This is
+the only place that knows how torch names things.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,8 +28,9 @@ def peer(ours: nn.Module) -> nn.Module:
     Parameters
     ----------
     ours
-        A `MultiHeadAttention`, `EncoderBlock`, `DecoderBlock`, `TransformerEncoder` or `Transformer`. Of the last two,
-        torch has the blocks only: embeddings and output layer are the caller's.
+        A `MultiHeadAttention`, `EncoderBlock`, `DecoderBlock`, `TransformerEncoder` or
+        `Transformer`. Of the last two, torch has the blocks only: embeddings and output
+        layer are the caller's.
 
     Returns
     -------
@@ -39,7 +42,8 @@ def peer(ours: nn.Module) -> nn.Module:
     TypeError
         If torch has no such module.
     ValueError
-        If torch's module cannot be built like this: no residual connections, or no layer norm.
+        If torch's module cannot be built like this: no residual connections, or no
+        layer norm.
 
     Examples
     --------
@@ -58,7 +62,8 @@ def peer(ours: nn.Module) -> nn.Module:
 
 
 def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
-    """Yield name, our parameter and torch's parameter for each that both have, and refuse to leave one of torch's out.
+    """Yield name, our parameter and torch's parameter for each that both have, and
+    refuse to leave one of torch's out.
 
     Parameters
     ----------
@@ -79,9 +84,14 @@ def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
     """
     pairs = list(_pairs(ours, theirs))
     paired = {id(its) for _, _, its in pairs}
-    left_out = [name for name, its in theirs.named_parameters() if id(its) not in paired]
+    left_out = [
+        name for name, its in theirs.named_parameters() if id(its) not in paired
+    ]
     if left_out:
-        raise ValueError(f"torch's {type(theirs).__name__} has parameters that ours lacks: {', '.join(left_out)}")
+        raise ValueError(
+            f"torch's {type(theirs).__name__} has parameters that ours lacks:"
+            f" {', '.join(left_out)}"
+        )
     yield from pairs
 
 
@@ -93,14 +103,21 @@ def _build(ours: nn.Module) -> Any:
 @_build.register
 def _(ours: MultiHeadAttention) -> nn.MultiheadAttention:
     bias = ours.in_proj.bias is not None
-    return nn.MultiheadAttention(ours.dim, ours.num_heads, ours.dropout, bias, batch_first=True)
+    return nn.MultiheadAttention(
+        ours.dim, ours.num_heads, ours.dropout, bias, batch_first=True
+    )
 
 
 @_build.register
 def _(ours: EncoderBlock) -> nn.TransformerEncoderLayer:
     theirs = nn.TransformerEncoderLayer(**_layer_options(ours))
-    theirs.dropout.p = ours.feed_forward.dropout.p  # torch's signature knows one share of dropout, its layer four
-    theirs.dropout1.p, theirs.dropout2.p = ours.around_attention.dropout.p, ours.around_feed_forward.dropout.p
+    theirs.dropout.p = (
+        ours.feed_forward.dropout.p
+    )  # torch's signature knows one share of dropout, its layer four
+    theirs.dropout1.p, theirs.dropout2.p = (
+        ours.around_attention.dropout.p,
+        ours.around_feed_forward.dropout.p,
+    )
     return theirs
 
 
@@ -112,29 +129,43 @@ def _(ours: DecoderBlock) -> nn.TransformerDecoderLayer:
 @_build.register
 def _(ours: TransformerEncoder) -> nn.TransformerEncoder:
     block, norm = _build(ours.blocks[0]), _final_norm(ours.final_norm)
-    # torch warns where its fast path for inference could not drop padding: these are its conditions.
+    # torch warns where its fast path for inference could not drop padding: these are
+    # its conditions.
     nested = not block.norm_first and block.self_attn.num_heads % 2 == 0
-    return nn.TransformerEncoder(block, len(ours.blocks), norm, enable_nested_tensor=nested)
+    return nn.TransformerEncoder(
+        block, len(ours.blocks), norm, enable_nested_tensor=nested
+    )
 
 
 @_build.register
 def _(ours: Transformer) -> nn.Transformer:
-    """torch's own default would put a layer norm behind post-norm stacks too, where the paper has none."""
-    decoder = nn.TransformerDecoder(_build(ours.blocks[0]), len(ours.blocks), _final_norm(ours.final_norm))
+    """torch's own default would put a layer norm behind post-norm stacks too, where the
+    paper has none."""
+    decoder = nn.TransformerDecoder(
+        _build(ours.blocks[0]), len(ours.blocks), _final_norm(ours.final_norm)
+    )
     dim, heads = ours.config.dim, ours.config.num_heads
-    return nn.Transformer(dim, heads, custom_encoder=_build(ours.encoder), custom_decoder=decoder, batch_first=True)
+    return nn.Transformer(
+        dim,
+        heads,
+        custom_encoder=_build(ours.encoder),
+        custom_decoder=decoder,
+        batch_first=True,
+    )
 
 
 def _final_norm(ours: nn.Module) -> nn.LayerNorm | None:
-    return nn.LayerNorm(ours.normalized_shape) if isinstance(ours, nn.LayerNorm) else None
+    return (
+        nn.LayerNorm(ours.normalized_shape) if isinstance(ours, nn.LayerNorm) else None
+    )
 
 
 def _layer_options(ours: EncoderBlock | DecoderBlock) -> dict[str, Any]:
     around = ours.around_attention
     if around.place == "none" or not around.residual:
         raise ValueError(
-            f"torch's layers always have layer norm and residual connections, but this block has norm={around.place!r} "
-            f"and residual={around.residual}"
+            "torch's layers always have layer norm and residual connections, but this"
+            f" block has norm={around.place!r} and residual={around.residual}"
         )
     return {
         "d_model": ours.attention.dim,
@@ -183,7 +214,9 @@ DECODER_NAMES = {
 @_pairs.register(EncoderBlock)
 @_pairs.register(DecoderBlock)
 def _(ours: EncoderBlock | DecoderBlock, theirs: nn.Module) -> Pairs:
-    for name, its in (ENCODER_NAMES if isinstance(ours, EncoderBlock) else DECODER_NAMES).items():
+    for name, its in (
+        ENCODER_NAMES if isinstance(ours, EncoderBlock) else DECODER_NAMES
+    ).items():
         yield from _within(name, ours.get_submodule(name), theirs.get_submodule(its))
 
 
@@ -202,7 +235,9 @@ def _(ours: Transformer, theirs: nn.Transformer) -> Pairs:
         yield from _within("final_norm", ours.final_norm, theirs.decoder.norm)
 
 
-def _stack(prefix: str, ours: Iterable[nn.Module], theirs: Iterable[nn.Module]) -> Pairs:
+def _stack(
+    prefix: str, ours: Iterable[nn.Module], theirs: Iterable[nn.Module]
+) -> Pairs:
     for number, (mine, its) in enumerate(zip(ours, theirs, strict=True)):
         yield from _within(f"{prefix}.{number}", mine, its)
 

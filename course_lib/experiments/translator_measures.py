@@ -1,5 +1,5 @@
-"""What is recorded of a trained translator besides its scores: chapter 1's alignments, gradients and searches, and
-chapter 3's probe of a pronoun.
+"""What is recorded of a trained translator besides its scores: chapter 1's alignments,
+gradients and searches, and chapter 3's probe of a pronoun.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,17 +68,24 @@ def search(
     """
     model.eval()
     batch = collate(corpus.pairs["test"][:sentences])
-    state = model.start(batch["source_ids"].to(device()), batch["source_lengths"].to(device()))
+    state = model.start(
+        batch["source_ids"].to(device()), batch["source_lengths"].to(device())
+    )
     size = len(batch["source_ids"])
     if beam_size:
-        beams = beam_search(model.step, state, size, BOS, EOS, max_length, beam_size, length_penalty)
+        beams = beam_search(
+            model.step, state, size, BOS, EOS, max_length, beam_size, length_penalty
+        )
         return [beam[0] for beam in beams]
     generator = torch.Generator(device()).manual_seed(seed)
-    return sample(model.step, state, size, BOS, EOS, max_length, temperature, top_k, generator)
+    return sample(
+        model.step, state, size, BOS, EOS, max_length, temperature, top_k, generator
+    )
 
 
 def _means(found: list[Hypothesis], corpus: Corpus) -> dict[str, float]:
-    """Return the mean log-probability of a translation in nats, BLEU, and the mean length in words."""
+    """Return the mean log-probability of a translation in nats, BLEU, and the mean
+    length in words."""
     return {
         "log_prob": float(np.mean([hypothesis.log_prob for hypothesis in found])),
         "bleu": bleu(corpus.decode(found), corpus.text["test"]["fr"][: len(found)]),
@@ -87,29 +94,35 @@ def _means(found: list[Hypothesis], corpus: Corpus) -> dict[str, float]:
 
 
 def of_translation(run: Trained, recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
-    """Measure chapter 1's model: where its gradient goes, and with attention where it looks and how it decodes.
+    """Measure chapter 1's model: where its gradient goes, and with attention where it
+    looks and how it decodes.
 
     Parameters
     ----------
     run, recipe, corpus
-        A recurrent model, with attention or without, and what it was trained on. The test split needs gold alignments.
+        A recurrent model, with attention or without, and what it was trained on. The
+        test split needs gold alignments.
 
     Returns
     -------
     dict
-        ``aligned_share`` by length; with attention also ``alignment`` and ``searches``, and ``untrained``: the first
-        two of the model before its training.
+        ``aligned_share`` by length; with attention also ``alignment`` and ``searches``,
+        and ``untrained``: the first two of the model before its training.
     """
     model, edges = run.model, recipe.length_bins
     assert isinstance(model, Seq2Seq)
-    found: dict[str, Any] = {"aligned_share": gradients.aligned_share(model, corpus, edges, run.seed)}
+    found: dict[str, Any] = {
+        "aligned_share": gradients.aligned_share(model, corpus, edges, run.seed)
+    }
     if run.attention is None:
         return found
     untrained = build(recipe, corpus, run.attention, run.seed)
     assert isinstance(untrained, Seq2Seq)
     found["alignment"] = alignment.alignment_scores(model, corpus, run.seed)
     found["searches"] = {
-        name: _means(search(model, corpus, recipe.max_length, run.seed, **settings), corpus)
+        name: _means(
+            search(model, corpus, recipe.max_length, run.seed, **settings), corpus
+        )
         for name, settings in SEARCHES.items()
     }
     found["untrained"] = {
@@ -120,7 +133,8 @@ def of_translation(run: Trained, recipe: Recipe, corpus: Corpus) -> dict[str, An
 
 
 def of_pronouns(run: Trained, recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
-    """Probe chapter 3's model, a Transformer that has learned to resolve a pronoun (`pronouns.probe`)."""
+    """Probe chapter 3's model, a Transformer that has learned to resolve a pronoun
+    (`pronouns.probe`)."""
     return {"probe": asdict(pronouns.probe(run, corpus))}
 
 

@@ -8,7 +8,12 @@ import torch
 
 from course_lib.batching import set_seed
 from course_lib.data.sentences import split_sentences
-from course_lib.skip_gram import SkipGram, SkipGramConfig, WordCorpus, skip_gram_loss_sum
+from course_lib.skip_gram import (
+    SkipGram,
+    SkipGramConfig,
+    WordCorpus,
+    skip_gram_loss_sum,
+)
 from course_lib.static_vectors import StaticVectors
 from course_lib.training import History, TrainingConfig, adamw, train
 
@@ -16,7 +21,8 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")  # letters, and an apostrophe wit
 
 
 def words_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Yield the words of each sentence, in small letters, without numbers and punctuation.
+    """Yield the words of each sentence, in small letters, without numbers and
+    punctuation.
 
     Parameters
     ----------
@@ -40,7 +46,10 @@ def words_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 
 def skip_gram(
-    sentences: Iterable[Sequence[str]], config: SkipGramConfig, steps: int, learning_rate: float = 0.01
+    sentences: Iterable[Sequence[str]],
+    config: SkipGramConfig,
+    steps: int,
+    learning_rate: float = 0.01,
 ) -> tuple[StaticVectors, History]:
     """Train static vectors.
 
@@ -51,14 +60,16 @@ def skip_gram(
     config
         How skip-gram learns.
     steps
-        Updates, of `SkipGramConfig.batch_size` pairs each; 0 gives the vectors before training.
+        Updates, of `SkipGramConfig.batch_size` pairs each; 0 gives the vectors before
+        training.
     learning_rate
         At the start; it falls to 0.
 
     Returns
     -------
     vectors : StaticVectors
-        Of the words' vectors as centres; those as neighbours are dropped, as word2vec does.
+        Of the words' vectors as centres; those as neighbours are dropped, as word2vec
+        does.
     history : History
         Of the training; empty if there was none.
     """
@@ -68,10 +79,21 @@ def skip_gram(
     history = History()
     if steps:
         training = TrainingConfig(
-            steps, learning_rate, schedule="linear", weight_decay=0.0, clip_norm=None, seed=config.seed, progress=False
+            steps,
+            learning_rate,
+            schedule="linear",
+            weight_decay=0.0,
+            clip_norm=None,
+            seed=config.seed,
+            progress=False,
         )
-        history = train(model, corpus, skip_gram_loss_sum, training, make_optimizer=adamw)
-    return StaticVectors(corpus.words, model.centre.weight.detach().cpu().clone()), history
+        history = train(
+            model, corpus, skip_gram_loss_sum, training, make_optimizer=adamw
+        )
+    return (
+        StaticVectors(corpus.words, model.centre.weight.detach().cpu().clone()),
+        history,
+    )
 
 
 def token_vectors(vectors: StaticVectors, pieces: Sequence[str]) -> torch.Tensor:

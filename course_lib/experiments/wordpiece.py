@@ -1,9 +1,12 @@
-"""Chapter 4's experiments: vocabularies of pieces, measured on text that they were not trained on.
+"""Chapter 4's experiments: vocabularies of pieces, measured on text that they were not
+trained on.
 
-A text is here what `course_lib.wordpiece_training.count_words` makes of it: its words and how often each occurs. Each
-word is cut once, however often it occurs, so that even the teaching code measures a corpus in a second.
+A text is here what `course_lib.wordpiece_training.count_words` makes of it: its words
+and how often each occurs. Each word is cut once, however often it occurs, so that even
+the teaching code measures a corpus in a second.
 
-What depends on chance is done with several samples of the corpus: whole documents, drawn without replacement.
+What depends on chance is done with several samples of the corpus: whole documents,
+drawn without replacement.
 """
 
 import math
@@ -19,9 +22,15 @@ from course_lib.wordpiece_training import Score, Training, first_pieces, train_w
 
 UNK = "[UNK]"
 #: The trainers that are compared: score, and how often a pair must occur to be merged.
-TRAINERS: dict[str, tuple[Score, int]] = {"WordPiece": ("likelihood", 1), "BPE": ("frequency", 1)}
-#: A word as a programmer writes it: parts joined by underscores or dots, or a capital inside. "e.g." is none.
-IDENTIFIER = re.compile(r"\b(?:[A-Za-z]\w+[_.](?=\w))+\w+|\b[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\b")
+TRAINERS: dict[str, tuple[Score, int]] = {
+    "WordPiece": ("likelihood", 1),
+    "BPE": ("frequency", 1),
+}
+#: A word as a programmer writes it: parts joined by underscores or dots, or a capital
+#: inside. "e.g." is none.
+IDENTIFIER = re.compile(
+    r"\b(?:[A-Za-z]\w+[_.](?=\w))+\w+|\b[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\b"
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,10 @@ def measure(vocab: Sequence[str], counts: Mapping[str, int]) -> Measure:
     tokenizer = WordPiece(vocab)
     words = sum(counts.values())
     if words == 0:
-        raise ValueError("the text has no word; pass the counts of a held-out text, e.g. count_words(texts)")
+        raise ValueError(
+            "the text has no word; pass the counts of a held-out text, e.g."
+            " count_words(texts)"
+        )
     pieces = unknown = whole = 0
     for word, count in counts.items():
         cut = tokenizer.encode_word(word)
@@ -76,7 +88,9 @@ def measure(vocab: Sequence[str], counts: Mapping[str, int]) -> Measure:
     return Measure(pieces / words, unknown / words, whole / words)
 
 
-def draw_samples(documents: Sequence[Sequence[str]], number: int, words: int, seed: int) -> list[list[str]]:
+def draw_samples(
+    documents: Sequence[Sequence[str]], number: int, words: int, seed: int
+) -> list[list[str]]:
     """Draw samples of a corpus that share no document.
 
     Parameters
@@ -86,7 +100,8 @@ def draw_samples(documents: Sequence[Sequence[str]], number: int, words: int, se
     number
         How many samples.
     words
-        About how many words each has, counted between spaces: documents are added until there are as many.
+        About how many words each has, counted between spaces: documents are added until
+        there are as many.
     seed
         Of the order of documents.
 
@@ -110,42 +125,59 @@ def draw_samples(documents: Sequence[Sequence[str]], number: int, words: int, se
         while size < words:
             document = next(remaining, None)
             if document is None:
-                raise ValueError(f"the corpus has not {number} samples of {words} words; ask for fewer or smaller ones")
+                raise ValueError(
+                    f"the corpus has not {number} samples of {words} words; ask for"
+                    " fewer or smaller ones"
+                )
             sample += document
             size += sum(len(text.split()) for text in document)
         samples.append(sample)
     return samples
 
 
-def train_all(samples: Sequence[Mapping[str, int]], vocab_size: int) -> dict[str, list[Training]]:
-    """Train each of `TRAINERS` on each sample; the first pieces of a vocabulary are the vocabulary of that size."""
+def train_all(
+    samples: Sequence[Mapping[str, int]], vocab_size: int
+) -> dict[str, list[Training]]:
+    """Train each of `TRAINERS` on each sample; the first pieces of a vocabulary are the
+    vocabulary of that size."""
     return {
-        name: [train_wordpiece(sample, vocab_size, score, min_frequency) for sample in samples]
+        name: [
+            train_wordpiece(sample, vocab_size, score, min_frequency)
+            for sample in samples
+        ]
         for name, (score, min_frequency) in TRAINERS.items()
     }
 
 
 def most_frequent_words(counts: Mapping[str, int], size: int) -> list[str]:
-    """The vocabulary of whole words that a control has: special tokens and the most frequent words."""
+    """The vocabulary of whole words that a control has: special tokens and the most
+    frequent words."""
     words = sorted(counts, key=lambda word: (-counts[word], word))
-    return [*SPECIAL_TOKENS, *(word for word in words if word not in SPECIAL_TOKENS)][:size]
+    return [*SPECIAL_TOKENS, *(word for word in words if word not in SPECIAL_TOKENS)][
+        :size
+    ]
 
 
 def overlap(first: Iterable[str], second: Iterable[str]) -> float:
-    """Share of pieces that two vocabularies have in common, of all that either has (Jaccard index)."""
+    """Share of pieces that two vocabularies have in common, of all that either has
+    (Jaccard index)."""
     one, other = set(first), set(second)
     return len(one & other) / len(one | other)
 
 
-def nats_per_word(vocab: Sequence[str], train: Mapping[str, int], test: Mapping[str, int]) -> float:
-    """Say how likely a text is if pieces are drawn one by one, each with its own probability.
+def nats_per_word(
+    vocab: Sequence[str], train: Mapping[str, int], test: Mapping[str, int]
+) -> float:
+    """Say how likely a text is if pieces are drawn one by one, each with its own
+    probability.
 
     Parameters
     ----------
     vocab
         The pieces.
     train
-        The text from which each piece's probability is estimated, with one count added to each.
+        The text from which each piece's probability is estimated, with one count added
+        to each.
     test
         The text that is judged; words that are [UNK] are left out.
 
@@ -182,7 +214,8 @@ class Candidate:
     score
         f(ab) / (f(a) f(b)): what WordPiece looks at.
     gain
-        By how many nats the log-likelihood of the corpus rises when the pair becomes one piece, exactly.
+        By how many nats the log-likelihood of the corpus rises when the pair becomes
+        one piece, exactly.
     """
 
     pair: tuple[str, str]
@@ -202,7 +235,8 @@ def candidates(counts: Mapping[str, int]) -> list[Candidate]:
     Returns
     -------
     list of Candidate
-        In no order. A pair of two equal pieces is left out: its occurrences can overlap, and its gain is another sum.
+        In no order. A pair of two equal pieces is left out: its occurrences can
+        overlap, and its gain is another sum.
     """
     units: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
@@ -214,7 +248,12 @@ def candidates(counts: Mapping[str, int]) -> list[Candidate]:
             pairs[pair] += count
     total = sum(units.values())
     return [
-        Candidate((a, b), f, f / (units[a] * units[b]), likelihood_gain(f, units[a], units[b], total))
+        Candidate(
+            (a, b),
+            f,
+            f / (units[a] * units[b]),
+            likelihood_gain(f, units[a], units[b], total),
+        )
         for (a, b), f in pairs.items()
         if a != b
     ]
@@ -223,8 +262,9 @@ def candidates(counts: Mapping[str, int]) -> list[Candidate]:
 def likelihood_gain(pair: int, left: int, right: int, total: int) -> float:
     """By how much the log-likelihood of a corpus rises when a pair becomes one piece.
 
-    Each piece has the probability that it has in the corpus, so the log-likelihood is the sum of f ln f over all
-    pieces, minus F ln F for the number F of all pieces. A merge changes three terms of the sum, and F.
+    Each piece has the probability that it has in the corpus, so the log-likelihood is
+    the sum of f ln f over all pieces, minus F ln F for the number F of all pieces. A
+    merge changes three terms of the sum, and F.
 
     Parameters
     ----------
@@ -248,16 +288,20 @@ def likelihood_gain(pair: int, left: int, right: int, total: int) -> float:
 
 
 def embedding_parameters(vocab_size: int, dim: int = 768) -> int:
-    """How many numbers a vocabulary's embedding has: a row of `dim` features for each piece."""
+    """How many numbers a vocabulary's embedding has: a row of `dim` features for each
+    piece."""
     return vocab_size * dim
 
 
 def layer_parameters(layers: int = 12, dim: int = 768) -> int:
-    """How many numbers an encoder's layers have: projections, feed-forward layers four times as wide, layer norms."""
+    """How many numbers an encoder's layers have: projections, feed-forward layers four
+    times as wide, layer norms."""
     return layers * (12 * dim**2 + 13 * dim)
 
 
-def word_groups(train: Mapping[str, int], test: Mapping[str, int]) -> dict[str, Counter[str]]:
+def word_groups(
+    train: Mapping[str, int], test: Mapping[str, int]
+) -> dict[str, Counter[str]]:
     """Sort the words of a held-out text by how often training saw them, numbers apart.
 
     Parameters
@@ -271,7 +315,13 @@ def word_groups(train: Mapping[str, int], test: Mapping[str, int]) -> dict[str, 
         The words of the test text by group.
     """
     groups: dict[str, Counter[str]] = {
-        name: Counter() for name in ("seen 100 times or more", "seen 1 to 9 times", "never seen", "numbers")
+        name: Counter()
+        for name in (
+            "seen 100 times or more",
+            "seen 1 to 9 times",
+            "never seen",
+            "numbers",
+        )
     }
     for word, count in test.items():
         seen = train.get(word, 0)
@@ -289,12 +339,14 @@ def word_groups(train: Mapping[str, int], test: Mapping[str, int]) -> dict[str, 
 
 
 def find_identifiers(texts: Iterable[str]) -> Counter[str]:
-    """Count what looks like a name in a program: ``snake_case``, ``camelCase`` or ``module.name``."""
+    """Count what looks like a name in a program: ``snake_case``, ``camelCase`` or
+    ``module.name``."""
     return Counter(match for text in texts for match in IDENTIFIER.findall(text))
 
 
 def tokens_per_text(vocab: Sequence[str], counts: Mapping[str, int]) -> Measure:
-    """As `measure`, for texts that are not yet normalised and split, such as identifiers."""
+    """As `measure`, for texts that are not yet normalised and split, such as
+    identifiers."""
     tokenizer = WordPiece(vocab)
     total = sum(counts.values())
     if total == 0:

@@ -1,7 +1,9 @@
-"""What the trainer of the library `tokenizers` learns, beside ours: the same vocabulary size, the same text.
+"""What the trainer of the library `tokenizers` learns, beside ours: the same vocabulary
+size, the same text.
 
-The library's ``WordPieceTrainer`` merges the most frequent pair, so it should learn what our score "frequency" learns,
-up to ties and to its alphabet, and not what "likelihood" learns.
+The library's ``WordPieceTrainer`` merges the most frequent pair, so it should learn
+what our score "frequency" learns, up to ties and to its alphabet, and not what
+"likelihood" learns.
 """
 
 from collections.abc import Sequence
@@ -9,7 +11,12 @@ from dataclasses import dataclass
 
 from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.wordpiece import WordPiece
-from course_lib.wordpiece_training import PREFIX, SPECIAL_TOKENS, count_words, train_wordpiece
+from course_lib.wordpiece_training import (
+    PREFIX,
+    SPECIAL_TOKENS,
+    count_words,
+    train_wordpiece,
+)
 
 __all__ = ["Trainer", "compare_trainers"]
 
@@ -27,7 +34,8 @@ class Trainer:
     shared
         Share of them that the library's vocabulary has, too.
     idle
-        Pieces of one character without prefix with which no word of the training text begins.
+        Pieces of one character without prefix with which no word of the training text
+        begins.
     pieces_per_word
         On held-out text, mean over running words.
     characters_per_piece
@@ -42,7 +50,9 @@ class Trainer:
     characters_per_piece: float
 
 
-def compare_trainers(train: Sequence[str], held_out: Sequence[str], vocab_size: int) -> list[Trainer]:
+def compare_trainers(
+    train: Sequence[str], held_out: Sequence[str], vocab_size: int
+) -> list[Trainer]:
     """Train with both of our scores and with the library, and measure all three.
 
     Parameters
@@ -66,7 +76,9 @@ def compare_trainers(train: Sequence[str], held_out: Sequence[str], vocab_size: 
     """
     counts, test = count_words(train), count_words(held_out)
     if not test:
-        raise ValueError("the held-out texts have no word; pass texts that were not trained on")
+        raise ValueError(
+            "the held-out texts have no word; pass texts that were not trained on"
+        )
     vocabularies = {
         "likelihood": train_wordpiece(counts, vocab_size, "likelihood").vocab,
         "frequency": train_wordpiece(counts, vocab_size, "frequency").vocab,
@@ -77,8 +89,14 @@ def compare_trainers(train: Sequence[str], held_out: Sequence[str], vocab_size: 
     found = []
     for name, vocab in vocabularies.items():
         tokenizer = WordPiece(vocab)
-        pieces = sum(count * len(tokenizer.encode_word(word)) for word, count in test.items())
-        lengths = [len(piece.removeprefix(PREFIX)) for piece in vocab if piece not in SPECIAL_TOKENS]
+        pieces = sum(
+            count * len(tokenizer.encode_word(word)) for word, count in test.items()
+        )
+        lengths = [
+            len(piece.removeprefix(PREFIX))
+            for piece in vocab
+            if piece not in SPECIAL_TOKENS
+        ]
         found.append(
             Trainer(
                 name,

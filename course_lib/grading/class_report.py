@@ -1,6 +1,8 @@
-"""`course report`: one static page on how a class did, question by question, and on what a person should look at.
+"""`course report`: one static page on how a class did, question by question, and on
+what a person should look at.
 
-Marks come from ``gradebook.db``, so marks given by hand count; what was noticed comes from the log of ``course grade``.
+Marks come from ``gradebook.db``, so marks given by hand count; what was noticed comes
+from the log of ``course grade``.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ does not tell those who know more from those who know less: look at its wording 
 <p>Share of the tokens' fingerprints that are in both, without those of the released notebook and of the common way to
 answer. It is a reason to look, and no proof.</p>{pairs}
 </body></html>
-"""
+"""  # noqa: E501
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Question:
         mean: of the marks, as a share of the points.
         full: share of the marks that are full.
         none: share of the marks that are 0.
-        discrimination: correlation with the sum of the other questions; None where one of the two never varies.
+        discrimination: correlation with the sum of the other questions; None where one
+        of the two never varies.
     """
 
     name: str
@@ -78,13 +81,24 @@ def question(name: str, points: float, marks: Marks) -> Question:
         points: the most it can earn.
         marks: by student and question; None where a person has still to mark.
 
-    >>> marks = {"ada": {"a": 2.0, "b": 3.0}, "bo": {"a": 0.0, "b": 1.0}, "cy": {"a": 1.0, "b": 2.0}}
+    >>> marks = {
+    ...     "ada": {"a": 2.0, "b": 3.0},
+    ...     "bo": {"a": 0.0, "b": 1.0},
+    ...     "cy": {"a": 1.0, "b": 2.0},
+    ... }
     >>> question("a", 2.0, marks).mean, question("a", 2.0, marks).discrimination
     (0.5, 1.0)
     """
-    known = {student: mark for student, of in marks.items() if (mark := of.get(name)) is not None}
+    known = {
+        student: mark
+        for student, of in marks.items()
+        if (mark := of.get(name)) is not None
+    }
     values = list(known.values())
-    rest = [sum(mark or 0.0 for other, mark in marks[student].items() if other != name) for student in known]
+    rest = [
+        sum(mark or 0.0 for other, mark in marks[student].items() if other != name)
+        for student in known
+    ]
     varies = len(set(values)) > 1 and len(set(rest)) > 1
     count = len(values) or 1
     return Question(
@@ -119,9 +133,15 @@ def page(
     waiting = sum(mark is None for of in marks.values() for mark in of.values())
     summary = f"{len(totals)} submissions, {most:g} points."
     if totals:
-        summary += f" Mean {statistics.mean(totals):.1f}, median {statistics.median(totals):.1f}."
+        summary += (
+            f" Mean {statistics.mean(totals):.1f}, median"
+            f" {statistics.median(totals):.1f}."
+        )
     if waiting:
-        summary += f" {waiting} answers are still to be marked by hand and count as 0 until then."
+        summary += (
+            f" {waiting} answers are still to be marked by hand and count as 0 until"
+            " then."
+        )
     bins = [0] * BINS
     for total in totals:
         bins[min(int(BINS * total / most), BINS - 1)] += 1
@@ -135,13 +155,23 @@ def page(
         )
         for place, count in enumerate(bins)
     ]
-    measured = [question(name, most_of_it, marks) for name, most_of_it in points.items()]
+    measured = [
+        question(name, most_of_it, marks) for name, most_of_it in points.items()
+    ]
     return PAGE.format(
         title=escape(f"{assignment}: the class"),
         summary=escape(summary),
         distribution=_table(("of all points", "students", ""), distribution, bars=True),
         questions=_table(
-            ("question", "points", "marked", "mean", "full marks", "nothing", "discrimination"),
+            (
+                "question",
+                "points",
+                "marked",
+                "mean",
+                "full marks",
+                "nothing",
+                "discrimination",
+            ),
             [
                 (
                     escape(found.name),
@@ -150,27 +180,43 @@ def page(
                     f"{100 * found.mean:.0f}%",
                     f"{100 * found.full:.0f}%",
                     f"{100 * found.none:.0f}%",
-                    "never varies" if found.discrimination is None else f"{found.discrimination:.2f}",
+                    (
+                        "never varies"
+                        if found.discrimination is None
+                        else f"{found.discrimination:.2f}"
+                    ),
                 )
                 for found in measured
             ],
         ),
         noticed=_table(
             ("student", "noticed"),
-            [(escape(student), "<br>".join(map(escape, words))) for student, words in noticed.items() if words],
+            [
+                (escape(student), "<br>".join(map(escape, words)))
+                for student, words in noticed.items()
+                if words
+            ],
         ),
         pairs=_table(
             ("one", "other", "fingerprints", "share"),
-            [(escape(p.one), escape(p.other), str(p.common), f"{100 * p.share:.0f}%") for p in pairs],
+            [
+                (escape(p.one), escape(p.other), str(p.common), f"{100 * p.share:.0f}%")
+                for p in pairs
+            ],
         ),
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], bars: bool = False) -> str:
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], bars: bool = False
+) -> str:
     if not rows:
         return "<p>None.</p>"
     last = ' class="bar"' if bars else ""
-    cells = ["".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{last}>{row[-1]}</td>" for row in rows]
+    cells = [
+        "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{last}>{row[-1]}</td>"
+        for row in rows
+    ]
     heads = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
@@ -211,11 +257,23 @@ def report(name: str, root: Path = Path()) -> Path:
     read_released(released)
     with Reader({"answers": answers}) as reader:
         read_answers = partial(reader.ask, "answers")
-        handed_in = collect(submitted, name, read_answers).submissions if submitted.is_dir() else []
-        given = frozenset(read_answers(released.read_text(encoding="utf-8"), released.name))
-    prints = {each.student: frozenset(each.content) for each in handed_in if not each.problem}
+        handed_in = (
+            collect(submitted, name, read_answers).submissions
+            if submitted.is_dir()
+            else []
+        )
+        given = frozenset(
+            read_answers(released.read_text(encoding="utf-8"), released.name)
+        )
+    prints = {
+        each.student: frozenset(each.content) for each in handed_in if not each.problem
+    }
     noticed = {
-        student: [*line["tampering"], *([line["problem"]] if line["problem"] else []), *line["notes"]]
+        student: [
+            *line["tampering"],
+            *([line["problem"]] if line["problem"] else []),
+            *line["notes"],
+        ]
         for student, line in sorted(log.items())
     }
     place = root / "reports" / f"{name}.html"

@@ -1,10 +1,13 @@
-"""Run a class behind the wall, several submissions at a time: first every visible round, then every hidden one.
+"""Run a class behind the wall, several submissions at a time: first every visible
+round, then every hidden one.
 
-:mod:`course_lib.grading.rounds` says why. Only few submissions are open at any time: the next is read when a worker is
-about to be free. Of those that would run the same cells only one is run.
+:mod:`course_lib.grading.rounds` says why. Only few submissions are open at any time:
+the next is read when a worker is about to be free. Of those that would run the same
+cells only one is run.
 
-What the clock stops while other submissions run may have been stopped because of them. Such a round is run once more at
-the end of its phase, when nothing else runs, and that counts.
+What the clock stops while other submissions run may have been stopped because of them.
+Such a round is run once more at the end of its phase, when nothing else runs, and that
+counts.
 """
 
 from __future__ import annotations
@@ -42,16 +45,21 @@ Finished = queue.SimpleQueue[tuple[str, Transcript | BaseException]]
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """Something that runs submissions on other machines (:class:`course_lib.grading.cluster.Cluster`)."""
+    """Something that runs submissions on other machines
+    (:class:`course_lib.grading.cluster.Cluster`)."""
 
-    def hands(self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]) -> list[Run]:
-        """Give as many functions that run one round of a submission as shall be called at a time."""
+    def hands(
+        self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
+    ) -> list[Run]:
+        """Give as many functions that run one round of a submission as shall be called
+        at a time."""
         ...
 
 
 @dataclass
 class Work:
-    """Submissions that run the same cells. What may be long is packed, because a class may be large.
+    """Submissions that run the same cells. What may be long is packed, because a class
+    may be large.
 
     Attributes:
         steps: of :func:`course_lib.grading.plan.steps`.
@@ -66,7 +74,11 @@ class Work:
     def round(self, hidden: bool) -> Round:
         """Give the one or the other round."""
         steps = json.loads(zlib.decompress(self.steps))
-        return hidden_round(steps, unpacked_transcript(self.visible)) if hidden else visible_round(steps)
+        return (
+            hidden_round(steps, unpacked_transcript(self.visible))
+            if hidden
+            else visible_round(steps)
+        )
 
 
 def run_class(
@@ -88,12 +100,15 @@ def run_class(
         workers: submissions at a time.
         warm: forks the workers, or has its own on other machines.
         limits: what a submission may use.
-        chancy: tests that are run again where they fail, and their points (:mod:`course_lib.grading.flaky`).
-        rounds: says whose words may be told, and keeps them; None for answers of the instructor's own, for whom hidden
-            tests are no secret: all words are told, and nothing is kept.
+        chancy: tests that are run again where they fail, and their points
+        (:mod:`course_lib.grading.flaky`).
+        rounds: says whose words may be told, and keeps them; None for answers of the
+            instructor's own, for whom hidden tests are no secret: all words are told,
+            and nothing is kept.
 
     Yields:
-        Each submission, as soon as its hidden round has run, with what the referee said; None if it cannot be run.
+        Each submission, as soon as its hidden round has run, with what the referee
+        said; None if it cannot be run.
 
     Raises:
         NoIsolation: nothing can be run here.
@@ -108,10 +123,14 @@ def run_class(
             runs = warm.hands(files, limits, chancy)[: len(runnable)]
         else:
             sockets = warm.fork(min(workers, len(runnable)), many=len(runnable) >= MANY)
-            here = [stack.enter_context(Worker(limits, warm, orders)) for orders in sockets]
+            here = [
+                stack.enter_context(Worker(limits, warm, orders)) for orders in sockets
+            ]
             runs = [partial(run_settled, worker, files, chancy) for worker in here]
         crew = _Crew(runs, stack)
-        for key, visible in crew.run(_to_be_seen(runnable, plan, files, rounds, works), works, hidden=False):
+        for key, visible in crew.run(
+            _to_be_seen(runnable, plan, files, rounds, works), works, hidden=False
+        ):
             work = works[key]
             if rounds is None:
                 work.visible = packed_transcript(visible)
@@ -121,9 +140,15 @@ def run_class(
             work.visible = work.visible or packed_transcript(visible)
             for submission in work.submissions:
                 rounds.keep(submission.student, key, work.visible)
-        unfinished = {key: seen for key, work in works.items() if (seen := unpacked_transcript(work.visible)).trouble}
+        unfinished = {
+            key: seen
+            for key, work in works.items()
+            if (seen := unpacked_transcript(work.visible)).trouble
+        }
         for key, visible in unfinished.items():
-            yield from ((submission, visible) for submission in works.pop(key).submissions)
+            yield from (
+                (submission, visible) for submission in works.pop(key).submissions
+            )
         if rounds and works:
             rounds.begin_hidden()
         for key, hidden in crew.run(list(works), works, hidden=True):
@@ -139,13 +164,18 @@ def _to_be_seen(
     rounds: Rounds | None,
     works: dict[str, Work],
 ) -> Iterator[str]:
-    """Fill the works, and name those whose visible round is to be run: no earlier command has, nor an equal one."""
-    shipped = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in files.items())
+    """Fill the works, and name those whose visible round is to be run: no earlier
+    command has, nor an equal one."""
+    shipped = sorted(
+        (name, hashlib.sha256(data).hexdigest()) for name, data in files.items()
+    )
     for submission in submissions:
         steps = plan(submission)
         seen = json.dumps([visible_round(steps).steps, shipped], sort_keys=True)
         key = hashlib.sha256(seen.encode()).hexdigest()
-        work = works.setdefault(key, Work(zlib.compress(json.dumps(steps).encode(), level=1)))
+        work = works.setdefault(
+            key, Work(zlib.compress(json.dumps(steps).encode(), level=1))
+        )
         work.submissions.append(submission)
         if rounds and work.visible:
             rounds.keep(submission.student, key, work.visible)
@@ -166,13 +196,18 @@ class _Crew:
     def __init__(self, runs: list[Run], stack: ExitStack) -> None:
         self.todo, self.finished, self.size = Todo(), Finished(), len(runs)
         self._lock = threading.Lock()
-        self._beside: dict[str, int] = {}  # of each that runs now: how many others did at the same time, at most
+        self._beside: dict[
+            str, int
+        ] = {}  # of each that runs now: how many others did at the same time, at most
         for run in runs:
             threading.Thread(target=self._work, args=(run,), daemon=True).start()
             stack.callback(self.todo.put, None)
 
-    def run(self, keys: Iterable[str], works: Mapping[str, Work], hidden: bool) -> Iterator[tuple[str, Transcript]]:
-        """Run a round of works; at the end, one at a time, of those again that others may have made late."""
+    def run(
+        self, keys: Iterable[str], works: Mapping[str, Work], hidden: bool
+    ) -> Iterator[tuple[str, Transcript]]:
+        """Run a round of works; at the end, one at a time, of those again that others
+        may have made late."""
         waiting, in_hand, late = iter(keys), 0, dict[str, int]()
         while True:
             while in_hand < 2 * self.size and (key := next(waiting, None)) is not None:
@@ -213,5 +248,7 @@ class _Crew:
                 return
             with self._lock:
                 beside = self._beside.pop(key)
-            transcript.late_beside = beside if set(transcript.late) - set(one.slow) else 0
+            transcript.late_beside = (
+                beside if set(transcript.late) - set(one.slow) else 0
+            )
             self.finished.put((key, transcript))

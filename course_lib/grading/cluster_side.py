@@ -1,7 +1,8 @@
-"""What runs on a machine of a Dask cluster: a crew of warm workers, hired when the grader arrives.
+"""What runs on a machine of a Dask cluster: a crew of warm workers, hired when the
+grader arrives.
 
-Nothing here imports nbgrader, a notebook's format or torch: a process of the cluster is busy with submissions at once,
-and torch is imported behind the wall alone.
+Nothing here imports nbgrader, a notebook's format or torch: a process of the cluster is
+busy with submissions at once, and torch is imported behind the wall alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class NoCluster(NoIsolation):
 
 
 class Crew:
-    """What a process of the cluster keeps between submissions: a warm process, and workers that nobody uses now."""
+    """What a process of the cluster keeps between submissions: a warm process, and
+    workers that nobody uses now."""
 
     def __init__(self, isolation: str, memory: int, threads: int) -> None:
         self.warm = Warm(isolation, memory)
@@ -34,7 +36,8 @@ class Crew:
         atexit.register(self.warm.close)
 
 
-#: Starts what belongs to this process of the cluster: bubblewrap ends when the thread that started it ends.
+#: Starts what belongs to this process of the cluster: bubblewrap ends when the thread
+#: that started it ends.
 _KEEPER = ThreadPoolExecutor(max_workers=1)
 _CREWS: dict[tuple[str, int], Crew] = {}
 
@@ -61,16 +64,20 @@ def hire(isolation: str, memory: int) -> Future[Crew]:
 
 
 def get_ready(isolation: str, memory: int) -> None:
-    """Begin to hire, while the grader still reads what was handed in; who needs the crew hears what went wrong."""
+    """Begin to hire, while the grader still reads what was handed in; who needs the
+    crew hears what went wrong."""
     hire(isolation, memory)
 
 
 def dask_setup(worker: Any) -> None:
-    """Get ready before any grader comes: what `dask worker --preload course_lib.grading.cluster_side` calls."""
+    """Get ready before any grader comes: what `dask worker --preload
+    course_lib.grading.cluster_side` calls."""
     _KEEPER.submit(_crew, "bubblewrap", Limits.memory, worker.state.nthreads)
 
 
-def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: str) -> bytes:
+def there(
+    packed: bytes, files: bytes, isolation: str, settings: str, wanted: str
+) -> bytes:
     """Run one round of a submission on a machine of the cluster.
 
     Args:
@@ -78,7 +85,8 @@ def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: st
         files: what the assignment ships, packed by :func:`pack_files`.
         isolation: the name of a wall.
         settings: limits, and tests that depend on chance, as JSON.
-        wanted: what :func:`course_lib.grading.environment.environment` says where the grader runs.
+        wanted: what :func:`course_lib.grading.environment.environment` says where the
+        grader runs.
 
     Returns:
         The transcript as compressed JSON.
@@ -87,7 +95,10 @@ def there(packed: bytes, files: bytes, isolation: str, settings: str, wanted: st
         NoCluster: this machine would give other marks, or cannot shut submissions in.
     """
     if environment() != wanted:
-        raise NoCluster(f"A machine of the cluster has {environment()}; the grader has {wanted}. Install the same.")
+        raise NoCluster(
+            f"A machine of the cluster has {environment()}; the grader has {wanted}."
+            " Install the same."
+        )
     told, chancy = json.loads(settings)
     limits = Limits(**told)
     crew = hire(isolation, limits.memory).result()

@@ -19,7 +19,8 @@ class Device:
     """A GPU.
 
     Attributes:
-        name: what CUDA_VISIBLE_DEVICES calls it; unlike a number it is the same whichever others are seen.
+        name: what CUDA_VISIBLE_DEVICES calls it; unlike a number it is the same
+        whichever others are seen.
         nodes: files through which programs reach it.
     """
 
@@ -28,7 +29,8 @@ class Device:
 
 
 def devices(root: Path = Path("/")) -> list[Device]:
-    """Find the GPUs of this machine that its torch can use; none where the driver or the build of torch has none.
+    """Find the GPUs of this machine that its torch can use; none where the driver or
+    the build of torch has none.
 
     Args:
         root: where ``proc`` and ``dev`` lie.
@@ -36,8 +38,12 @@ def devices(root: Path = Path("/")) -> list[Device]:
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
-    listed = subprocess.run([program, *LIST], capture_output=True, text=True, check=False)
-    counted = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        [program, *LIST], capture_output=True, text=True, check=False
+    )
+    counted = subprocess.run(
+        [sys.executable, "-c", COUNT], capture_output=True, text=True, check=False
+    )
     if listed.returncode != 0 or counted.stdout.strip() in ("", "0"):
         return []
     shared = tuple(node for node in SHARED if (root / node.lstrip("/")).exists())
@@ -45,7 +51,13 @@ def devices(root: Path = Path("/")) -> list[Device]:
     for line in listed.stdout.splitlines():
         name, bus = (word.strip() for word in line.split(","))
         # nvidia-smi writes 00000000:1B:00.0, the kernel 0000:1b:00.0
-        told = (root / "proc/driver/nvidia/gpus" / bus[-12:].lower() / "information").read_text()
-        minor = next(words.split(":")[1].strip() for words in told.splitlines() if words.startswith("Device Minor"))
+        told = (
+            root / "proc/driver/nvidia/gpus" / bus[-12:].lower() / "information"
+        ).read_text()
+        minor = next(
+            words.split(":")[1].strip()
+            for words in told.splitlines()
+            if words.startswith("Device Minor")
+        )
         found.append(Device(name, (f"/dev/nvidia{minor}", *shared)))
     return found

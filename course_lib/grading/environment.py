@@ -10,5 +10,7 @@ from importlib.metadata import version
 @functools.cache
 def environment() -> str:
     """Name it; machines that say the same give the same marks."""
-    packages = " ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "ipython", "nbgrader"))
+    packages = " ".join(
+        f"{name} {version(name)}" for name in ("torch", "numpy", "ipython", "nbgrader")
+    )
     return f"Python {platform.python_version()} {packages} {platform.machine()}"

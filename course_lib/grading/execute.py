@@ -1,11 +1,12 @@
 """Run one round of a submission behind the wall, and bring back what the referee says.
 
-The visible round runs the tests that students see, and its words are kept for the student; it knows no hidden test. The
-hidden round runs whole tests, and gives points alone (:mod:`course_lib.grading.rounds` says why, and when each runs).
+The visible round runs the tests that students see, and its words are kept for the
+student; it knows no hidden test. The hidden round runs whole tests, and gives points
+alone (:mod:`course_lib.grading.rounds` says why, and when each runs).
 
-The grader starts two processes of a warm worker, hands the referee its job, gives it a new student's process when it
-asks for one, and ends both when the referee is done or the time is up. What arrives is read as JSON: the grader needs
-no torch.
+The grader starts two processes of a warm worker, hands the referee its job, gives it a
+new student's process when it asks for one, and ends both when the referee is done or
+the time is up. What arrives is read as JSON: the grader needs no torch.
 """
 
 from __future__ import annotations
@@ -36,13 +37,19 @@ class Transcript:
         marks: by name, what the test cell earned with its hidden tests.
         given: given cells that raised an error.
         trouble: why the report is incomplete, in words; "" if it is complete.
-        over: of what the submission's processes together took more than they may, in words.
+        over: of what the submission's processes together took more than they may, in
+        words.
         seconds: by the clock.
-        repeated: tests that depend on chance and failed, and how often each was run (:mod:`course_lib.grading.flaky`).
-        deadly: cells that ended their process or could not be interrupted: the hidden round does not run them again.
-        late: cells and tests that were stopped by the clock, and "" if the whole round was.
-        late_beside: so many other submissions ran when it was late and was therefore run again alone; 0 if it was not.
-        points_alone: whether nothing but points may be told (:mod:`course_lib.grading.rounds`).
+        repeated: tests that depend on chance and failed, and how often each was run
+        (:mod:`course_lib.grading.flaky`).
+        deadly: cells that ended their process or could not be interrupted: the hidden
+        round does not run them again.
+        late: cells and tests that were stopped by the clock, and "" if the whole round
+        was.
+        late_beside: so many other submissions ran when it was late and was therefore
+        run again alone; 0 if it was not.
+        points_alone: whether nothing but points may be told
+        (:mod:`course_lib.grading.rounds`).
     """
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -68,7 +75,8 @@ class Round:
 
     Attributes:
         hidden: whether tests are whole, and only points are told.
-        steps: as :func:`course_lib.grading.plan.steps` gives them, but of each test the source of this round alone.
+        steps: as :func:`course_lib.grading.plan.steps` gives them, but of each test the
+        source of this round alone.
         deadly: cells that are not run.
         spent: seconds of the submission's time that another round has used up.
         slow: what was late in another round though it ran alone.
@@ -87,7 +95,13 @@ Run = Callable[[Round], Transcript]
 
 def visible_round(steps: Steps) -> Round:
     """The round of the tests that students see: no hidden test is anywhere in it."""
-    return Round(False, [step | {"source": step["visible"]} if step["kind"] == "test" else step for step in steps])
+    return Round(
+        False,
+        [
+            step | {"source": step["visible"]} if step["kind"] == "test" else step
+            for step in steps
+        ],
+    )
 
 
 def hidden_round(steps: Steps, visible: Transcript) -> Round:
@@ -104,10 +118,15 @@ class Unreadable(Exception):
 
 
 class _Control:
-    """The grader's end of the pipe to the referee, with a time and a size that it may take."""
+    """The grader's end of the pipe to the referee, with a time and a size that it may
+    take."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
-        self.connection, self.until, self.taken = connection, time.monotonic() + seconds, 0
+        self.connection, self.until, self.taken = (
+            connection,
+            time.monotonic() + seconds,
+            0,
+        )
 
     def _wait(self) -> None:
         left = self.until - time.monotonic()
@@ -148,7 +167,8 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
     Args:
         worker: a warm worker.
         one_round: what is to be run.
-        files: what the assignment ships beside the notebook; each process gets its own copy.
+        files: what the assignment ships beside the notebook; each process gets its own
+        copy.
 
     Returns:
         The referee's report; every test that it does not name was not reached.
@@ -163,7 +183,10 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
         with theirs:
             started.append(worker.start("referee", [theirs]))
         control = _Control(ours, worker.limits.total_seconds - one_round.spent)
-        limits = {"cell_seconds": worker.limits.cell_seconds, "total_seconds": worker.limits.total_seconds}
+        limits = {
+            "cell_seconds": worker.limits.cell_seconds,
+            "total_seconds": worker.limits.total_seconds,
+        }
         packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
         control.send(
             {
@@ -196,7 +219,9 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
             elif event == "given":
                 transcript.given.append(content)
     except (_TimeUp, TimeoutError):
-        transcript.trouble = f"It was not done after {worker.limits.total_seconds:g} s and was stopped."
+        transcript.trouble = (
+            f"It was not done after {worker.limits.total_seconds:g} s and was stopped."
+        )
         transcript.late = [""]
     except (EOFError, OSError):
         transcript.trouble = "The referee's process ended before it was done."

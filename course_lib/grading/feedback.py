@@ -1,6 +1,8 @@
-"""The page that a student gets: each question, its mark, and in words what failed; of hidden tests no more than that.
+"""The page that a student gets: each question, its mark, and in words what failed; of
+hidden tests no more than that.
 
-Everything that could come from a student is escaped, and the page runs no script and loads nothing.
+Everything that could come from a student is escaped, and the page runs no script and
+loads nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ vertical-align: top }} pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
 <tbody>
 {rows}
 </tbody></table></body></html>
-"""
+"""  # noqa: E501
 
 
 def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> str:
     """Write the feedback page of one submission.
 
-    >>> "&lt;script&gt;" in page("attention", "ada", [Mark("part", 2.0, 0.0, "<script>")], [])
+    >>> "&lt;script&gt;" in page(
+    ...     "attention", "ada", [Mark("part", 2.0, 0.0, "<script>")], []
+    ... )
     True
     """
     rows = "\n".join(
@@ -34,7 +38,10 @@ def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> 
         for mark in marks
     )
     waits = any(mark.earned is None for mark in marks)
-    total = f"{sum(mark.earned or 0.0 for mark in marks):g} of {sum(mark.points for mark in marks):g} points"
+    total = (
+        f"{sum(mark.earned or 0.0 for mark in marks):g} of"
+        f" {sum(mark.points for mark in marks):g} points"
+    )
     total += "; written answers are still to be marked." if waits else "."
     return PAGE.format(
         title=escape(f"{assignment}: {student}"),
@@ -45,4 +52,8 @@ def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> 
 
 
 def _points(mark: Mark) -> str:
-    return f"by hand, of {mark.points:g}" if mark.earned is None else f"{mark.earned:g} of {mark.points:g}"
+    return (
+        f"by hand, of {mark.points:g}"
+        if mark.earned is None
+        else f"{mark.earned:g} of {mark.points:g}"
+    )

@@ -1,11 +1,15 @@
-"""Find submissions that are too alike: fingerprints of their tokens, without what everybody was given.
+"""Find submissions that are too alike: fingerprints of their tokens, without what
+everybody was given.
 
-Winnowing (Schleimer, Wilkerson and Aiken 2003, "Winnowing: local algorithms for document fingerprinting", section 3):
-all runs of RUN tokens are hashed, and of each WINDOW hashes in a row the least is kept. So two texts that share
-RUN + WINDOW - 1 tokens in a row share a fingerprint, wherever it stands. Names that a student chooses count as one and
-the same; names that follow a dot, keywords and builtins stay, since they tell one way of solving from another.
+Winnowing (Schleimer, Wilkerson and Aiken 2003, "Winnowing: local algorithms for
+document fingerprinting", section 3): all runs of RUN tokens are hashed, and of each
+WINDOW hashes in a row the least is kept. So two texts that share RUN + WINDOW - 1
+tokens in a row share a fingerprint, wherever it stands. Names that a student chooses
+count as one and the same; names that follow a dot, keywords and builtins stay, since
+they tell one way of solving from another.
 
-What is found is a reason to look, and no proof: short answers to the same question are alike by themselves.
+What is found is a reason to look, and no proof: short answers to the same question are
+alike by themselves.
 """
 
 from __future__ import annotations
@@ -21,17 +25,20 @@ from itertools import combinations
 
 RUN, WINDOW = 12, 6
 LEAST_SHARE, LEAST_COMMON = 0.7, 8
-#: A fingerprint that more than this share of the class has is the common way of doing it.
+#: A fingerprint that more than this share of the class has is the common way of doing
+#: it.
 COMMON_WAY = 1 / 2
 TOKEN = re.compile(  # a comment, a text in one of four ways, a name, a number, a sign
-    r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*\"|'[^'\n]*'|\.?[^\W\d]\w*|\d[\w.]*|[^\s\w]", re.DOTALL
+    r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*\"|'[^'\n]*'|\.?[^\W\d]\w*|\d[\w.]*|[^\s\w]",
+    re.DOTALL,
 )
 KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Two submissions, the fingerprints that they share, and these as a share of the one that has fewer."""
+    """Two submissions, the fingerprints that they share, and these as a share of the
+    one that has fewer."""
 
     one: str
     other: str
@@ -40,12 +47,15 @@ class Alike:
 
 
 def tokens(source: str) -> list[str]:
-    """Cut code into tokens in which chosen names, numbers and texts are nameless; comments are left out.
+    """Cut code into tokens in which chosen names, numbers and texts are nameless;
+    comments are left out.
 
     >>> tokens("total = sum(x.values) + 1  # the sum")
     ['n', '=', 'sum', '(', 'n', '.values', ')', '+', '0']
     """
-    return [_kind(token) for token in TOKEN.findall(source) if not token.startswith("#")]
+    return [
+        _kind(token) for token in TOKEN.findall(source) if not token.startswith("#")
+    ]
 
 
 def _kind(token: str) -> str:
@@ -53,7 +63,11 @@ def _kind(token: str) -> str:
         return "s"
     if token[0].isdigit():
         return "0"
-    if token.startswith(".") or token in KEPT or not (token[0].isalpha() or token[0] == "_"):
+    if (
+        token.startswith(".")
+        or token in KEPT
+        or not (token[0].isalpha() or token[0] == "_")
+    ):
         return token
     return "n"
 
@@ -73,15 +87,23 @@ def fingerprints(sources: Iterable[str]) -> frozenset[int]:
     found: set[int] = set()
     for source in sources:
         cut = tokens(source)
-        runs = [" ".join(cut[start : start + RUN]) for start in range(len(cut) - RUN + 1)]
-        hashes = [int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest()) for run in runs]
+        runs = [
+            " ".join(cut[start : start + RUN]) for start in range(len(cut) - RUN + 1)
+        ]
+        hashes = [
+            int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest())
+            for run in runs
+        ]
         found.update(
-            min(hashes[start : start + WINDOW]) for start in range(max(len(hashes) - WINDOW + 1, bool(hashes)))
+            min(hashes[start : start + WINDOW])
+            for start in range(max(len(hashes) - WINDOW + 1, bool(hashes)))
         )
     return frozenset(found)
 
 
-def alike(submissions: Mapping[str, frozenset[int]], given: frozenset[int]) -> list[Alike]:
+def alike(
+    submissions: Mapping[str, frozenset[int]], given: frozenset[int]
+) -> list[Alike]:
     """Name the pairs that share most of what is their own.
 
     Args:
@@ -89,15 +111,25 @@ def alike(submissions: Mapping[str, frozenset[int]], given: frozenset[int]) -> l
         given: those of the released notebook.
 
     Returns:
-        Pairs that share at least ``LEAST_COMMON`` fingerprints, and ``LEAST_SHARE`` of the smaller set; the most alike
-        come first.
+        Pairs that share at least ``LEAST_COMMON`` fingerprints, and ``LEAST_SHARE`` of
+        the smaller set; the most alike come first.
     """
     having = Counter(mark for marks in submissions.values() for mark in marks)
-    usual = {mark for mark, count in having.items() if count > max(2, COMMON_WAY * len(submissions))}
+    usual = {
+        mark
+        for mark, count in having.items()
+        if count > max(2, COMMON_WAY * len(submissions))
+    }
     own = {student: marks - given - usual for student, marks in submissions.items()}
     pairs = []
     for (one, first), (other, second) in combinations(sorted(own.items()), 2):
         common = len(first & second)
-        if common >= LEAST_COMMON and common >= LEAST_SHARE * min(len(first), len(second)):
-            pairs.append(Alike(one, other, common, common / min(len(first), len(second))))
-    return sorted(pairs, key=lambda pair: (-pair.share, -pair.common, pair.one, pair.other))
+        if common >= LEAST_COMMON and common >= LEAST_SHARE * min(
+            len(first), len(second)
+        ):
+            pairs.append(
+                Alike(one, other, common, common / min(len(first), len(second)))
+            )
+    return sorted(
+        pairs, key=lambda pair: (-pair.share, -pair.common, pair.one, pair.other)
+    )

@@ -1,4 +1,5 @@
-"""Which classes both processes know because the notebook gives them: their objects can cross as fields."""
+"""Which classes both processes know because the notebook gives them: their objects can
+cross as fields."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, ty
 
     >>> class Config:
     ...     pass
-    >>> list(given_classes(["class Config:\\n    width = 2", "width = 3"], {"Config": Config}))
+    >>> list(
+    ...     given_classes(
+    ...         ["class Config:\\n    width = 2", "width = 3"], {"Config": Config}
+    ...     )
+    ... )
     ['Config']
     """
     import torch  # here, because the grader reads names and needs no torch
@@ -33,7 +38,11 @@ def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, ty
             if not isinstance(node, ast.ClassDef):
                 continue
             kind = namespace.get(node.name)
-            if isinstance(kind, type) and not issubclass(kind, torch.nn.Module) and kind.__name__ == node.name:
+            if (
+                isinstance(kind, type)
+                and not issubclass(kind, torch.nn.Module)
+                and kind.__name__ == node.name
+            ):
                 found[node.name] = kind
     return found
 
@@ -41,27 +50,36 @@ def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, ty
 def defined_names(source: str) -> list[str]:
     """Name what a cell defines at its top level.
 
-    >>> defined_names("import math\\ndef f(): pass\\nclass C: pass\\na, b = 1, 2\\nfor i in []: k = 3")
+    >>> defined_names(
+    ...     "import math\\ndef f(): pass\\nclass C: pass\\na, b = 1, 2\\nfor i in []: k = 3"
+    ... )
     ['math', 'f', 'C', 'i', 'a', 'b', 'k']
-    """
+    """  # noqa: E501
     names: list[str] = []
     for node in ast.walk(_shallow(ast.parse(source))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names += [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+            names += [
+                (alias.asname or alias.name).partition(".")[0] for alias in node.names
+            ]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.append(node.id)
     return list(dict.fromkeys(name for name in names if name != "*"))
 
 
 def _shallow(tree: ast.Module) -> ast.Module:
-    """The same code with the bodies of its functions and classes left out, and what comprehensions bind."""
+    """The same code with the bodies of its functions and classes left out, and what
+    comprehensions bind."""
 
     class Cut(ast.NodeTransformer):
         def cut(self, node: Any) -> Any:
             node.body, node.decorator_list = [], []
-            node.args = ast.arguments([], [], None, [], [], None, []) if hasattr(node, "args") else None
+            node.args = (
+                ast.arguments([], [], None, [], [], None, [])
+                if hasattr(node, "args")
+                else None
+            )
             return node
 
         visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = cut
@@ -69,6 +87,8 @@ def _shallow(tree: ast.Module) -> ast.Module:
         def drop(self, node: Any) -> Any:
             return ast.Constant(None)
 
-        visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = drop
+        visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = (
+            visit_GeneratorExp
+        ) = drop
 
     return Cut().visit(tree)

@@ -1,7 +1,9 @@
-"""`course grade`: collect, sanitise, execute, judge, record, report; each step is a module of its own.
+"""`course grade`: collect, sanitise, execute, judge, record, report; each step is a
+module of its own.
 
-Work that is recorded is not done again: a submission whose bytes, and an assignment whose tests, are those of the
-log's line has its marks. So the command can be killed at any moment and started again.
+Work that is recorded is not done again: a submission whose bytes, and an assignment
+whose tests, are those of the log's line has its marks. So the command can be killed at
+any moment and started again.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether nothing needs a person."""
-        return not self.strangers and not any(result.problem or result.tampering for result in self.results)
+        return not self.strangers and not any(
+            result.problem or result.tampering for result in self.results
+        )
 
 
 def grade(
@@ -83,9 +87,11 @@ def grade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
+        isolation: the name of a rung of :mod:`course_lib.grading.isolation`, or
+        "unsafe" for none at all.
         limits: what a submission may use.
-        warm: a process that imports torch already, or a cluster; a process is started if there is none.
+        warm: a process that imports torch already, or a cluster; a process is started
+        if there is none.
         say: hears a line for each submission.
         expect: hears first how many there will be.
 
@@ -107,7 +113,9 @@ def grade(
     graded = {
         student: line["submission"]
         for student, line in before.items()
-        if line["submission"] and line["tests"] == assignment.digest and student in present
+        if line["submission"]
+        and line["tests"] == assignment.digest
+        and student in present
     }
     kept = Rounds(Path(courses.root), name, assignment.released)
     with ExitStack() as stack:
@@ -117,38 +125,65 @@ def grade(
         waiting = []
         for submission in collected.submissions:
             line = before.get(submission.student)
-            if line and submission.digest and submission.digest == graded.get(submission.student):
+            if (
+                line
+                and submission.digest
+                and submission.digest == graded.get(submission.student)
+            ):
                 earned = sum(mark or 0.0 for mark in line["marks"].values())
                 report.results.append(
-                    Result(submission.student, earned, assignment.points, line["problem"], again=True)
+                    Result(
+                        submission.student,
+                        earned,
+                        assignment.points,
+                        line["problem"],
+                        again=True,
+                    )
                 )
             else:
                 waiting.append(submission)
         expect(len(waiting))
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits(), kept):
+        for submission, transcript in executed(
+            assignment, waiting, workers, warm, limits or Limits(), kept
+        ):
             submission.notes += late.words(submission.student)
-            result = _record(records, assignment, submission, transcript, reader, root / courses.feedback_directory)
+            result = _record(
+                records,
+                assignment,
+                submission,
+                transcript,
+                reader,
+                root / courses.feedback_directory,
+            )
             report.results.append(result)
-            say(f"{len(report.results)} of {len(collected.submissions)}: {words(result)}")
+            say(
+                f"{len(report.results)} of {len(collected.submissions)}:"
+                f" {words(result)}"
+            )
         report.late = records.patiently("what came late", late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 
 
 def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
-    """The course as nbgrader sees it, with another folder of submissions if one is named; times lie there too."""
+    """The course as nbgrader sees it, with another folder of submissions if one is
+    named; times lie there too."""
     courses = CourseDirectory(config=course_settings(root))
     if submitted is not None:  # nbgrader joins it to the course's folder
-        courses.submitted_directory = os.path.relpath(submitted.resolve(), root.resolve())
+        courses.submitted_directory = os.path.relpath(
+            submitted.resolve(), root.resolve()
+        )
     return courses
 
 
 def words(result: Result) -> str:
     """One line about a result."""
     what = f"{result.student}: {result.earned:g} of {result.points:g}"
-    return " ".join([what, *([result.problem] if result.problem else []), *result.tampering])
+    return " ".join(
+        [what, *([result.problem] if result.problem else []), *result.tampering]
+    )
 
 
 def executed(
@@ -159,11 +194,18 @@ def executed(
     limits: Limits,
     kept: Rounds,
 ) -> Iterator[tuple[Submission, Transcript | None]]:
-    """Run submissions to an assignment, as :func:`course_lib.grading.class_run.run_class` does."""
+    """Run submissions to an assignment, as
+    :func:`course_lib.grading.class_run.run_class` does."""
     plan, chancy = _plan, flaky_tests(assignment.instructor)
-    wish = assignment.device if any(not submission.problem for submission in submissions) else ""
+    wish = (
+        assignment.device
+        if any(not submission.problem for submission in submissions)
+        else ""
+    )
     with on_what_it_asks_for(wish, warm, limits.memory) as runs:
-        yield from run_class(submissions, plan, assignment.files, workers, runs, limits, chancy, kept)
+        yield from run_class(
+            submissions, plan, assignment.files, workers, runs, limits, chancy, kept
+        )
 
 
 def _plan(submission: Submission) -> Steps:
@@ -186,27 +228,48 @@ def _record(
     if transcript is not None:
         notes = [*submission.notes, *submission.content["notes"]]
         try:
-            judged = reader.ask("judged", student, submission.content["notebook"], asdict(told), notes)
+            judged = reader.ask(
+                "judged", student, submission.content["notebook"], asdict(told), notes
+            )
         except CannotRead as error:
             submission.problem = str(error)
     if judged is not None:
-        notes, marks, text = judged["notes"], [Mark(**mark) for mark in judged["marks"]], judged["page"]
+        notes, marks, text = (
+            judged["notes"],
+            [Mark(**mark) for mark in judged["marks"]],
+            judged["page"],
+        )
     else:
         notes = submission.notes
-        questions = {str(grade_id(cell)): float(cell.metadata.nbgrader.points) for cell in assignment.tests}
-        marks = [Mark(name, points, 0.0, submission.problem) for name, points in questions.items()]
+        questions = {
+            str(grade_id(cell)): float(cell.metadata.nbgrader.points)
+            for cell in assignment.tests
+        }
+        marks = [
+            Mark(name, points, 0.0, submission.problem)
+            for name, points in questions.items()
+        ]
         text = page(assignment.name, student, marks, [submission.problem, *notes])
-    tampering = [shown(said["tampering"]) for said in told.marks.values() if said["tampering"]]
+    tampering = [
+        shown(said["tampering"]) for said in told.marks.values() if said["tampering"]
+    ]
     entry = Entry(
-        time=now(), assignment=assignment.name, student=student, submission=submission.digest,
-        tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},
-        problem=submission.problem, notes=notes, tampering=tampering, cells=assignment.cells,
+        time=now(), assignment=assignment.name, student=student, submission=submission.digest,  # noqa: E501
+        tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},  # noqa: E501
+        problem=submission.problem, notes=notes, tampering=tampering, cells=assignment.cells,  # noqa: E501
     )  # fmt: skip
     write_page(feedback, student, assignment.name, text)
-    notebook, unanswered = (judged["notebook"], judged["unanswered"]) if judged else (None, [])
+    notebook, unanswered = (
+        (judged["notebook"], judged["unanswered"]) if judged else (None, [])
+    )
     records.write(entry, notebook, marks, unanswered)
-    earned, points = sum(mark.earned or 0.0 for mark in marks), sum(mark.points for mark in marks)
-    return Result(student, earned, points, submission.problem, notes, tampering, told.seconds)
+    earned, points = (
+        sum(mark.earned or 0.0 for mark in marks),
+        sum(mark.points for mark in marks),
+    )
+    return Result(
+        student, earned, points, submission.problem, notes, tampering, told.seconds
+    )
 
 
 def write_page(feedback: Path, student: str, assignment: str, text: str) -> None:
@@ -216,4 +279,13 @@ def write_page(feedback: Path, student: str, assignment: str, text: str) -> None
     write_whole(place, text)
 
 
-__all__ = ["Assignment", "CannotGrade", "NoIsolation", "Report", "Result", "grade", "load", "words"]
+__all__ = [
+    "Assignment",
+    "CannotGrade",
+    "NoIsolation",
+    "Report",
+    "Result",
+    "grade",
+    "load",
+    "words",
+]

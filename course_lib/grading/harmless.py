@@ -1,9 +1,11 @@
 """A student's Markdown, so that no page that is made of it runs or fetches anything.
 
-What a submission says is shown to instructors by nbgrader's formgrader and feedback pages, which turn its Markdown into
-HTML themselves: raw tags stay, links may begin with ``javascript:``, pictures are fetched from anywhere. So the source
-is changed before it is kept. A sign of no width is put in where a tag, a link, a picture or a formula with a link would
-begin, unless it is known to be harmless: the text reads as before, and no parser sees more than text in it.
+What a submission says is shown to instructors by nbgrader's formgrader and feedback
+pages, which turn its Markdown into HTML themselves: raw tags stay, links may begin with
+``javascript:``, pictures are fetched from anywhere. So the source is changed before it
+is kept. A sign of no width is put in where a tag, a link, a picture or a formula with a
+link would begin, unless it is known to be harmless: the text reads as before, and no
+parser sees more than text in it.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ LINK = r"(?:https?://|mailto:|#)"
 PICTURE = r"\[[^\[\]]*\]\((?:attachment:|data:image/(?:png|jpeg|gif);base64,)"
 ATTACHED = re.compile(r"attachment:([^\s()<>\"']*)")
 RULES = (
-    (re.compile(r"<(?=[A-Za-z/!?])"), "<"),  # a tag, a comment, a link in angle brackets
+    # a tag, a comment, a link in angle brackets
+    (re.compile(r"<(?=[A-Za-z/!?])"), "<"),
     (re.compile(rf"!(?=\[)(?!{PICTURE})"), "!"),  # a picture: it becomes a link
-    (re.compile(rf"\](?=\()(?!\({LINK}|\(attachment:|\(data:image/(?:png|jpeg|gif);base64,)"), "]"),  # a link
-    (re.compile(rf"\](?=:)(?!:[ \t]*{LINK})"), "]"),  # the target of a link, on a line of its own
-    # TeX that makes links, loads extensions, sets attributes of HTML, or makes commands that do
+    # a link
+    (re.compile(rf"\](?=\()(?!\({LINK}|\(attachment:|\(data:image/(?:png|jpeg|gif);base64,)"), "]"),  # noqa: E501
+    # the target of a link, on a line of its own
+    (re.compile(rf"\](?=:)(?!:[ \t]*{LINK})"), "]"),
+    # TeX that makes links, loads extensions, sets attributes of HTML, or makes commands
+    # that do
     (re.compile(r"\\(?=(?:href|url|require|style|class|cssId|data|html\w*|unicode|csname|def|let|newcommand|renewcommand)"
                 r"(?![a-z]))"), "\\\\"),
 )  # fmt: skip
@@ -36,14 +42,22 @@ def harmless(source: str, attached: Collection[str] = ()) -> str:
 
     Args:
         source: the text.
-        attached: names of the pictures that the cell has; nbconvert stops at a name that is not there.
+        attached: names of the pictures that the cell has; nbconvert stops at a name
+        that is not there.
 
-    >>> harmless("[a](https://arxiv.org) and `x < y`") == "[a](https://arxiv.org) and `x < y`"
+    >>> harmless(
+    ...     "[a](https://arxiv.org) and `x < y`"
+    ... ) == "[a](https://arxiv.org) and `x < y`"
     True
     >>> harmless("[a](javascript:alert(1)) <b>").replace(NOTHING, "|")
     '[a]|(javascript:alert(1)) <|b>'
     """
-    source = ATTACHED.sub(lambda found: found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}", source)
+    source = ATTACHED.sub(
+        lambda found: (
+            found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}"
+        ),
+        source,
+    )
     for rule, kept in RULES:
         source = rule.sub(kept + NOTHING, source)
     return source

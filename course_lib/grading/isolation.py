@@ -1,8 +1,10 @@
-"""The walls around a warm worker and what it starts: bubblewrap, or a container where you ask for one by name.
+"""The walls around a warm worker and what it starts: bubblewrap, or a container where
+you ask for one by name.
 
-Each has a name, a reason why this machine does not give it, and a command line that runs a program behind it. Behind
-both, each submission is shut in on its own by the kernel's namespaces (:mod:`course_lib.grading.ways`). Podman was run
-as root, with runc, on a kernel with control groups of version 1; Podman without root, and Docker, were not.
+Each has a name, a reason why this machine does not give it, and a command line that
+runs a program behind it. Behind both, each submission is shut in on its own by the
+kernel's namespaces (:mod:`course_lib.grading.ways`). Podman was run as root, with runc,
+on a kernel with control groups of version 1; Podman without root, and Docker, were not.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ from course_lib.grading.devices import Device
 OWN = confine.OWN
 LIBRARY = Path(__file__).resolve().parents[1]
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
-INSTALL_CONTAINER = "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
-UBUNTU = (
-    "Ubuntu 24.04 lets programs have no namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or "
-    "an AppArmor profile for bwrap (the instructor's guide shows it)."
+INSTALL_CONTAINER = (
+    "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
 )
-#: What the machine's own programs and libraries need; each is bound only where it is there.
+UBUNTU = (
+    "Ubuntu 24.04 lets programs have no namespaces: sudo sysctl -w"
+    " kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for bwrap"
+    " (the instructor's guide shows it)."
+)
+#: What the machine's own programs and libraries need; each is bound only where it is
+#: there.
 SYSTEM = (
     "/usr",
     "/bin",
@@ -49,10 +55,14 @@ NO_SECOND_OPINION = ("seccomp=unconfined", "apparmor=unconfined", "label=disable
 FILES, PROCESSES = 4096, 1024
 #: What a container may take of this machine's memory at most.
 SHARE_OF_MEMORY = 0.75
-#: What root keeps: to make each process nobody's, to end it, to ask it how much memory it shares, and what it has open.
+#: What root keeps: to make each process nobody's, to end it, to ask it how much memory
+#: it shares, and what it has open.
 RIGHTS = ("SETUID", "SETGID", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
-TRIAL = "from course_lib.grading import confine as c; c.become_nobody(); c.leave_the_world()"
+TRIAL = (
+    "from course_lib.grading import confine as c; c.become_nobody();"
+    " c.leave_the_world()"
+)
 
 
 class NoIsolation(Exception):
@@ -65,8 +75,10 @@ class Isolation(Protocol):
 
     Attributes:
         name: by which the instructor asks for it.
-        way: how the worker shuts in each process: a key of `WAYS` in :mod:`course_lib.grading.ways`.
-        by_socket: the worker cannot inherit a socket and connects to one that lies at :data:`DOOR`.
+        way: how the worker shuts in each process: a key of `WAYS` in
+        :mod:`course_lib.grading.ways`.
+        by_socket: the worker cannot inherit a socket and connects to one that lies at
+        :data:`DOOR`.
         hides: folders that a worker sees and a submission does not.
     """
 
@@ -79,7 +91,9 @@ class Isolation(Protocol):
         """Say why this machine does not give it, and what to do; "" if it does."""
         ...
 
-    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+    def command(
+        self, program: list[str], memory: int, door: str, device: Device | None = None
+    ) -> list[str]:
         """Write the command line that runs a program behind the wall.
 
         Args:
@@ -97,7 +111,12 @@ class Isolation(Protocol):
 
 def bound() -> list[Path]:
     """Folders of Python and of the course that are seen inside."""
-    return [Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parents[1], LIBRARY]
+    return [
+        Path(sys.base_prefix),
+        Path(sys.prefix),
+        Path(sys.executable).resolve().parents[1],
+        LIBRARY,
+    ]
 
 
 def _binds() -> list[str]:
@@ -105,7 +124,11 @@ def _binds() -> list[str]:
     places = [Path(place) for place in SYSTEM if Path(place).exists()]
     arguments: list[str] = []
     for place in places:
-        kind = ["--symlink", os.readlink(place)] if place.is_symlink() else ["--ro-bind", str(place)]
+        kind = (
+            ["--symlink", os.readlink(place)]
+            if place.is_symlink()
+            else ["--ro-bind", str(place)]
+        )
         arguments += [*kind, str(place)]
     seen: list[Path] = [place for place in places if not place.is_symlink()]
     made: set[Path] = set()
@@ -113,7 +136,9 @@ def _binds() -> list[str]:
         if any(place == other or other in place.parents for other in seen):
             continue
         for parent in reversed(place.parents[:-1]):
-            if parent not in made and not any(parent == other or other in parent.parents for other in seen):
+            if parent not in made and not any(
+                parent == other or other in parent.parents for other in seen
+            ):
                 arguments += ["--perms", "0755", "--dir", str(parent)]
                 made.add(parent)
         arguments += ["--ro-bind", str(place), str(place)]
@@ -133,22 +158,33 @@ def worker_settings(home: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "MPLBACKEND": "agg",
         "CUDA_VISIBLE_DEVICES": "",
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        **dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+        ),
     }
 
 
 def command(bwrap: str, device: Device | None = None) -> list[str]:
     """The command line that runs a program behind the wall.
 
-    As root no user namespace is made here: the worker keeps the right to become nobody, and its children use it; and
-    the rights to end its children, who then belong to nobody, and to ask them what they take.
+    As root no user namespace is made here: the worker keeps the right to become nobody,
+    and its children use it; and the rights to end its children, who then belong to
+    nobody, and to ask them what they take.
     """
     root = os.getuid() == 0
-    apart = ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
+    apart = (
+        ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
+    )
     kept = [item for right in RIGHTS for item in ("--cap-add", f"CAP_{right}")]
     rights = ["--cap-drop", "ALL", *kept] if root else []
-    own = [item for name in ("/home", "/tmp", OWN) for item in ("--perms", "0755", "--tmpfs", name)]
-    closed = [item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)]
+    own = [
+        item
+        for name in ("/home", "/tmp", OWN)
+        for item in ("--perms", "0755", "--tmpfs", name)
+    ]
+    closed = [
+        item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)
+    ]
     settings = worker_settings(OWN)
     return [
         bwrap,
@@ -159,36 +195,59 @@ def command(bwrap: str, device: Device | None = None) -> list[str]:
         "--new-session",
         "--clearenv",
         *("--proc", "/proc", "--dev", "/dev"),
-        *(item for node in (device.nodes if device else ()) for item in ("--dev-bind", node, node)),
+        *(
+            item
+            for node in (device.nodes if device else ())
+            for item in ("--dev-bind", node, node)
+        ),
         *own,
         *_binds(),
         *closed,
         *("--chdir", "/"),
-        *(item for name, value in settings.items() for item in ("--setenv", name, value)),
+        *(
+            item
+            for name, value in settings.items()
+            for item in ("--setenv", name, value)
+        ),
     ]
 
 
 @functools.cache
 def _refused(wall: tuple[str, ...]) -> str:
-    """Nest namespaces behind a wall as a submission has them, once; say what the kernel says if it refuses."""
-    tried = subprocess.run([*wall, sys.executable, "-s", "-c", TRIAL], capture_output=True, text=True, check=False)
+    """Nest namespaces behind a wall as a submission has them, once; say what the kernel
+    says if it refuses."""
+    tried = subprocess.run(
+        [*wall, sys.executable, "-s", "-c", TRIAL],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if tried.returncode == 0:
         return ""
     said = (tried.stderr.strip() or "it says nothing").splitlines()[-1]
-    return f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}"
+    return (
+        f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}"
+    )
 
 
 class Bubblewrap:
-    """Namespaces by bubblewrap around the worker, and by the worker around each submission."""
+    """Namespaces by bubblewrap around the worker, and by the worker around each
+    submission."""
 
     name, way, by_socket = "bubblewrap", "namespaces", False
     hides: tuple[str, ...] = ()
 
     def available(self) -> str:
         bwrap = shutil.which("bwrap")
-        return _refused(tuple(command(bwrap))) if bwrap else f"there is no program bwrap. {INSTALL}"
+        return (
+            _refused(tuple(command(bwrap)))
+            if bwrap
+            else f"there is no program bwrap. {INSTALL}"
+        )
 
-    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+    def command(
+        self, program: list[str], memory: int, door: str, device: Device | None = None
+    ) -> list[str]:
         return [*command(str(shutil.which("bwrap")), device), *program]
 
     def environment(self) -> dict[str, str] | None:
@@ -196,18 +255,24 @@ class Bubblewrap:
 
 
 def _few_files_and_processes() -> list[str]:
-    """More than a worker needs; where nothing is said, Podman asks for more than a machine may be allowed to give."""
+    """More than a worker needs; where nothing is said, Podman asks for more than a
+    machine may be allowed to give."""
     here = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
     hard = {name: resource.getrlimit(number)[1] for name, number in here.items()}
-    most = {name: FILES if limit == resource.RLIM_INFINITY else min(FILES, limit) for name, limit in hard.items()}
+    most = {
+        name: FILES if limit == resource.RLIM_INFINITY else min(FILES, limit)
+        for name, limit in hard.items()
+    }
     return [f"--ulimit={name}={limit}:{limit}" for name, limit in most.items()]
 
 
 class Container:
-    """A container of Podman or Docker around the worker, which itself puts namespaces around each submission.
+    """A container of Podman or Docker around the worker, which itself puts namespaces
+    around each submission.
 
-    Their own filter of system calls and their profiles for AppArmor and SELinux are off: they let nobody have
-    namespaces in there. What a submission may ask of the kernel is decided by our own filter.
+    Their own filter of system calls and their profiles for AppArmor and SELinux are
+    off: they let nobody have namespaces in there. What a submission may ask of the
+    kernel is decided by our own filter.
     """
 
     name, way, by_socket = "container", "namespaces", True
@@ -221,28 +286,39 @@ class Container:
         program = self.program()
         if program is None:
             return f"there is neither a program podman nor docker. {INSTALL_CONTAINER}"
-        # An image with nothing in it: what runs there is this machine's own, bound read-only.
+        # An image with nothing in it: what runs there is this machine's own, bound
+        # read-only.
         nothing = bytes(1024)  # a tar file ends by two empty blocks
-        there = subprocess.run([program, "image", "inspect", IMAGE], capture_output=True, check=False)
+        there = subprocess.run(
+            [program, "image", "inspect", IMAGE], capture_output=True, check=False
+        )
         line = [program, "import", "-", IMAGE]
-        made = there if there.returncode == 0 else subprocess.run(line, input=nothing, capture_output=True, check=False)
+        made = (
+            there
+            if there.returncode == 0
+            else subprocess.run(line, input=nothing, capture_output=True, check=False)
+        )
         if made.returncode != 0:
-            said = (made.stderr.decode(errors="replace").strip() or "no word").splitlines()[-1]
+            said = (
+                made.stderr.decode(errors="replace").strip() or "no word"
+            ).splitlines()[-1]
             return f"{Path(program).name} makes no image: {said}"
         return _refused(tuple(self.command([], 2**30, "")))
 
-    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+    def command(
+        self, program: list[str], memory: int, door: str, device: Device | None = None
+    ) -> list[str]:
         places = [Path(place) for place in SYSTEM if Path(place).exists()]
         binds = dict.fromkeys([*places, *bound()])
         here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         most = min(int(SHARE_OF_MEMORY * here), 2**30 + (os.cpu_count() or 1) * memory)
         return [
-            str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=private", "--read-only",
-            *(f"--tmpfs={place}:rw,nosuid,nodev,size=1m,mode=0755" for place in (OWN, "/home", "/tmp")),
+            str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=private", "--read-only",  # noqa: E501
+            *(f"--tmpfs={place}:rw,nosuid,nodev,size=1m,mode=0755" for place in (OWN, "/home", "/tmp")),  # noqa: E501
             "--user=0:0", "--workdir=/",
             f"--memory={most}", f"--memory-swap={most}", f"--pids-limit={PROCESSES}",
-            "--cap-drop=ALL", *(f"--cap-add={right}" for right in RIGHTS), *_few_files_and_processes(),
-            *(f"--security-opt={word}" for word in ("no-new-privileges", *NO_SECOND_OPINION)),
+            "--cap-drop=ALL", *(f"--cap-add={right}" for right in RIGHTS), *_few_files_and_processes(),  # noqa: E501
+            *(f"--security-opt={word}" for word in ("no-new-privileges", *NO_SECOND_OPINION)),  # noqa: E501
             *(f"--volume={place}:{place}:ro" for place in binds),
             *([f"--volume={door}:{Path(DOOR).parent}"] if door else []),
             *(f"--device={node}" for node in (device.nodes if device else ())),
@@ -264,7 +340,9 @@ class Nothing:
     def available(self) -> str:
         return ""
 
-    def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+    def command(
+        self, program: list[str], memory: int, door: str, device: Device | None = None
+    ) -> list[str]:
         return program
 
     def environment(self) -> dict[str, str] | None:
@@ -279,27 +357,49 @@ def wall(name: str) -> Isolation:
     """Find a wall by its name.
 
     Raises:
-        NoIsolation: there is no such wall, or this machine does not give it; the text names one that it gives.
+        NoIsolation: there is no such wall, or this machine does not give it; the text
+        names one that it gives.
     """
     if name == Nothing.name:
         return Nothing()
     found = next((wall for wall in WALLS if wall.name == name), None)
     if found is None:
-        raise NoIsolation(f"There is no isolation {name!r}; choose {' or '.join(NAMES)}.")
+        raise NoIsolation(
+            f"There is no isolation {name!r}; choose {' or '.join(NAMES)}."
+        )
     if why := found.available():
-        others = [other.name for other in WALLS if other is not found and not other.available()]
-        instead = f" This machine gives, if you ask for it by name: --isolation {others[0]}." if others else ""
+        others = [
+            other.name
+            for other in WALLS
+            if other is not found and not other.available()
+        ]
+        instead = (
+            f" This machine gives, if you ask for it by name: --isolation {others[0]}."
+            if others
+            else ""
+        )
         raise NoIsolation(f"Submissions cannot be shut in by {name}: {why}{instead}")
     return found
 
 
 def check_sandbox() -> Finding:
-    """Say, for `course doctor`, how submissions are shut in here; who grades nobody needs nothing."""
+    """Say, for `course doctor`, how submissions are shut in here; who grades nobody
+    needs nothing."""
     refused = {wall.name: wall.available() for wall in WALLS}
     given = [name for name, why in refused.items() if not why]
     if not given:
-        reasons = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
-        return Finding("sandbox", True, f"none, which those who run `course grade` need. {reasons}.")
+        reasons = "; ".join(
+            f"{name}: {why.rstrip('.')}" for name, why in refused.items()
+        )
+        return Finding(
+            "sandbox",
+            True,
+            f"none, which those who run `course grade` need. {reasons}.",
+        )
     if given[0] == NAMES[0]:
         return Finding("sandbox", True, given[0])
-    return Finding("sandbox", True, f"only by name: --isolation {given[0]} For {NAMES[0]}: {refused[NAMES[0]]}")
+    return Finding(
+        "sandbox",
+        True,
+        f"only by name: --isolation {given[0]} For {NAMES[0]}: {refused[NAMES[0]]}",
+    )

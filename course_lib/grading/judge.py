@@ -1,4 +1,5 @@
-"""From what the referee says to marks: the notebook as it is kept, and nbgrader's own rule on its outputs."""
+"""From what the referee says to marks: the notebook as it is kept, and nbgrader's own
+rule on its outputs."""
 
 from __future__ import annotations
 
@@ -31,16 +32,19 @@ class Mark:
     words: str = ""
 
 
-def judge(notebook: NotebookNode, transcript: Transcript) -> tuple[NotebookNode, list[Mark]]:
+def judge(
+    notebook: NotebookNode, transcript: Transcript
+) -> tuple[NotebookNode, list[Mark]]:
     """Put the referee's outputs into the notebook and mark it.
 
     Args:
-        notebook: the student's, restored; test cells as released, hidden tests not in it.
+        notebook: the student's, restored; test cells as released, hidden tests not in
+        it.
         transcript: what the referee said.
 
     Returns:
-        The notebook as nbgrader keeps it in ``autograded/``, whose text makes no page run or fetch anything, and a mark
-        for each graded cell.
+        The notebook as nbgrader keeps it in ``autograded/``, whose text makes no page
+        run or fetch anything, and a mark for each graded cell.
     """
     judged = nbformat.from_dict(notebook)
     marks = []
@@ -55,34 +59,66 @@ def judge(notebook: NotebookNode, transcript: Transcript) -> tuple[NotebookNode,
                 _cell_outputs(cell, transcript.cells[index])
         if name is not None and is_grade(cell):
             earned, points = determine_grade(cell)
-            marks.append(Mark(name, float(points), None if earned is None else float(earned), words))
+            marks.append(
+                Mark(
+                    name,
+                    float(points),
+                    None if earned is None else float(earned),
+                    words,
+                )
+            )
     make_harmless(judged)
     return judged, marks
 
 
 def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
-    """Write what the referee says about a test as the outputs of its cell, and return its words."""
+    """Write what the referee says about a test as the outputs of its cell, and return
+    its words."""
     points = float(cell.metadata.nbgrader.points)
     name = cell.metadata.nbgrader.grade_id
     told, mark = transcript.tests.get(name), transcript.marks.get(name)
     if transcript.points_alone:
-        told = {"earned": 0.0, "words": "It fails." if mark and not mark["earned"] else "", "printed": "", "error": ""}
+        told = {
+            "earned": 0.0,
+            "words": "It fails." if mark and not mark["earned"] else "",
+            "printed": "",
+            "error": "",
+        }
     if told is None or mark is None:
         words = transcript.trouble or "This test was not reached."
-        cell.outputs = [new_output("error", ename="NotReached", evalue=words, traceback=[words])]
+        cell.outputs = [
+            new_output("error", ename="NotReached", evalue=words, traceback=[words])
+        ]
         return words
-    earned = mark["earned"] if type(mark["earned"]) in (int, float) and 0 <= mark["earned"] <= points else 0.0
+    earned = (
+        mark["earned"]
+        if type(mark["earned"]) in (int, float) and 0 <= mark["earned"] <= points
+        else 0.0
+    )
     words = ""
     if earned < points:
         hidden = told["earned"] == points
-        words = "The tests that you see pass; a hidden test fails." if hidden else told["words"]
+        words = (
+            "The tests that you see pass; a hidden test fails."
+            if hidden
+            else told["words"]
+        )
         words = words or "It earns a part of its points."
     if told["printed"]:
         cell.outputs.append(new_output("stream", name="stdout", text=told["printed"]))
     if earned == 0:
-        cell.outputs.append(new_output("error", ename=told["error"] or "Failed", evalue=words, traceback=[words]))
+        cell.outputs.append(
+            new_output(
+                "error",
+                ename=told["error"] or "Failed",
+                evalue=words,
+                traceback=[words],
+            )
+        )
     elif earned < points:
-        cell.outputs.append(new_output("execute_result", {"text/plain": repr(float(earned))}))
+        cell.outputs.append(
+            new_output("execute_result", {"text/plain": repr(float(earned))})
+        )
     return words
 
 
@@ -90,7 +126,13 @@ def _cell_outputs(cell: NotebookNode, told: dict) -> None:
     if told["printed"]:
         cell.outputs.append(new_output("stream", name="stdout", text=told["printed"]))
     if told["result"]:
-        cell.outputs.append(new_output("execute_result", {"text/plain": told["result"]}))
+        cell.outputs.append(
+            new_output("execute_result", {"text/plain": told["result"]})
+        )
     if told["error"]:
         error = told["error"]
-        cell.outputs.append(new_output("error", ename=error["type"], evalue=error["message"], traceback=[]))
+        cell.outputs.append(
+            new_output(
+                "error", ename=error["type"], evalue=error["message"], traceback=[]
+            )
+        )

@@ -1,9 +1,10 @@
-"""Start a Jupyter kernel in namespaces and limits of its own: what runs first inside bubblewrap for stock nbgrader.
+"""Start a Jupyter kernel in namespaces and limits of its own: what runs first inside
+bubblewrap for stock nbgrader.
 
     python -m course_lib.grading.kernel_inside LIMITS KERNEL...
 
-LIMITS is JSON: :class:`course_lib.grading.sandbox.Limits` as a dict, with ``hide``, folders to cover, and
-``work``, the folder to work in.
+LIMITS is JSON: :class:`course_lib.grading.sandbox.Limits` as a dict, with ``hide``,
+folders to cover, and ``work``, the folder to work in.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from course_lib.grading import confine
 
 
 def main() -> None:
-    """Shut this process in, and be the kernel; the process that was called ends with it."""
+    """Shut this process in, and be the kernel; the process that was called ends with
+    it."""
     limits, kernel = json.loads(sys.argv[1]), sys.argv[2:]
     mapped = confine.virtual_bytes()
     confine.only_these_files([])
@@ -33,11 +35,15 @@ def main() -> None:
     if child != 0:
         confine.init(child)
     os.setsid()
-    confine.limit(limits | {"memory": 4 * limits["memory"]}, mapped)  # of addresses; of memory:
+    confine.limit(
+        limits | {"memory": 4 * limits["memory"]}, mapped
+    )  # of addresses; of memory:
     resource.setrlimit(resource.RLIMIT_DATA, (limits["memory"], limits["memory"]))
     os.chdir(limits["work"])
     home = os.path.join(confine.OWN, "home")
-    os.environ.update({"HOME": home, "TMPDIR": os.path.join(confine.OWN, "tmp"), "IPYTHONDIR": home})
+    os.environ.update(
+        {"HOME": home, "TMPDIR": os.path.join(confine.OWN, "tmp"), "IPYTHONDIR": home}
+    )
     del os.environ["PYTHONPATH"]
     os.execvp(kernel[0], kernel)
 

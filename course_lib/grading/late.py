@@ -1,9 +1,11 @@
-"""What late work costs: a policy that the configuration declares, as a plugin of nbgrader's own.
+"""What late work costs: a policy that the configuration declares, as a plugin of
+nbgrader's own.
 
-Stock ``nbgrader autograde`` and ``course grade`` apply the same plugin, and the penalty stands where nbgrader keeps it,
-so ``nbgrader export`` and the formgrader show it. Late is what came after the due date in the gradebook
-(``nbgrader db assignment add NAME --duedate=...``, with a student's extension), by the time in ``timestamp.txt``.
-Without a due date or a time nothing is late.
+Stock ``nbgrader autograde`` and ``course grade`` apply the same plugin, and the penalty
+stands where nbgrader keeps it, so ``nbgrader export`` and the formgrader show it. Late
+is what came after the due date in the gradebook (``nbgrader db assignment add NAME
+--duedate=...``, with a student's extension), by the time in ``timestamp.txt``. Without
+a due date or a time nothing is late.
 """
 
 from __future__ import annotations
@@ -26,15 +28,22 @@ class LatePolicy(LateSubmissionPlugin):
     """A share of the marks for each day that has begun, after a time of grace.
 
     >>> policy = LatePolicy(percent_per_day=10.0, grace_minutes=15.0, most_percent=25.0)
-    >>> [policy.late_submission_penalty("ada", 40.0, late) for late in (900.0, 901.0, DAY + 901.0, 9.0 * DAY)]
+    >>> [
+    ...     policy.late_submission_penalty("ada", 40.0, late)
+    ...     for late in (900.0, 901.0, DAY + 901.0, 9.0 * DAY)
+    ... ]
     [0.0, 4.0, 8.0, 10.0]
     """
 
-    percent_per_day = Float(0.0, min=0.0, max=100.0, help="Taken off for each day that has begun.").tag(config=True)
-    grace_minutes = Float(0.0, min=0.0, help="So much later costs nothing; a day is counted from here.").tag(
-        config=True
-    )
-    most_percent = Float(100.0, min=0.0, max=100.0, help="More than this is never taken off.").tag(config=True)
+    percent_per_day = Float(
+        0.0, min=0.0, max=100.0, help="Taken off for each day that has begun."
+    ).tag(config=True)
+    grace_minutes = Float(
+        0.0, min=0.0, help="So much later costs nothing; a day is counted from here."
+    ).tag(config=True)
+    most_percent = Float(
+        100.0, min=0.0, max=100.0, help="More than this is never taken off."
+    ).tag(config=True)
 
     def percent(self, seconds_late: float) -> float:
         """Say which share of its marks a submission loses, in percent."""
@@ -42,7 +51,9 @@ class LatePolicy(LateSubmissionPlugin):
         return float(min(days * self.percent_per_day, self.most_percent))
 
     # the names of the arguments are nbgrader's
-    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
+    def late_submission_penalty(
+        self, student_id: str, score: float, total_seconds_late: float
+    ) -> float:
         """Say how many points a submission loses; nbgrader calls this."""
         return score * self.percent(total_seconds_late) / 100
 
@@ -56,7 +67,9 @@ class Late:
     penalty: float
 
     def __str__(self) -> str:
-        return f"{self.student}: {_span(self.seconds)} late, {self.penalty:g} points off"
+        return (
+            f"{self.student}: {_span(self.seconds)} late, {self.penalty:g} points off"
+        )
 
 
 class LateWork:
@@ -70,26 +83,46 @@ class LateWork:
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             self.due = gradebook.find_assignment(assignment).duedate
             submissions = gradebook.assignment_submissions(assignment)
-            self.extensions = {each.student.id: each.extension for each in submissions if each.extension}
+            self.extensions = {
+                each.student.id: each.extension
+                for each in submissions
+                if each.extension
+            }
 
     def seconds(self, student: str) -> float:
-        """Say by how much a student's submission came late; 0 where it did not, or where nobody knows."""
-        place = Path(self.courses.format_path(self.courses.submitted_directory, student, self.assignment))
+        """Say by how much a student's submission came late; 0 where it did not, or
+        where nobody knows."""
+        place = Path(
+            self.courses.format_path(
+                self.courses.submitted_directory, student, self.assignment
+            )
+        )
         when = self.courses.get_existing_timestamp(str(place))
         if when is None or self.due is None:
             return 0.0
-        return max(0.0, (when - self.due - self.extensions.get(student, timedelta())).total_seconds())
+        return max(
+            0.0,
+            (
+                when - self.due - self.extensions.get(student, timedelta())
+            ).total_seconds(),
+        )
 
     def words(self, student: str) -> list[str]:
-        """Tell the student that it came late and what the policy takes; nothing if it came in time."""
+        """Tell the student that it came late and what the policy takes; nothing if it
+        came in time."""
         seconds = self.seconds(student)
         if not seconds:
             return []
-        taken = f": {self.policy.percent(seconds):g}% of its points are taken off" if _ours(self.policy) else ""
+        taken = (
+            f": {self.policy.percent(seconds):g}% of its points are taken off"
+            if _ours(self.policy)
+            else ""
+        )
         return [f"It came {_span(seconds)} late{taken}."]
 
     def assign(self) -> list[Late]:
-        """Enter the penalty of every submission, in one transaction: due dates, times and marks by hand may be new.
+        """Enter the penalty of every submission, in one transaction: due dates, times
+        and marks by hand may be new.
 
         Returns:
             What came late, by student.
@@ -98,33 +131,46 @@ class LateWork:
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
             for submission in gradebook.assignment_submissions(self.assignment):
                 place = self.courses.format_path(
-                    self.courses.submitted_directory, submission.student.id, self.assignment
+                    self.courses.submitted_directory,
+                    submission.student.id,
+                    self.assignment,
                 )
                 if when := self.courses.get_existing_timestamp(place):
                     submission.timestamp = when
                 seconds, total = submission.total_seconds_late, 0.0
                 for notebook in submission.notebooks:
-                    notebook.late_submission_penalty = self._penalty(submission, notebook)
+                    notebook.late_submission_penalty = self._penalty(
+                        submission, notebook
+                    )
                     total += notebook.late_submission_penalty or 0.0
                 if seconds > 0:
                     found.append(Late(submission.student.id, seconds, total))
             gradebook.db.commit()
         return sorted(found, key=lambda late: late.student)
 
-    def _penalty(self, submission: SubmittedAssignment, notebook: SubmittedNotebook) -> float | None:
+    def _penalty(
+        self, submission: SubmittedAssignment, notebook: SubmittedNotebook
+    ) -> float | None:
         seconds = submission.total_seconds_late
         if seconds <= 0:
             return None
-        said = self.policy.late_submission_penalty(submission.student.id, notebook.score, seconds)
+        said = self.policy.late_submission_penalty(
+            submission.student.id, notebook.score, seconds
+        )
         return None if said is None else min(max(0.0, said), notebook.score)
 
     def outdated(self, gradebook: Gradebook) -> list[str]:
-        """Name the students whose penalty is not what the policy gives for their marks of now."""
+        """Name the students whose penalty is not what the policy gives for their marks
+        of now."""
         return sorted(
             submission.student.id
             for submission in gradebook.assignment_submissions(self.assignment)
             for notebook in submission.notebooks
-            if abs((self._penalty(submission, notebook) or 0.0) - (notebook.late_submission_penalty or 0.0)) > 1e-9
+            if abs(
+                (self._penalty(submission, notebook) or 0.0)
+                - (notebook.late_submission_penalty or 0.0)
+            )
+            > 1e-9
         )
 
 

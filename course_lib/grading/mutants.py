@@ -1,10 +1,13 @@
-"""Grade the graders: run an assignment's tests on answers that are known to be wrong, and known to be right.
+"""Grade the graders: run an assignment's tests on answers that are known to be wrong,
+and known to be right.
 
-``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that people make, with the cell that
-must refuse it and the words that it must say; ``RIGHT_ANSWERS``, each written differently from the reference; and
-``ACROSS``, where there is need of it: what tests say otherwise with the answers in a process of their own.
-:func:`run_cases` runs every one on the solution notebook and marks it as nbgrader does. How they are run stands
-in :mod:`course_lib.grading.mutants_run`; ``tests/assignments`` also sends some through nbgrader itself.
+``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that
+people make, with the cell that must refuse it and the words that it must say;
+``RIGHT_ANSWERS``, each written differently from the reference; and ``ACROSS``, where
+there is need of it: what tests say otherwise with the answers in a process of their
+own. :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader
+does. How they are run stands in :mod:`course_lib.grading.mutants_run`;
+``tests/assignments`` also sends some through nbgrader itself.
 """
 
 import hashlib
@@ -25,19 +28,22 @@ from filelock import FileLock
 from nbformat import NotebookNode
 
 from course_lib.grading.source import AssignmentError, others, parse_source
-from course_lib.whole_file import write_whole
+from course_lib.whole_file import digest_of_code, write_whole
 
 Changes = Mapping[str, "str | tuple[str, str]"]
-"""By solution cell: its whole new source, or a pair (text in the reference, text to put there)."""
+"""By solution cell: its whole new source, or a pair (text in the reference, text to put
+there)."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong answer: what the mistake is, which cell must refuse it, and what the cell must say.
+    """A wrong answer: what the mistake is, which cell must refuse it, and what the cell
+    must say.
 
-    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells whether the student's own, visible
-    tests refuse it ("visible") or only the ones that the grader adds ("hidden"). Every graded cell that is neither
-    ``cell`` nor named in ``also_fails`` must give full marks.
+    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells
+    whether the student's own, visible tests refuse it ("visible") or only the ones that
+    the grader adds ("hidden"). Every graded cell that is neither ``cell`` nor named in
+    ``also_fails`` must give full marks.
     """
 
     name: str
@@ -69,23 +75,28 @@ class Mark:
 
 @dataclass
 class Outcome:
-    """The marks of one case by graded cell: as the student sees them (visible tests) and as the grader gives them."""
+    """The marks of one case by graded cell: as the student sees them (visible tests)
+    and as the grader gives them."""
 
     student: dict[str, Mark] = field(default_factory=dict)
     grader: dict[str, Mark] = field(default_factory=dict)
 
 
-def load_cases(name: str, root: Path = Path()) -> tuple[list[Mutant], list[RightAnswer]]:
+def load_cases(
+    name: str, root: Path = Path()
+) -> tuple[list[Mutant], list[RightAnswer]]:
     """Read ``tests/assignments/mutants/<name>.py``."""
     module = _catalogue(name, root)
     return module.MUTANTS, module.RIGHT_ANSWERS
 
 
 def load_across(name: str, root: Path = Path()) -> Mapping[str, Mapping[str, str]]:
-    """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the cell says across the bridge.
+    """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the
+    cell says across the bridge.
 
-    It is there for answers of which the grader, whose tests are in another process than the answer, says something else
-    than one process says, and why is written beside it; such a cell gives no more points than there.
+    It is there for answers of which the grader, whose tests are in another process than
+    the answer, says something else than one process says, and why is written beside it;
+    such a cell gives no more points than there.
     """
     return getattr(_catalogue(name, root), "ACROSS", {})
 
@@ -94,7 +105,9 @@ def _catalogue(name: str, root: Path) -> Any:
     path = root / "tests" / "assignments" / "mutants" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"mutants_{name}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise AssignmentError(f"{path} does not exist; it lists the wrong and right answers for {name}")
+        raise AssignmentError(
+            f"{path} does not exist; it lists the wrong and right answers for {name}"
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -111,12 +124,17 @@ def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
         The changed copy.
 
     Raises:
-        AssignmentError: there is no such solution cell, or the old text is not in it exactly once.
+        AssignmentError: there is no such solution cell, or the old text is not in it
+        exactly once.
 
     Chapter: seq2seq-attention
 
-    >>> metadata = {"nbgrader": {"grade_id": "scores", "solution": True, "grade": False}}
-    >>> notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("scale = d ** 0.5", metadata=metadata)])
+    >>> metadata = {
+    ...     "nbgrader": {"grade_id": "scores", "solution": True, "grade": False}
+    ... }
+    >>> notebook = nbformat.v4.new_notebook(
+    ...     cells=[nbformat.v4.new_code_cell("scale = d ** 0.5", metadata=metadata)]
+    ... )
     >>> change(notebook, {"scores": ("d ** 0.5", "d")}).cells[0].source
     'scale = d'
     """
@@ -128,30 +146,42 @@ def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
     }
     for grade_id, new in changes.items():
         if grade_id not in cells:
-            raise AssignmentError(f"{grade_id} is no solution cell; the notebook has {', '.join(cells)}")
+            raise AssignmentError(
+                f"{grade_id} is no solution cell; the notebook has {', '.join(cells)}"
+            )
         if isinstance(new, tuple):
             count = cells[grade_id].source.count(new[0])
             if count != 1:
-                raise AssignmentError(f"{grade_id} holds {new[0]!r} {count} times; choose a text that it holds once")
+                raise AssignmentError(
+                    f"{grade_id} holds {new[0]!r} {count} times; choose a text that it"
+                    " holds once"
+                )
             new = cells[grade_id].source.replace(*new)
         cells[grade_id].source = new
     return changed
 
 
 def cases_key(name: str, root: Path = Path()) -> str:
-    """Name the state of an assignment and of its known answers by 16 hexadecimal digits."""
+    """Name the state of an assignment and of its known answers by 16 hexadecimal
+    digits."""
     solution = root / "solutions" / name / f"{name}.py"
     files = [
         solution,
-        *(root / "solutions" / other / f"{other}.py" for other in others(parse_source(solution))),
+        *(
+            root / "solutions" / other / f"{other}.py"
+            for other in others(parse_source(solution))
+        ),
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
         *sorted((root / "solutions" / name).glob("*.safetensors")),
     ]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[
+        :16
+    ]
 
 
 def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
-    """Run all mutants and right answers of an assignment, unless nothing has changed since they ran last.
+    """Run all mutants and right answers of an assignment, unless nothing has changed
+    since they ran last.
 
     Args:
         name: the assignment.
@@ -167,12 +197,22 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
     Chapter: seq2seq-attention
     """
     library = Path(__file__).parent
-    code = [library / f"{module}.py" for module in ("mutants", "mutants_run", "source", "student_checks", "withheld")]
-    versions = f"{platform.python_version()} {version('torch')} {version('nbgrader')} {version('ipython')}"
-    key = hashlib.sha256(b"\0".join([f"{versions} {cases_key(name, root)}".encode(), *map(Path.read_bytes, code)]))
+    code = [
+        library / f"{module}.py"
+        for module in ("mutants", "mutants_run", "source", "student_checks", "withheld")
+    ]
+    versions = (
+        f"{platform.python_version()} {version('torch')} {version('nbgrader')}"
+        f" {version('ipython')}"
+    )
+    key = hashlib.sha256(
+        f"{versions} {cases_key(name, root)} {digest_of_code(code, False)}".encode()
+    )
     cached = root / ".cache" / "mutants" / f"{name}-{key.hexdigest()[:16]}.json"
     cached.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(cached.with_suffix(".lock")):  # pytest's workers and the book's build may ask at the same time
+    with FileLock(
+        cached.with_suffix(".lock")
+    ):  # pytest's workers and the book's build may ask at the same time
         if not cached.exists():
             command = [
                 sys.executable,
@@ -182,15 +222,34 @@ def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, O
                 str(root.resolve()),
                 str(processes),
             ]
-            # Marks are given on a CPU; and torch's autograd cannot go on in a forked process where it has seen a GPU.
-            # Texts have the same hashes each time, so an answer that leans on the order of a set gives the same one.
-            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
-            done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment, check=False)
+            # Marks are given on a CPU; and torch's autograd cannot go on in a forked
+            # process where it has seen a GPU. Texts have the same hashes each time, so
+            # an answer that leans on the order of a set gives the same one.
+            environment = os.environ | {
+                "CUDA_VISIBLE_DEVICES": "",
+                "MPLBACKEND": "agg",
+                "PYTHONHASHSEED": "0",
+            }
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                cwd=root,
+                env=environment,
+                check=False,
+            )
             if done.returncode != 0:
-                raise AssignmentError(f"the mutants of {name} could not be run:\n{done.stderr}")
+                raise AssignmentError(
+                    f"the mutants of {name} could not be run:\n{done.stderr}"
+                )
             write_whole(cached, done.stdout)
     outcomes = json.loads(cached.read_text(encoding="utf-8"))
     return {
-        case: Outcome(**{who: {cell: Mark(**mark) for cell, mark in marks.items()} for who, marks in outcome.items()})
+        case: Outcome(
+            **{
+                who: {cell: Mark(**mark) for cell, mark in marks.items()}
+                for who, marks in outcome.items()
+            }
+        )
         for case, outcome in outcomes.items()
     }

@@ -1,7 +1,9 @@
-"""The instructor's page on an assignment's tests: which mistakes they catch, where, and in which words.
+"""The instructor's page on an assignment's tests: which mistakes they catch, where, and
+in which words.
 
-Nothing on it is typed: the mistakes come from ``tests/assignments/mutants/<name>.py``, and who caught them from a run
-of all of them, which `course mutants` keeps beside that file. `make test` runs them all and compares.
+Nothing on it is typed: the mistakes come from ``tests/assignments/mutants/<name>.py``,
+and who caught them from a run of all of them, which `course mutants` keeps beside that
+file. `make test` runs them all and compares.
 """
 
 import json
@@ -10,7 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.mutants import Mark, Mutant, Outcome, RightAnswer, cases_key, load_cases, run_cases
+from course_lib.grading.mutants import (
+    Mark,
+    Mutant,
+    Outcome,
+    RightAnswer,
+    cases_key,
+    load_cases,
+    run_cases,
+)
 from course_lib.grading.source import AssignmentError
 from course_lib.whole_file import write_whole
 
@@ -20,7 +30,7 @@ STALE = """\
 This table is out of date: the assignment or its list of wrong answers has changed since all of them were last run.
 `course mutants` brings it up to date.
 :::
-"""
+"""  # noqa: E501
 
 
 def what_caught(
@@ -34,25 +44,42 @@ def what_caught(
         outcomes: what :func:`course_lib.grading.mutants.run_cases` returns.
 
     Returns:
-        ``points`` by graded cell; of each wrong answer ``caught`` ("visible", "hidden" or "nobody"), what the test
-        ``says``, and which other cells it ``also_fails``; of each right answer the points that it earned.
+        ``points`` by graded cell; of each wrong answer ``caught`` ("visible", "hidden"
+        or "nobody"), what the test ``says``, and which other cells it ``also_fails``;
+        of each right answer the points that it earned.
 
     Chapter: seq2seq-attention
     """
     return {
-        "points": {cell: mark.max_points for cell, mark in outcomes["reference"].grader.items()},
-        "wrong": {mutant.name: _fate(mutant, outcomes[mutant.name]) for mutant in mutants},
-        "right": {answer.name: sum(mark.points for mark in outcomes[answer.name].grader.values()) for answer in right},
+        "points": {
+            cell: mark.max_points for cell, mark in outcomes["reference"].grader.items()
+        },
+        "wrong": {
+            mutant.name: _fate(mutant, outcomes[mutant.name]) for mutant in mutants
+        },
+        "right": {
+            answer.name: sum(
+                mark.points for mark in outcomes[answer.name].grader.values()
+            )
+            for answer in right
+        },
     }
 
 
 def _fate(mutant: Mutant, outcome: Outcome) -> dict[str, Any]:
-    seen, caught = _caught(outcome.student, mutant.cell), _caught(outcome.grader, mutant.cell)
+    seen, caught = (
+        _caught(outcome.student, mutant.cell),
+        _caught(outcome.grader, mutant.cell),
+    )
     said = (outcome.student if seen else outcome.grader)[mutant.cell].words
     return {
         "caught": "visible" if seen else "hidden" if caught else "nobody",
         "says": _first_complaint(said) if caught else "",
-        "also_fails": [cell for cell in outcome.grader if cell != mutant.cell and _caught(outcome.grader, cell)],
+        "also_fails": [
+            cell
+            for cell in outcome.grader
+            if cell != mutant.cell and _caught(outcome.grader, cell)
+        ],
     }
 
 
@@ -78,12 +105,15 @@ def record_mutants(name: str, root: Path = Path()) -> Path:
     """
     found = what_caught(*load_cases(name, root), run_cases(name, root))
     kept = {"made_from": cases_key(name, root), **found}
-    write_whole(record_path(name, root), json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    write_whole(
+        record_path(name, root), json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    )
     return record_path(name, root)
 
 
 def mutants_page(name: str, root: Path = Path()) -> str:
-    """Write the page on one assignment, from the last recorded run of all its known wrong and right answers.
+    """Write the page on one assignment, from the last recorded run of all its known
+    wrong and right answers.
 
     Args:
         name: the assignment, e.g. ``attention``.
@@ -111,17 +141,35 @@ def mutants_page(name: str, root: Path = Path()) -> str:
         f"# What the tests of “{name}” catch",
         "",
         *([STALE] if found["made_from"] != cases_key(name, root) else []),
-        f"{len(mutants)} wrong answers have met these tests, each with one mistake that people make. The tests",
-        f"refuse {len(mutants) - fates.count('nobody')} of {len(mutants)}. The visible ones, which students run",
-        f"themselves, refuse {fates.count('visible')}; the others fall to the tests that only the grader has. This",
-        "page is written from a recorded run of all of them, which every run of `make test` repeats.",
+        (
+            f"{len(mutants)} wrong answers have met these tests, each with one mistake"
+            " that people make. The tests"
+        ),
+        (
+            f"refuse {len(mutants) - fates.count('nobody')} of {len(mutants)}. The"
+            " visible ones, which students run"
+        ),
+        (
+            f"themselves, refuse {fates.count('visible')}; the others fall to the tests"
+            " that only the grader has. This"
+        ),
+        (
+            "page is written from a recorded run of all of them, which every run of"
+            " `make test` repeats."
+        ),
         "",
-        "A mistake in one part can cost points in a later part that builds on it. The last column names the other",
+        (
+            "A mistake in one part can cost points in a later part that builds on it."
+            " The last column names the other"
+        ),
         "cells that fail with it.",
     ]
     for cell, group in parts.items():
         lines += ["", f"## `{cell}` ({found['points'][cell]:g} points)", ""]
-        lines += ["| the answer … | caught by | which says | also fails |", "| --- | --- | --- | --- |"]
+        lines += [
+            "| the answer … | caught by | which says | also fails |",
+            "| --- | --- | --- | --- |",
+        ]
         lines += [_row(mutant, found["wrong"][mutant.name]) for mutant in group]
     lines += [
         "",
@@ -142,7 +190,9 @@ def mutants_page(name: str, root: Path = Path()) -> str:
 
 
 def _row(mutant: Mutant, fate: dict[str, Any]) -> str:
-    by = {"visible": "visible test", "hidden": "hidden test", "nobody": "nobody"}[fate["caught"]]
+    by = {"visible": "visible test", "hidden": "hidden test", "nobody": "nobody"}[
+        fate["caught"]
+    ]
     others = ", ".join(f"`{other}`" for other in fate["also_fails"])
     return f"| {' | '.join([plain(mutant.mistake), by, plain(fate['says']), others])} |"
 
@@ -152,9 +202,12 @@ def _caught(marks: dict[str, Mark], cell: str) -> bool:
 
 
 def _first_complaint(words: str) -> str:
-    """The message without Python's name for it; of a cell with partial credit, the first line that denies a point."""
+    """The message without Python's name for it; of a cell with partial credit, the
+    first line that denies a point."""
     denied = [line for line in words.splitlines() if "not yet" in line]
-    return denied[0] if denied else words.removeprefix("AssertionError: ").splitlines()[0]
+    return (
+        denied[0] if denied else words.removeprefix("AssertionError: ").splitlines()[0]
+    )
 
 
 def plain(text: str) -> str:

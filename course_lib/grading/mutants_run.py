@@ -1,16 +1,21 @@
-"""Run the wrong and the right answers of an assignment, each in a process of its own, and mark them as nbgrader does.
+"""Run the wrong and the right answers of an assignment, each in a process of its own,
+and mark them as nbgrader does.
 
-Cells run in an IPython shell: a kernel for each case would take minutes. A case differs from the reference in one cell
-or a few, and up to the first of these in nothing. So the reference runs once, cell by cell, and in front of each cell a
-process is forked for every case whose first change is there: it goes on from the state that it finds.
+Cells run in an IPython shell: a kernel for each case would take minutes. A case differs
+from the reference in one cell or a few, and up to the first of these in nothing. So the
+reference runs once, cell by cell, and in front of each cell a process is forked for
+every case whose first change is there: it goes on from the state that it finds.
 
-A case is marked twice, as the student's own tests see it and as the grader does. A test cell that hides tests runs as
-the student has it; if it passes, the hidden tests run after it, in the same shell. (Where they stand between visible
-ones, the grader's version of the cell runs whole.) The reference alone runs twice from the start, with a notebook of
-the student's and with one of the grader's, so that no visible test can lean on what a hidden one defines.
+A case is marked twice, as the student's own tests see it and as the grader does. A test
+cell that hides tests runs as the student has it; if it passes, the hidden tests run
+after it, in the same shell. (Where they stand between visible ones, the grader's
+version of the cell runs whole.) The reference alone runs twice from the start, with a
+notebook of the student's and with one of the grader's, so that no visible test can lean
+on what a hidden one defines.
 
-Cells run in the solution's folder, where files that the assignment ships lie as they lie beside the student's notebook.
-Cells with the tag ``demonstration`` are left out: they are slow, and no mark depends on them.
+Cells run in the solution's folder, where files that the assignment ships lie as they
+lie beside the student's notebook. Cells with the tag ``demonstration`` are left out:
+they are slow, and no mark depends on them.
 """
 
 import contextlib
@@ -40,13 +45,16 @@ from nbgrader.utils import determine_grade, is_grade
 from course_lib.grading.mutants import Changes, Mark, Outcome, change, load_cases
 from course_lib.grading.source import AssignmentError, is_demonstration, read_source
 
-SECONDS_PER_CASE = 60  # of processor time: a machine that is busy with something else makes no answer a wrong one
+# of processor time: a machine that is busy with something else makes no answer a wrong
+# one
+SECONDS_PER_CASE = 60
 PATIENCE = 60  # times as long by the clock, for a case that waits instead of working
 REFERENCE = "reference"
 
 
 class Sitting:
-    """One shell in which cells run one after the other, and the marks that they have earned so far."""
+    """One shell in which cells run one after the other, and the marks that they have
+    earned so far."""
 
     def __init__(self) -> None:
         from IPython.core.interactiveshell import InteractiveShell
@@ -55,12 +63,14 @@ class Sitting:
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
-        config.InteractiveShell.xmode = "Minimal"  # nobody reads a traceback here, and it takes 0.1 s to lay out
+        # nobody reads a traceback here, and it takes 0.1 s to lay out
+        config.InteractiveShell.xmode = "Minimal"
         self.shell = InteractiveShell(config=config)
         self.outcome = Outcome()
 
     def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
-        """Run a cell as the student has it and, where the grader's has more, that too; mark both."""
+        """Run a cell as the student has it and, where the grader's has more, that too;
+        mark both."""
         mark, raised = self._mark(visible, visible.source)
         if mark is not None:
             self.outcome.student[visible.metadata.nbgrader.grade_id] = mark
@@ -73,9 +83,13 @@ class Sitting:
             self.outcome.grader[whole.metadata.nbgrader.grade_id] = mark
 
     def _mark(self, cell: NotebookNode, source: str) -> tuple[Mark | None, bool]:
-        """Run code of a cell, mark the cell by nbgrader's own rule if it is graded, and say whether it raised."""
+        """Run code of a cell, mark the cell by nbgrader's own rule if it is graded, and
+        say whether it raised."""
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             result = self.shell.run_cell(source, store_history=True)
         error = result.error_before_exec or result.error_in_exec
         if not is_grade(cell):
@@ -85,36 +99,62 @@ class Sitting:
         if error is not None:
             words = f"{type(error).__name__}: {error}"
             cell.outputs = [
-                nbformat.v4.new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[])
+                nbformat.v4.new_output(
+                    "error", ename=type(error).__name__, evalue=str(error), traceback=[]
+                )
             ]
         elif result.result is not None:
-            cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": repr(result.result)})]
+            cell.outputs = [
+                nbformat.v4.new_output(
+                    "execute_result", {"text/plain": repr(result.result)}
+                )
+            ]
         points, most = determine_grade(cell)
-        return Mark(float(points), float(most), words if points != most else ""), error is not None
+        return (
+            Mark(float(points), float(most), words if points != most else ""),
+            error is not None,
+        )
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the cells that are run."""
-    return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_demonstration(cell)]
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and not is_demonstration(cell)
+    ]
 
 
-def both_versions(notebook: NotebookNode, changes: Changes) -> list[tuple[NotebookNode, NotebookNode]]:
+def both_versions(
+    notebook: NotebookNode, changes: Changes
+) -> list[tuple[NotebookNode, NotebookNode]]:
     """Pair each cell as the student has it with the same cell as the grader has it."""
     student, _ = ClearHiddenTests().preprocess(change(notebook, changes), {})
-    return list(zip(code_cells(student), code_cells(change(notebook, changes)), strict=True))
+    return list(
+        zip(code_cells(student), code_cells(change(notebook, changes)), strict=True)
+    )
 
 
 def first_change(notebook: NotebookNode, changes: Changes) -> int:
-    """Return the place of the first cell, of those that are run, that differs from the reference."""
-    pairs = zip(code_cells(notebook), code_cells(change(notebook, changes)), strict=True)
-    places = [place for place, (old, new) in enumerate(pairs) if old.source != new.source]
+    """Return the place of the first cell, of those that are run, that differs from the
+    reference."""
+    pairs = zip(
+        code_cells(notebook), code_cells(change(notebook, changes)), strict=True
+    )
+    places = [
+        place for place, (old, new) in enumerate(pairs) if old.source != new.source
+    ]
     if not places:
-        raise AssignmentError("a case changes nothing, or only a cell that is not run; it is the reference")
+        raise AssignmentError(
+            "a case changes nothing, or only a cell that is not run; it is the"
+            " reference"
+        )
     return places[0]
 
 
 def run_reference(notebook: NotebookNode) -> Outcome:
-    """Run the reference from the start, once as the student has it and once as the grader has it."""
+    """Run the reference from the start, once as the student has it and once as the
+    grader has it."""
     student, grader = Sitting(), Sitting()
     for visible, _ in both_versions(notebook, {}):
         student.run(visible, visible)
@@ -129,19 +169,27 @@ class Cases:
     def __init__(self, at_once: int) -> None:
         self.at_once = at_once
         self.outcomes: dict[str, Any] = {}
-        self.running: dict[Any, tuple[str, Any, float]] = {}  # by receiver: the case, its process, when it must end
+        self.running: dict[
+            Any, tuple[str, Any, float]
+        ] = {}  # by receiver: the case, its process, when it must end
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
-        """Begin with a case when there is room: `marked` runs in a process that is forked from this one, here."""
+        """Begin with a case when there is room: `marked` runs in a process that is
+        forked from this one, here."""
         while len(self.running) >= self.at_once:
             self.end_one()
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
-        # A daemon: when a case fails this function, the other one, which may loop for ever, ends with it.
+        # A daemon: when a case fails this function, the other one, which may loop for
+        # ever, ends with it.
         process = context.Process(target=_child, args=(sender, marked), daemon=True)
         process.start()
         sender.close()
-        self.running[receiver] = (name, process, time.monotonic() + PATIENCE * SECONDS_PER_CASE)
+        self.running[receiver] = (
+            name,
+            process,
+            time.monotonic() + PATIENCE * SECONDS_PER_CASE,
+        )
 
     def end_all(self) -> dict[str, Any]:
         """Wait for all and return the outcomes by the names of the cases."""
@@ -152,18 +200,30 @@ class Cases:
     def end_one(self) -> None:
         """Wait for the one that ends first."""
         first = min(end for _, _, end in self.running.values())
-        ready: list[Any] = multiprocessing.connection.wait(list(self.running), max(0.0, first - time.monotonic()))
-        receiver = ready[0] if ready else min(self.running, key=lambda waited: self.running[waited][2])
+        ready: list[Any] = multiprocessing.connection.wait(
+            list(self.running), max(0.0, first - time.monotonic())
+        )
+        receiver = (
+            ready[0]
+            if ready
+            else min(self.running, key=lambda waited: self.running[waited][2])
+        )
         name, process, _ = self.running.pop(receiver)
         try:
             if not ready:
-                raise AssignmentError(f"{name} did not end within {PATIENCE * SECONDS_PER_CASE} s")
+                raise AssignmentError(
+                    f"{name} did not end within {PATIENCE * SECONDS_PER_CASE} s"
+                )
             message = receiver.recv()
         except EOFError:
             process.join()
             if process.exitcode == -signal.SIGXCPU:
-                raise AssignmentError(f"{name} used more than {SECONDS_PER_CASE} s of processor time") from None
-            raise AssignmentError(f"{name} ended its process before it was marked") from None
+                raise AssignmentError(
+                    f"{name} used more than {SECONDS_PER_CASE} s of processor time"
+                ) from None
+            raise AssignmentError(
+                f"{name} ended its process before it was marked"
+            ) from None
         finally:
             process.kill()
             process.join()
@@ -180,8 +240,11 @@ def _child(pipe: Any, marked: Callable[[], Outcome]) -> None:
         pipe.send({"failure": traceback.format_exc()})
 
 
-def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2) -> dict[str, Any]:
-    """Run cases, and the reference before them: it has to end, since every case stands on it.
+def in_processes(
+    notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2
+) -> dict[str, Any]:
+    """Run cases, and the reference before them: it has to end, since every case stands
+    on it.
 
     Args:
         notebook: the solution notebook.
@@ -189,10 +252,12 @@ def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes], at_once: 
         at_once: how many of them run at the same time.
 
     Returns:
-        By name, and "reference" for the notebook as it is: the outcome, as a dictionary.
+        By name, and "reference" for the notebook as it is: the outcome, as a
+        dictionary.
 
     Raises:
-        AssignmentError: a case never ends, ends its process, or changes nothing; the message names it.
+        AssignmentError: a case never ends, ends its process, or changes nothing; the
+        message names it.
 
     Chapter: seq2seq-attention
     """
@@ -216,25 +281,34 @@ def in_processes(notebook: NotebookNode, cases: Mapping[str, Changes], at_once: 
 
 
 def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run the reference and every case of an assignment. Call it in a fresh process: it forks."""
-    # Once, before the fork: no case spends time on it. The first optimizer of a process imports the third one.
+    """Run the reference and every case of an assignment. Call it in a fresh process: it
+    forks."""
+    # Once, before the fork: no case spends time on it. The first optimizer of a process
+    # imports the third one.
     for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
         importlib.import_module(module)
     import numpy
     import torch
 
     torch.set_num_threads(1)
-    torch.manual_seed(0)  # as in a worker of the grader's (:mod:`course_lib.grading.worker`)
+    torch.manual_seed(
+        0
+    )  # as in a worker of the grader's (:mod:`course_lib.grading.worker`)
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
-    gc.freeze()  # a case that looks for garbage shall not have to copy all that it shares with the others
+    # a case that looks for garbage shall not have to copy all that it shares with the
+    # others
+    gc.freeze()
     os.chdir(root / "solutions" / name)
     cases: dict[str, Changes] = {mutant.name: mutant.changes for mutant in mutants}
     cases.update({answer.name: answer.changes for answer in right})
     if len({REFERENCE, *cases}) != 1 + len(mutants) + len(right):
-        raise AssignmentError("two cases have the same name; tests and the instructor's page call them by it")
+        raise AssignmentError(
+            "two cases have the same name; tests and the instructor's page call them"
+            " by it"
+        )
     return in_processes(notebook, cases, at_once)
 
 

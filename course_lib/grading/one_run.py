@@ -1,7 +1,9 @@
-"""One run at a time in a course folder: whoever writes marks there holds a lock, and the next one is told so.
+"""One run at a time in a course folder: whoever writes marks there holds a lock, and
+the next one is told so.
 
-Two runs at once would grade everybody twice and write each other's pages. The lock is the kernel's (``flock``), so it
-ends with the process, however that ends. The file itself says who holds it, and stays.
+Two runs at once would grade everybody twice and write each other's pages. The lock is
+the kernel's (``flock``), so it ends with the process, however that ends. The file
+itself says who holds it, and stays.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ LOCK = ".grading.lock"
 
 
 class AnotherRun(Exception):
-    """Somebody else writes marks here, or this system has no locks; the text says where, who and what to do."""
+    """Somebody else writes marks here, or this system has no locks; the text says
+    where, who and what to do."""
 
 
 @contextmanager
@@ -36,7 +39,9 @@ def only_run(root: Path, command: str) -> Iterator[None]:
     try:
         import fcntl  # not on Windows, where students' commands run all the same
     except ImportError as error:
-        raise AnotherRun("This system has no file locks (fcntl): grade on Linux, on Windows in WSL.") from error
+        raise AnotherRun(
+            "This system has no file locks (fcntl): grade on Linux, on Windows in WSL."
+        ) from error
     place = root.resolve() / LOCK
     with place.open("a+", encoding="utf-8", errors="replace") as file:
         try:
@@ -45,12 +50,13 @@ def only_run(root: Path, command: str) -> Iterator[None]:
             file.seek(0)
             who = shown(file.read(500)) or "it has just begun"
             raise AnotherRun(
-                f"Another run is going on in {place.parent}: {who}. Wait until it is over, and start this again: "
-                "work that is graded is not graded twice."
+                f"Another run is going on in {place.parent}: {who}. Wait until it is"
+                " over, and start this again: work that is graded is not graded twice."
             ) from error
         file.truncate(0)
         file.write(
-            f"{command}, process {os.getpid()} on {socket.gethostname()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            f"{command}, process {os.getpid()} on {socket.gethostname()},"
+            f" {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         )
         file.flush()
         yield

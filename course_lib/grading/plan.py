@@ -1,7 +1,9 @@
-"""Which cell runs where: the steps of one submission, from the instructor's notebook and the student's.
+"""Which cell runs where: the steps of one submission, from the instructor's notebook
+and the student's.
 
-A student's cells run in the student's process. Test cells run in the referee's, with their hidden tests, as the
-instructor's notebook has them; cells that the notebook gives run in both, the referee's as they were released.
+A student's cells run in the student's process. Test cells run in the referee's, with
+their hidden tests, as the instructor's notebook has them; cells that the notebook gives
+run in both, the referee's as they were released.
 """
 
 from __future__ import annotations
@@ -29,24 +31,38 @@ def role(cell: NotebookNode) -> str:
     return "test" if metadata.get("grade") else "given"
 
 
-def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode) -> list[dict[str, Any]]:
+def steps(
+    instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode
+) -> list[dict[str, Any]]:
     """Put the cells of a submission in the order in which they run.
 
     Args:
         instructor: the notebook with solutions and hidden tests.
         released: the same as students got it.
-        submitted: the student's, restored (:func:`course_lib.grading.check_run.as_graded`).
+        submitted: the student's, restored
+        (:func:`course_lib.grading.check_run.as_graded`).
 
     Returns:
-        Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's cells come the student's cells up
-        to the place that this cell has in the student's notebook.
+        Steps for :mod:`course_lib.grading.referee`. Before each of the instructor's
+        cells come the student's cells up to the place that this cell has in the
+        student's notebook.
     """
     places: dict[str | None, int] = {
-        name: index for index, cell in enumerate(submitted.cells) if (name := grade_id(cell)) is not None
+        name: index
+        for index, cell in enumerate(submitted.cells)
+        if (name := grade_id(cell)) is not None
     }
     visible = {grade_id(cell): cell.source for cell in released.cells}
-    tests = {name for cell in instructor.cells if role(cell) == "test" and (name := grade_id(cell))}
-    slow = {name for cell in released.cells if is_demonstration(cell) and (name := grade_id(cell)) is not None}
+    tests = {
+        name
+        for cell in instructor.cells
+        if role(cell) == "test" and (name := grade_id(cell))
+    }
+    slow = {
+        name
+        for cell in released.cells
+        if is_demonstration(cell) and (name := grade_id(cell)) is not None
+    }
     found: list[dict[str, Any]] = []
     done = -1
 
@@ -55,8 +71,20 @@ def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookN
         for index in range(done + 1, last + 1):
             cell = submitted.cells[index]
             name = grade_id(cell)
-            if cell.cell_type == "code" and cell.source.strip() and name not in tests and name not in slow:
-                found.append({"kind": "student", "index": index, "source": cell.source, "names": []})
+            if (
+                cell.cell_type == "code"
+                and cell.source.strip()
+                and name not in tests
+                and name not in slow
+            ):
+                found.append(
+                    {
+                        "kind": "student",
+                        "index": index,
+                        "source": cell.source,
+                        "names": [],
+                    }
+                )
         done = max(done, last)
         if names and found and found[-1]["kind"] == "student":
             found[-1].update(names=names, interfaces=declared)
@@ -90,9 +118,12 @@ def steps(instructor: NotebookNode, released: NotebookNode, submitted: NotebookN
 
 
 def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
-    """Name the tests declared to depend on chance (:mod:`course_lib.grading.flaky`), and their points."""
+    """Name the tests declared to depend on chance (:mod:`course_lib.grading.flaky`),
+    and their points."""
     return {
         name: float(cell.metadata.nbgrader.points)
         for cell in instructor.cells
-        if role(cell) == "test" and FLAKY in cell.metadata.get("tags", []) and (name := grade_id(cell))
+        if role(cell) == "test"
+        and FLAKY in cell.metadata.get("tags", [])
+        and (name := grade_id(cell))
     }

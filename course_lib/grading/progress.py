@@ -1,4 +1,5 @@
-"""How far a grading is and how long it will take, on a terminal; lines alone where nobody watches."""
+"""How far a grading is and how long it will take, on a terminal; lines alone where
+nobody watches."""
 
 from __future__ import annotations
 
@@ -16,16 +17,26 @@ MOST = 2000  # letters of a line on the terminal
 
 
 @contextmanager
-def progress(stream: TextIOBase | None = None) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
+def progress(
+    stream: TextIOBase | None = None,
+) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
     """Show a bar with the time that is left while submissions are graded.
 
     Args:
-        stream: where the bar goes, stderr if left out; no bar if that is no terminal. Lines go to stdout.
+        stream: where the bar goes, stderr if left out; no bar if that is no terminal.
+        Lines go to stdout.
 
     Yields:
-        What hears a line for each submission, and what hears first how many there will be.
+        What hears a line for each submission, and what hears first how many there will
+        be.
     """
-    with tqdm(file=stream or sys.stderr, disable=None, unit="submission", dynamic_ncols=True, smoothing=0.1) as bar:
+    with tqdm(
+        file=stream or sys.stderr,
+        disable=None,
+        unit="submission",
+        dynamic_ncols=True,
+        smoothing=0.1,
+    ) as bar:
 
         def expect(count: int) -> None:
             bar.reset(total=count)

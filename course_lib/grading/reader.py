@@ -1,9 +1,11 @@
-"""A child process, with limits, for each look that the grader takes at what a student handed in.
+"""A child process, with limits, for each look that the grader takes at what a student
+handed in.
 
-Whatever reads, compares, judges or lays out a submission runs here: a notebook can be made so that a parser, a regular
-expression or a page takes hours or all memory. What one submission costs, or breaks, is then its own problem, in words,
-and the class goes on. The children are forked from a server that has imported everything and knows the assignment; the
-answers are JSON.
+Whatever reads, compares, judges or lays out a submission runs here: a notebook can be
+made so that a parser, a regular expression or a page takes hours or all memory. What
+one submission costs, or breaks, is then its own problem, in words, and the class goes
+on. The children are forked from a server that has imported everything and knows the
+assignment; the answers are JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from course_lib.grading.shown import shown
 
 
 class CannotRead(Exception):
-    """A submission that cannot be read, or not within bounds; the text says why, for its student."""
+    """A submission that cannot be read, or not within bounds; the text says why, for
+    its student."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ BOUNDS = Bounds()
 
 
 class Reader:
-    """The server and its children. Without `os.fork` (Windows, where nobody grades) the caller's process does the work.
+    """The server and its children. Without `os.fork` (Windows, where nobody grades) the
+    caller's process does the work.
 
     Args:
         functions: by name, what a child may be asked; arguments and results are JSON.
@@ -62,7 +66,9 @@ class Reader:
     3
     """
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], bounds: Bounds = BOUNDS) -> None:
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], bounds: Bounds = BOUNDS
+    ) -> None:
         self._functions, self._bounds, self._lock = functions, bounds, threading.Lock()
         self._server = 0
         if not hasattr(os, "fork"):
@@ -110,8 +116,12 @@ class Reader:
         self.close()
 
 
-def _serve(requests: Connection, functions: Mapping[str, Callable[..., Any]], bounds: Bounds) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends this process with itself
+def _serve(
+    requests: Connection, functions: Mapping[str, Callable[..., Any]], bounds: Bounds
+) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the grader, which ends this process with itself
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()
     while True:
@@ -122,7 +132,9 @@ def _serve(requests: Connection, functions: Mapping[str, Callable[..., Any]], bo
         requests.send_bytes(_in_child(request, functions, bounds))
 
 
-def _in_child(request: bytes, functions: Mapping[str, Callable[..., Any]], bounds: Bounds) -> bytes:
+def _in_child(
+    request: bytes, functions: Mapping[str, Callable[..., Any]], bounds: Bounds
+) -> bytes:
     ours, theirs = Pipe(duplex=False)
     child = os.fork()
     if child == 0:
@@ -153,7 +165,8 @@ def _in_child(request: bytes, functions: Mapping[str, Callable[..., Any]], bound
 
 
 def _silence() -> None:
-    """Libraries warn of what they meet in its own words, which are a stranger's and belong on no terminal."""
+    """Libraries warn of what they meet in its own words, which are a stranger's and
+    belong on no terminal."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
@@ -169,7 +182,9 @@ def _limit(bounds: Bounds) -> None:
         limits[resource.RLIMIT_AS] = virtual_bytes() + bounds.memory
     for what, most in limits.items():
         _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        resource.setrlimit(
+            what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
 
 
 def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> bytes:
@@ -184,12 +199,16 @@ def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> byte
         return _failed("it is nested more deeply than Python can read")
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        what = (
+            f"{type(error).__name__} in {Path(place.filename).name}, line"
+            f" {place.lineno}"
+        )
         return _failed(f"{what}: {shown(error, 200)}")
 
 
 def _failed(why: str) -> bytes:
     words = (
-        f"The grader cannot read this notebook: {shown(why)}. Start again from the released one and copy your answers."
+        f"The grader cannot read this notebook: {shown(why)}. Start again from the"
+        " released one and copy your answers."
     )
     return json.dumps([False, words]).encode()

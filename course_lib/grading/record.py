@@ -1,8 +1,10 @@
-"""Write marks where nbgrader reads them, and an audit log that says who got what, when, and by which tests.
+"""Write marks where nbgrader reads them, and an audit log that says who got what, when,
+and by which tests.
 
-``gradebook.db`` is the single truth; ``nbgrader export``, ``nbgrader formgrader`` and ``nbgrader generate_feedback`` go
-on working on it and on ``autograded/``. One process writes. All marks of a submission are one transaction, and the line
-in the log comes after it: a submission without its line is graded again, with the same marks.
+``gradebook.db`` is the single truth; ``nbgrader export``, ``nbgrader formgrader`` and
+``nbgrader generate_feedback`` go on working on it and on ``autograded/``. One process
+writes. All marks of a submission are one transaction, and the line in the log comes
+after it: a submission without its line is graded again, with the same marks.
 """
 
 from __future__ import annotations
@@ -69,8 +71,11 @@ class Entry:
 
 
 def append(log: Path, entry: dict[str, Any]) -> None:
-    """Add a line to a log, and wait until it is on the disk; one that a crash cut off is closed first."""
-    line = json.dumps(entry).encode() + b"\n"  # in ASCII: a student's words can neither act on a terminal nor fail here
+    """Add a line to a log, and wait until it is on the disk; one that a crash cut off
+    is closed first."""
+    line = (
+        json.dumps(entry).encode() + b"\n"
+    )  # in ASCII: a student's words can neither act on a terminal nor fail here
     with log.open("a+b") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -81,7 +86,8 @@ def append(log: Path, entry: dict[str, Any]) -> None:
 
 
 def lines(log: Path) -> Iterator[dict[str, Any]]:
-    """Read the whole lines of a log, first to last; one that a crash cut off is left out."""
+    """Read the whole lines of a log, first to last; one that a crash cut off is left
+    out."""
     for line in log.read_bytes().split(b"\n") if log.exists() else []:
         try:
             entry = json.loads(line)
@@ -93,7 +99,10 @@ def lines(log: Path) -> Iterator[dict[str, Any]]:
 
 def _fit(entry: Entry) -> dict[str, Any]:
     """An entry for the log, with an end to what may be a student's words."""
-    said = {"notes": [*map(shown, entry.notes)], "tampering": [*map(shown, entry.tampering)]}
+    said = {
+        "notes": [*map(shown, entry.notes)],
+        "tampering": [*map(shown, entry.tampering)],
+    }
     return asdict(entry) | said | {"problem": shown(entry.problem)}
 
 
@@ -111,29 +120,48 @@ class Records:
     def __init__(self, courses: CourseDirectory, assignment: str) -> None:
         self.courses, self.assignment = courses, assignment
         self.log = Path(courses.root) / LOG
-        self._gradebook: Gradebook | None = None  # open while marks are written: to open it takes longer than to write
+        self._gradebook: Gradebook | None = (
+            None  # open while marks are written: to open it takes longer than to write
+        )
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
                 gradebook.find_notebook(assignment, assignment)
             except MissingEntry as error:
                 raise CannotRecord(
-                    f"The gradebook does not know {assignment}. Run: course release {assignment}"
+                    f"The gradebook does not know {assignment}. Run: course release"
+                    f" {assignment}"
                 ) from error
 
     def done(self) -> dict[str, dict[str, Any]]:
-        """By student, the last line of the log for this assignment; a line that a crash cut off does not count."""
-        return {line["student"]: line for line in lines(self.log) if line["assignment"] == self.assignment}
+        """By student, the last line of the log for this assignment; a line that a crash
+        cut off does not count."""
+        return {
+            line["student"]: line
+            for line in lines(self.log)
+            if line["assignment"] == self.assignment
+        }
 
     def in_gradebook(self) -> set[str]:
         """Students who have a submission of this assignment there."""
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
-            return {s.student.id for s in gradebook.assignment_submissions(self.assignment)}
+            return {
+                s.student.id for s in gradebook.assignment_submissions(self.assignment)
+            }
 
     def graded_notebook(self, student: str) -> Path:
         """Where nbgrader looks for the notebook that was marked."""
-        return self._place(self.courses.autograded_directory, student) / f"{self.assignment}.ipynb"
+        return (
+            self._place(self.courses.autograded_directory, student)
+            / f"{self.assignment}.ipynb"
+        )
 
-    def write(self, entry: Entry, notebook: str | None, marks: list[Mark], unanswered: Sequence[str] = ()) -> None:
+    def write(
+        self,
+        entry: Entry,
+        notebook: str | None,
+        marks: list[Mark],
+        unanswered: Sequence[str] = (),
+    ) -> None:
         """Record one submission: graded notebook, gradebook, log, in this order.
 
         Args:
@@ -147,15 +175,22 @@ class Records:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, notebook + "\n")
         earned = {mark.cell: mark.earned for mark in marks}
-        self.patiently(entry.student, lambda: self._marks(entry.student, earned, set(unanswered)))
+        self.patiently(
+            entry.student, lambda: self._marks(entry.student, earned, set(unanswered))
+        )
         append(self.log, _fit(entry))
 
-    def write_question(self, entry: Entry, notebook: str, question: str, earned: float | None) -> None:
-        """Record one question that was judged again; whatever else is recorded of the submission stays."""
+    def write_question(
+        self, entry: Entry, notebook: str, question: str, earned: float | None
+    ) -> None:
+        """Record one question that was judged again; whatever else is recorded of the
+        submission stays."""
         place = self.graded_notebook(entry.student)
         if place.is_file():
             write_whole(place, notebook + "\n")
-        self.patiently(entry.student, lambda: self._one_mark(entry.student, question, earned))
+        self.patiently(
+            entry.student, lambda: self._one_mark(entry.student, question, earned)
+        )
         append(self.log, _fit(entry))
 
     def patiently(self, what: str, write: Callable[[], Any]) -> Any:
@@ -171,24 +206,39 @@ class Records:
             except OperationalError as error:  # another program holds the database
                 self.close()
                 if time.monotonic() > patience:
-                    words = f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not recorded."
-                    raise CannotRecord(f"{words} Close what holds it and start again: graded work is kept.") from error
+                    words = (
+                        f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not"
+                        " recorded."
+                    )
+                    raise CannotRecord(
+                        f"{words} Close what holds it and start again: graded work is"
+                        " kept."
+                    ) from error
 
     def _place(self, directory: str, student: str) -> Path:
         return Path(self.courses.format_path(directory, student, self.assignment))
 
-    def _marks(self, student: str, earned: dict[str, float | None], unanswered: set[str]) -> None:
+    def _marks(
+        self, student: str, earned: dict[str, float | None], unanswered: set[str]
+    ) -> None:
         gradebook = self._open()
         gradebook.update_or_create_student(student)
-        when = self.courses.get_existing_timestamp(str(self._place(self.courses.submitted_directory, student)))
-        # None, too: the time of a notebook that this one replaces says nothing about this one
+        when = self.courses.get_existing_timestamp(
+            str(self._place(self.courses.submitted_directory, student))
+        )
+        # None, too: the time of a notebook that this one replaces says nothing about
+        # this one
         gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
-        submitted = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
+        submitted = gradebook.find_submission_notebook(
+            self.assignment, self.assignment, student
+        )
         with gradebook.db.no_autoflush:
             for grade in submitted.grades:
                 _enter(grade, earned.get(grade.name, 0.0))
             for comment in submitted.comments:
-                comment.auto_comment = "No response." if comment.name in unanswered else None
+                comment.auto_comment = (
+                    "No response." if comment.name in unanswered else None
+                )
         gradebook.db.commit()
 
     def _open(self) -> Gradebook:
@@ -204,7 +254,10 @@ class Records:
 
     def _one_mark(self, student: str, question: str, earned: float | None) -> None:
         gradebook = self._open()
-        _enter(gradebook.find_grade(question, self.assignment, self.assignment, student), earned)
+        _enter(
+            gradebook.find_grade(question, self.assignment, self.assignment, student),
+            earned,
+        )
         gradebook.db.commit()
 
 

@@ -1,16 +1,19 @@
-"""The grader's own process for one submission: it runs the tests, and asks the student's process for the answers.
+"""The grader's own process for one submission: it runs the tests, and asks the
+student's process for the answers.
 
-Here run the cells that the notebook gives and the test cells with their hidden tests, as the instructor wrote them. The
-names that the student was to define stand for functions in the other process
-(:mod:`course_lib.grading.bridge.peer`). So no line of a student's runs here, nor do hidden tests exist there; only
-arguments and results cross, as data.
+Here run the cells that the notebook gives and the test cells with their hidden tests,
+as the instructor wrote them. The names that the student was to define stand for
+functions in the other process (:mod:`course_lib.grading.bridge.peer`). So no line of a
+student's runs here, nor do hidden tests exist there; only arguments and results cross,
+as data.
 
-A referee runs one round. In a visible round the tests are those that students see, and what is printed and said is
-kept for the student. In a hidden round, with a referee and a student's process of its own, hidden tests run too, and
-nothing but the points is kept: a process that has seen hidden tests can tell nobody.
+A referee runs one round. In a visible round the tests are those that students see, and
+what is printed and said is kept for the student. In a hidden round, with a referee and
+a student's process of its own, hidden tests run too, and nothing but the points is
+kept: a process that has seen hidden tests can tell nobody.
 
-A submission's process may die or hang. It is then started anew, all its cells run again but the one that killed it, and
-the next question is asked.
+A submission's process may die or hang. It is then started anew, all its cells run again
+but the one that killed it, and the next question is asked.
 """
 
 from __future__ import annotations
@@ -43,9 +46,14 @@ PRINTED = 20_000
 GRACE = 3.0
 HEAD = struct.Struct("<Q")
 GONE = {
-    "ended": "Your code ended its process (exit, a crash, or more memory or processor time than there is).",
+    "ended": (
+        "Your code ended its process (exit, a crash, or more memory or processor time"
+        " than there is)."
+    ),
     "late": "Your code was still busy after {seconds:g} s and was stopped.",
-    "garbled": "Your process wrote into the pipe of the grader: this looks like tampering.",
+    "garbled": (
+        "Your process wrote into the pipe of the grader: this looks like tampering."
+    ),
 }
 
 
@@ -60,7 +68,8 @@ class OutOfStarts(BaseException):
 
 
 class Opaque:
-    """Something of the student's that is no data: a test can see its type's name and nothing else."""
+    """Something of the student's that is no data: a test can see its type's name and
+    nothing else."""
 
 
 def opaque(handle: Handle) -> Any:
@@ -81,15 +90,19 @@ class Referee:
         self.peer: Peer | None = None
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
-        self.deadly = set(job["deadly"])  # cells that end their process, or cannot be interrupted: they run once
+        self.deadly = set(
+            job["deadly"]
+        )  # cells that end their process, or cannot be interrupted: they run once
         self.late: set[str] = set()  # what the clock stopped
         self.step: dict[str, Any] = {}
         self.given: list[str] = []
 
-    # ---- the student's process ----------------------------------------------------------------------------------
+    # ---- the student's process
+    # ----------------------------------------------------------------------------------
 
     def student(self) -> Peer:
-        """The student's process, started and brought to this place of the notebook if it is not there."""
+        """The student's process, started and brought to this place of the notebook if
+        it is not there."""
         if self.peer is None:
             if self.starts >= STARTS:
                 raise OutOfStarts
@@ -119,7 +132,8 @@ class Referee:
         return peer.ask(("run", cell["source"], self.job["cell_seconds"]))
 
     def gone(self, error: PeerGone) -> str:
-        """Part from a student's process that died or hangs, and say in words what it did."""
+        """Part from a student's process that died or hangs, and say in words what it
+        did."""
         self.part()
         if str(error) == "late":
             self.note_late()
@@ -143,7 +157,9 @@ class Referee:
         ask.__dict__["__course_key__"] = key
         return ask
 
-    def ask_module(self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def ask_module(
+        self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Call a method that the student wrote, of a module of the grader's own."""
         if self.peer is None:
             raise PeerGone("ended")
@@ -167,7 +183,8 @@ class Referee:
             else:
                 self.namespace[name] = peer.ask(("value", name))
 
-    # ---- cells --------------------------------------------------------------------------------------------------
+    # ---- cells
+    # ----------------------------------------------------------------------------------
 
     def student_cell(self, step: dict[str, Any]) -> None:
         """Run a cell in the student's process, and learn what it defines."""
@@ -180,11 +197,18 @@ class Referee:
             answer = self._run_there(peer, step)
             if type(answer) is dict:
                 told.update({key: answer.get(key) for key in told})
-            if type(told["error"]) is dict and told["error"].get("type") == "CellTooSlow":  # stopped itself
+            if (
+                type(told["error"]) is dict
+                and told["error"].get("type") == "CellTooSlow"
+            ):  # stopped itself
                 self.note_late()
         except PeerGone as error:
             self.deadly.add(step["index"])
-            told["error"] = {"type": "Stopped", "message": self.gone(error), "trace": ""}
+            told["error"] = {
+                "type": "Stopped",
+                "message": self.gone(error),
+                "trace": "",
+            }
         except Refused as error:
             told["error"] = {"type": "Refused", "message": str(error), "trace": ""}
         self.In.append(step["source"])
@@ -202,7 +226,8 @@ class Referee:
                 pass
 
     def given_cell(self, step: dict[str, Any]) -> None:
-        """Run a cell that the notebook gives; its errors show in the tests that need it."""
+        """Run a cell that the notebook gives; its errors show in the tests that need
+        it."""
         self.given.append(step["source"])
         if self.peer is not None:
             self.peer.deadline = time.monotonic() + self.job["cell_seconds"]
@@ -223,7 +248,11 @@ class Referee:
         """Run a test cell; of a hidden round the grader hears the points alone."""
         outcome = self.run_test(step["source"], step["points"])
         if self.hidden:
-            said = {"name": step["name"], "earned": outcome["earned"], "tampering": outcome["tampering"]}
+            said = {
+                "name": step["name"],
+                "earned": outcome["earned"],
+                "tampering": outcome["tampering"],
+            }
             tell(self.control, "mark", said)
         else:
             tell(self.control, "test", {"name": step["name"], **outcome})
@@ -235,15 +264,28 @@ class Referee:
             self.peer = None
 
     def run_test(self, source: str, points: float) -> dict[str, Any]:
-        """Run one version of a test cell and say what it earns, by nbgrader's rule, numbers taken strictly."""
+        """Run one version of a test cell and say what it earns, by nbgrader's rule,
+        numbers taken strictly."""
         try:
             peer = self.student()
         except OutOfStarts:
             words = "Your process ended or hung so often that the rest was not asked."
-            return {"earned": 0.0, "error": "Stopped", "words": words, "printed": "", "tampering": ""}
+            return {
+                "earned": 0.0,
+                "error": "Stopped",
+                "words": words,
+                "printed": "",
+                "tampering": "",
+            }
         except (PeerGone, Refused) as error:
             words = self.gone(error) if isinstance(error, PeerGone) else str(error)
-            return {"earned": 0.0, "error": "Stopped", "words": words, "printed": "", "tampering": ""}
+            return {
+                "earned": 0.0,
+                "error": "Stopped",
+                "words": words,
+                "printed": "",
+                "tampering": "",
+            }
         peer.deadline = time.monotonic() + self.job["cell_seconds"]
         outcome = self.run_here(source)
         peer.forget()
@@ -252,7 +294,11 @@ class Referee:
         if not outcome["error"]:
             if result is None:
                 earned = points
-            elif type(result) in (int, float) and math.isfinite(result) and 0 <= result <= points:
+            elif (
+                type(result) in (int, float)
+                and math.isfinite(result)
+                and 0 <= result <= points
+            ):
                 earned = float(result)
             else:
                 outcome["error"] = "NoMark"
@@ -262,14 +308,20 @@ class Referee:
             "error": outcome["error"],
             "words": words,
             "printed": outcome["printed"],
-            "tampering": words if "tampering" in words and outcome["error"] == "Stopped" else "",
+            "tampering": (
+                words if "tampering" in words and outcome["error"] == "Stopped" else ""
+            ),
         }
 
     def run_here(self, source: str) -> dict[str, Any]:
         """Run a cell of the instructor's in this process."""
         printed = io.StringIO()
         self.In.append(source)
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), self._in_time():
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+            self._in_time(),
+        ):
             done = self.shell.run_cell(source, store_history=False)
         raised = done.error_before_exec or done.error_in_exec
         error = "" if raised is None else type(raised).__name__
@@ -279,15 +331,30 @@ class Referee:
             error, message = "Stopped", self.gone(raised)
         elif isinstance(raised, TestTooSlow):
             self.note_late()
-            error, message = "Stopped", "The test was still busy with your answers after its time and was stopped."
+            error, message = (
+                "Stopped",
+                (
+                    "The test was still busy with your answers after its time and was"
+                    " stopped."
+                ),
+            )
         elif isinstance(raised, Refused):
             message = f"What your code gives back cannot be read: {raised}."
         else:
-            message = str(raised) if isinstance(raised, AssertionError) else f"{error}: {raised}"
+            message = (
+                str(raised)
+                if isinstance(raised, AssertionError)
+                else f"{error}: {raised}"
+            )
         text = printed.getvalue()[:PRINTED]
         if len(message) > WORDS:  # what to do about it often stands at the end
             message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
-        return {"error": error, "message": message, "printed": text, "result": done.result}
+        return {
+            "error": error,
+            "message": message,
+            "printed": text,
+            "result": done.result,
+        }
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -305,7 +372,11 @@ class Referee:
         """Take the steps in their order."""
         torch.manual_seed(0)
         random.seed(0)
-        steps = {"student": self.student_cell, "given": self.given_cell, "test": self.test_cell}
+        steps = {
+            "student": self.student_cell,
+            "given": self.given_cell,
+            "test": self.test_cell,
+        }
         for step in self.job["steps"]:
             self.step = step
             with contextlib.suppress(OutOfStarts):
@@ -314,7 +385,8 @@ class Referee:
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
-    """Say something to the grader, in whole characters: a half, which Python's texts can hold, stops who writes it."""
+    """Say something to the grader, in whole characters: a half, which Python's texts
+    can hold, stops who writes it."""
     data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
     control.sendall(HEAD.pack(len(data)) + data)
 
@@ -339,12 +411,18 @@ def _told(told: dict[str, Any]) -> dict[str, Any]:
     told = {"error": None, "printed": "", "result": None, **told}
     error = told["error"]
     if type(error) is dict:
-        error = {key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")}
+        error = {
+            key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")
+        }
     else:
         error = None
     printed = told["printed"] if type(told["printed"]) is str else ""
     result = told["result"] if type(told["result"]) is str else None
-    return {"error": error, "printed": printed[:PRINTED], "result": result and result[:PRINTED]}
+    return {
+        "error": error,
+        "printed": printed[:PRINTED],
+        "result": result and result[:PRINTED],
+    }
 
 
 def play(control: int) -> None:
@@ -360,4 +438,8 @@ def play(control: int) -> None:
         Path(name).write_bytes(data)
     referee = Referee(connection, job)
     referee.play()
-    tell(connection, "done", {"deadly": sorted(referee.deadly), "late": sorted(referee.late)})
+    tell(
+        connection,
+        "done",
+        {"deadly": sorted(referee.deadly), "late": sorted(referee.late)},
+    )

@@ -1,8 +1,10 @@
-"""`course grade NAME --question ID`: after a test was mended, judge that question of the class again, and no other.
+"""`course grade NAME --question ID`: after a test was mended, judge that question of
+the class again, and no other.
 
-A submission is run whole, because later cells stand on earlier ones; of what comes out only the question's mark is
-kept. All other marks stay as they were, be it that a run today would give others. Who has the new mark already is not
-run again, so this command, too, can be killed at any moment.
+A submission is run whole, because later cells stand on earlier ones; of what comes out
+only the question's mark is kept. All other marks stay as they were, be it that a run
+today would give others. Who has the new mark already is not run again, so this command,
+too, can be killed at any moment.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class Regraded:
         same: students who were judged again and keep their mark.
         already: students who had been judged by the mended test before.
         left: in words, who was left out and why.
-        others: other questions whose tests differ from the ones that the marks were made with.
+        others: other questions whose tests differ from the ones that the marks were
+        made with.
         late: what came late, whose penalty follows the new mark.
     """
 
@@ -83,7 +86,8 @@ def regrade(
         root: the course folder, where ``nbgrader_config.py`` stands.
         submitted: the folder of submissions; nbgrader's by default.
         workers: submissions at a time.
-        isolation: the name of a wall of :mod:`course_lib.grading.isolation`, or "unsafe" for none at all.
+        isolation: the name of a wall of :mod:`course_lib.grading.isolation`, or
+        "unsafe" for none at all.
         limits: what a submission may use.
         warm: a process that imports torch already; one is started if there is none.
         say: hears a line for each submission.
@@ -93,7 +97,8 @@ def regrade(
         The difference.
 
     Raises:
-        CannotGrade: there is no such assignment or question, or no folder of submissions.
+        CannotGrade: there is no such assignment or question, or no folder of
+        submissions.
         CannotRecord: the gradebook does not know the assignment, or cannot be written.
         NoIsolation: this machine cannot shut submissions in.
     """
@@ -111,11 +116,18 @@ def regrade(
     kept = Rounds(Path(courses.root), name, assignment.released)
     with ExitStack() as stack:
         reader = stack.enter_context(reader_of(assignment))
-        for submission in collect(folder, name, partial(reader.ask, "prepared")).submissions:
+        for submission in collect(
+            folder, name, partial(reader.ask, "prepared")
+        ).submissions:
             line = lines.get(submission.student)
-            if line is None or line["submission"] != submission.digest or not submission.digest:
+            if (
+                line is None
+                or line["submission"] != submission.digest
+                or not submission.digest
+            ):
                 found.left.append(
-                    f"{submission.student} is not graded yet, or handed in again. Run: course grade {name}"
+                    f"{submission.student} is not graded yet, or handed in again. Run:"
+                    f" course grade {name}"
                 )
             elif line["problem"]:
                 found.left.append(f"{submission.student} keeps 0: {line['problem']}")
@@ -127,11 +139,25 @@ def regrade(
         expect(len(waiting))
         stack.callback(records.close)
         warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in executed(assignment, waiting, workers, warm, limits or Limits(), kept):
+        for submission, transcript in executed(
+            assignment, waiting, workers, warm, limits or Limits(), kept
+        ):
             assert transcript is not None, submission.problem
-            line, feedback = lines[submission.student], root / courses.feedback_directory
+            line, feedback = (
+                lines[submission.student],
+                root / courses.feedback_directory,
+            )
             try:
-                change = _record(records, assignment, question, submission, transcript, line, reader, feedback)
+                change = _record(
+                    records,
+                    assignment,
+                    question,
+                    submission,
+                    transcript,
+                    line,
+                    reader,
+                    feedback,
+                )
             except CannotRead as error:
                 found.left.append(f"{submission.student} keeps the mark: {error}")
                 continue
@@ -146,8 +172,13 @@ def regrade(
 
 
 def _changed(line: dict[str, Any], assignment: Assignment) -> set[str]:
-    """The parts of an assignment that differ from what a line of the log was made with; all if it does not say."""
-    return {part for part, digest in assignment.cells.items() if line.get("cells", {}).get(part) != digest}
+    """The parts of an assignment that differ from what a line of the log was made with;
+    all if it does not say."""
+    return {
+        part
+        for part, digest in assignment.cells.items()
+        if line.get("cells", {}).get(part) != digest
+    }
 
 
 def _record(
@@ -160,7 +191,8 @@ def _record(
     reader: Reader,
     feedback: Path,
 ) -> Change:
-    """Judge and record the question of one submission, and keep the rest of its line."""
+    """Judge and record the question of one submission, and keep the rest of its
+    line."""
     student, kept = submission.student, line["marks"]
     place = records.graded_notebook(student)
     before = place.read_text(encoding="utf-8") if place.is_file() else ""
@@ -177,12 +209,13 @@ def _record(
     said = transcript.marks.get(question, {}).get("tampering", "")
     only = _changed(line, assignment) <= {question}
     entry = Entry(
-        time=now(), assignment=assignment.name, student=student, submission=submission.digest,
-        # where other tests changed as well, the old checksum stays, and `course grade` judges everything again
+        time=now(), assignment=assignment.name, student=student, submission=submission.digest,  # noqa: E501
+        # where other tests changed as well, the old checksum stays, and `course grade`
+        # judges everything again
         tests=assignment.digest if only else line["tests"], environment=environment(),
         marks=kept | {question: judged["earned"]}, problem="", notes=judged["notes"],
-        tampering=[*line["tampering"], *([said] if said and said not in line["tampering"] else [])],
-        cells=line.get("cells", {}) | {question: assignment.cells[question]}, question=question,
+        tampering=[*line["tampering"], *([said] if said and said not in line["tampering"] else [])],  # noqa: E501
+        cells=line.get("cells", {}) | {question: assignment.cells[question]}, question=question,  # noqa: E501
     )  # fmt: skip
     write_page(feedback, student, assignment.name, judged["page"])
     records.write_question(entry, judged["notebook"], question, judged["earned"])

@@ -1,7 +1,9 @@
-"""`course replay`: build the marks again from the audit log alone, and say whether the gradebook holds the same.
+"""`course replay`: build the marks again from the audit log alone, and say whether the
+gradebook holds the same.
 
-What a person marked by hand is in the gradebook and not in the log, so the marks of the tests are compared. A gradebook
-that differs was written by something else than `course grade`: by stock nbgrader, by hand, or by somebody.
+What a person marked by hand is in the gradebook and not in the log, so the marks of the
+tests are compared. A gradebook that differs was written by something else than `course
+grade`: by stock nbgrader, by hand, or by somebody.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ class Replay:
     """What the log says.
 
     Attributes:
-        marks: by student and question, as the log leaves them; None where a person marks.
+        marks: by student and question, as the log leaves them; None where a person
+        marks.
         count: lines of this assignment.
         faults: where the log contradicts itself.
         differences: where the gradebook says something else.
@@ -62,8 +65,13 @@ def replay(name: str, root: Path = Path()) -> Replay:
         student, before = line["student"], found.marks.get(line["student"], {})
         if question := line.get("question"):
             kept = {part: mark for part, mark in before.items() if part != question}
-            if kept != {part: mark for part, mark in line["marks"].items() if part != question}:
-                found.faults.append(f"{student}, {line['time']}: judging {question} again changed other marks too.")
+            if kept != {
+                part: mark for part, mark in line["marks"].items() if part != question
+            }:
+                found.faults.append(
+                    f"{student}, {line['time']}: judging {question} again changed other"
+                    " marks too."
+                )
         found.marks[student] = line["marks"]
     found.differences = _differences(found.marks, _in_gradebook(courses, name))
     return found
@@ -73,7 +81,9 @@ def _in_gradebook(courses: CourseDirectory, name: str) -> Marks:
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         return {
             submission.student.id: {
-                grade.name: grade.auto_score for notebook in submission.notebooks for grade in notebook.grades
+                grade.name: grade.auto_score
+                for notebook in submission.notebooks
+                for grade in notebook.grades
             }
             for submission in gradebook.assignment_submissions(name)
         }
@@ -89,7 +99,10 @@ def _differences(log: Marks, gradebook: Marks) -> list[str]:
         else:
             for part, mark in gradebook[student].items():
                 if (said := log[student].get(part, 0.0)) != mark:
-                    found.append(f"{student}, {part}: {_points(said)} in the log, {_points(mark)} in the gradebook.")
+                    found.append(
+                        f"{student}, {part}: {_points(said)} in the log,"
+                        f" {_points(mark)} in the gradebook."
+                    )
     return found
 
 

@@ -1,7 +1,9 @@
-"""Who is in the class: the students of the gradebook, found by id, by number on a platform, or by name.
+"""Who is in the class: the students of the gradebook, found by id, by number on a
+platform, or by name.
 
-The list is the one that ``nbgrader db student import`` reads: a CSV file with the columns ``id``, and as far as
-you have them ``first_name``, ``last_name``, ``email`` and ``lms_user_id`` (a student's number on Canvas).
+The list is the one that ``nbgrader db student import`` reads: a CSV file with the
+columns ``id``, and as far as you have them ``first_name``, ``last_name``, ``email`` and
+``lms_user_id`` (a student's number on Canvas).
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Student:
 
 
 def plain(name: str) -> str:
-    """A name as platforms shorten it: no accents, spaces, signs or capitals; letters of other scripts stay other.
+    """A name as platforms shorten it: no accents, spaces, signs or capitals; letters of
+    other scripts stay other.
 
     >>> plain("Zoë O'Neil"), plain("а") == plain("a")
     ('zoeoneil', False)
@@ -64,13 +67,18 @@ class Roster:
         """Find the student that a name in a download means.
 
         Returns:
-            The id and, in words, what a person should know; or "" and why nobody is found.
+            The id and, in words, what a person should know; or "" and why nobody is
+            found.
         """
         for one in label.ids:
             if one in self.students:
                 return one, ""
         if label.number:
-            by_number = [student.id for student in self.students.values() if student.lms_user_id == label.number]
+            by_number = [
+                student.id
+                for student in self.students.values()
+                if student.lms_user_id == label.number
+            ]
             if len(by_number) == 1:
                 return by_number[0], ""
         alike = {plain(one) for one in (*label.ids, label.name)} - {""}
@@ -81,34 +89,62 @@ class Roster:
             if alike & _ways(student) and not (label.number and student.lms_user_id)
         )
         if len(found) == 1:
-            # that a platform has names alone is no news; that somebody wrote an id in another way is
-            return found[0], f"{label.name or label.ids[0]} is taken to be {found[0]}" if label.ids else ""
+            # that a platform has names alone is no news; that somebody wrote an id in
+            # another way is
+            return found[0], (
+                f"{label.name or label.ids[0]} is taken to be {found[0]}"
+                if label.ids
+                else ""
+            )
         who = label.name or label.ids[-1]
         if found:
-            return "", f"{who} could be {' or '.join(found)}. Give both their number on the platform as lms_user_id."
-        if label.platform in ("Blackboard", "folders") and NAME.fullmatch(label.ids[-1]):
+            return (
+                "",
+                (
+                    f"{who} could be {' or '.join(found)}. Give both their number on"
+                    " the platform as lms_user_id."
+                ),
+            )
+        if label.platform in ("Blackboard", "folders") and NAME.fullmatch(
+            label.ids[-1]
+        ):
             # an id that the platform, or whoever made the folders, states
-            note = f"{label.ids[-1]} is not in the gradebook yet; the id is taken as it stands"
+            note = (
+                f"{label.ids[-1]} is not in the gradebook yet; the id is taken as it"
+                " stands"
+            )
             return label.ids[-1], note if self.students else ""
-        return "", f"{who} is nobody in the gradebook. List the class: course collect --students students.csv"
+        return (
+            "",
+            (
+                f"{who} is nobody in the gradebook. List the class: course collect"
+                " --students students.csv"
+            ),
+        )
 
 
 def _ways(student: Student) -> set[str]:
     first, last = student.first_name, student.last_name
     written = (student.id, student.email, student.email.partition("@")[0])
-    return {plain(way) for way in (*written, *((first + last, last + first) if first and last else ()))} - {""}
+    return {
+        plain(way)
+        for way in (*written, *((first + last, last + first) if first and last else ()))
+    } - {""}
 
 
 def class_of(gradebook: Gradebook) -> Roster:
     """Read the class from a gradebook that is open."""
     return Roster(
-        Student(student.id, *(str(getattr(student, column) or "") for column in COLUMNS))
+        Student(
+            student.id, *(str(getattr(student, column) or "") for column in COLUMNS)
+        )
         for student in gradebook.students
     )
 
 
 def enter(gradebook: Gradebook, listing: Path) -> int:
-    """Enter a list of students into the gradebook; who is there already gets what the list says.
+    """Enter a list of students into the gradebook; who is there already gets what the
+    list says.
 
     Args:
         gradebook: open.
@@ -124,17 +160,24 @@ def enter(gradebook: Gradebook, listing: Path) -> int:
         with listing.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CannotReadRoster(f"{listing} cannot be read as a CSV file in UTF-8: {error}.") from error
+        raise CannotReadRoster(
+            f"{listing} cannot be read as a CSV file in UTF-8: {error}."
+        ) from error
     seen: set[str] = set()
     for number, row in enumerate(rows, start=2):
         student = row.get("id") or ""
         if NAME.fullmatch(student) is None:
             raise CannotReadRoster(
-                f"{listing}, line {number}: {student!r} is no id. It needs a column id with letters, digits, . _ @ + -"
+                f"{listing}, line {number}: {student!r} is no id. It needs a column id"
+                " with letters, digits, . _ @ + -"
             )
         if student.casefold() in seen:
-            raise CannotReadRoster(f"{listing}, line {number}: {student} stands there twice.")
+            raise CannotReadRoster(
+                f"{listing}, line {number}: {student} stands there twice."
+            )
         seen.add(student.casefold())
     for row in rows:
-        gradebook.update_or_create_student(row["id"], **{name: row[name] for name in COLUMNS if row.get(name)})
+        gradebook.update_or_create_student(
+            row["id"], **{name: row[name] for name in COLUMNS if row.get(name)}
+        )
     return len(rows)

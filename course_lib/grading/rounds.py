@@ -1,13 +1,15 @@
 """In which order the rounds of a class run, and what may be told of each.
 
-A process that has run hidden tests could leave a mark in what outlives it, in the machine's caches say, and another
-student's process could read it. No wall closes every such way, but an order does: words are kept of visible rounds
-alone, and only of those that had ended before the first hidden round of the release began. So all visible rounds of a
-class come first; then that hidden rounds begin is written down; then they run, and give points. Whatever runs later on
-the same release gets points alone.
+A process that has run hidden tests could leave a mark in what outlives it, in the
+machine's caches say, and another student's process could read it. No wall closes every
+such way, but an order does: words are kept of visible rounds alone, and only of those
+that had ended before the first hidden round of the release began. So all visible rounds
+of a class come first; then that hidden rounds begin is written down; then they run, and
+give points. Whatever runs later on the same release gets points alone.
 
-What a visible round gave is kept on the disk. So a command that was killed before the marks were recorded still has
-every student's words when it is started again, and so has one that judges the same notebooks by a mended hidden test.
+What a visible round gave is kept on the disk. So a command that was killed before the
+marks were recorded still has every student's words when it is started again, and so has
+one that judges the same notebooks by a mended hidden test.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from course_lib.whole_file import write_whole
 
 FOLDER = "grading-rounds"
 POINTS_ALONE = (
-    "Points alone: hidden tests of this assignment had already run when this notebook was graded, and what a later run "
-    "says could give them away. Run `course check` on your notebook: it says what the tests that you see find."
+    "Points alone: hidden tests of this assignment had already run when this notebook"
+    " was graded, and what a later run says could give them away. Run `course check` on"
+    " your notebook: it says what the tests that you see find."
 )
 
 
@@ -43,10 +46,13 @@ class Rounds:
     def __init__(self, root: Path, assignment: str, released: NotebookNode) -> None:
         self.folder = root / FOLDER / assignment
         self.record = root / FOLDER / f"{assignment}.jsonl"
-        self.release = hashlib.sha256(json.dumps(released.cells, sort_keys=True).encode()).hexdigest()
+        self.release = hashlib.sha256(
+            json.dumps(released.cells, sort_keys=True).encode()
+        ).hexdigest()
 
     def hidden_began(self) -> bool:
-        """Say whether a hidden round of this release may have begun, in this run or an earlier one."""
+        """Say whether a hidden round of this release may have begun, in this run or an
+        earlier one."""
         return any(line["release"] == self.release for line in lines(self.record))
 
     def begin_hidden(self) -> None:
@@ -56,7 +62,8 @@ class Rounds:
             append(self.record, {"time": now(), "release": self.release})
 
     def keep(self, student: str, key: str, visible: bytes) -> None:
-        """Keep the packed transcript of a visible round, in the place of the student's last one.
+        """Keep the packed transcript of a visible round, in the place of the student's
+        last one.
 
         Args:
             student: whose.
@@ -68,7 +75,8 @@ class Rounds:
         write_whole(self._place(student), lambda place: _write(place, data))
 
     def kept(self, student: str, key: str) -> bytes:
-        """Give it back; nothing if none is kept, or that of another release or of another round."""
+        """Give it back; nothing if none is kept, or that of another release or of
+        another round."""
         place, head = self._place(student), (self.release + key).encode()
         data = place.read_bytes() if place.exists() else b""
         return data[len(head) :] if data.startswith(head) else b""
@@ -84,9 +92,10 @@ def _write(place: Path, data: bytes) -> None:
 
 
 def without_words(visible: Transcript) -> Transcript:
-    """Of a visible round that may tell nothing, what the hidden round and the instructor still need to know."""
+    """Of a visible round that may tell nothing, what the hidden round and the
+    instructor still need to know."""
     return Transcript(
-        trouble=visible.trouble, over=visible.over, seconds=visible.seconds, deadly=visible.deadly, late=visible.late,
+        trouble=visible.trouble, over=visible.over, seconds=visible.seconds, deadly=visible.deadly, late=visible.late,  # noqa: E501
         late_beside=visible.late_beside, points_alone=True,
     )  # fmt: skip
 
@@ -94,8 +103,8 @@ def without_words(visible: Transcript) -> Transcript:
 def joined(visible: Transcript, hidden: Transcript) -> Transcript:
     """Words of the visible round, marks of the hidden one."""
     return replace(
-        visible, marks=hidden.marks, trouble=hidden.trouble, over=visible.over or hidden.over,
-        seconds=visible.seconds + hidden.seconds, late_beside=max(visible.late_beside, hidden.late_beside),
+        visible, marks=hidden.marks, trouble=hidden.trouble, over=visible.over or hidden.over,  # noqa: E501
+        seconds=visible.seconds + hidden.seconds, late_beside=max(visible.late_beside, hidden.late_beside),  # noqa: E501
         repeated={name: max(visible.repeated.get(name, 0), hidden.repeated.get(name, 0))
                   for name in visible.repeated | hidden.repeated},
     )  # fmt: skip
@@ -104,10 +113,14 @@ def joined(visible: Transcript, hidden: Transcript) -> Transcript:
 def words(transcript: Transcript) -> list[str]:
     """Tell how the rounds came to their result, where that is not plain."""
     said = [
-        f"{name} is declared to depend on chance. It was run {count} times, and the best counts."
+        f"{name} is declared to depend on chance. It was run {count} times, and the"
+        " best counts."
         for name, count in transcript.repeated.items()
     ]
     if (count := transcript.late_beside) > 0:
         others = "1 other submission" if count == 1 else f"{count} other submissions"
-        said.append(f"It was stopped as late while {others} ran; it was run again alone, and that counts.")
+        said.append(
+            f"It was stopped as late while {others} ran; it was run again alone, and"
+            " that counts."
+        )
     return [*said, *([POINTS_ALONE] if transcript.points_alone else [])]

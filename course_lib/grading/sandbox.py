@@ -1,8 +1,10 @@
-"""The grader's side of the wall: bubblewrap around a warm worker, and the pipes that lead in.
+"""The grader's side of the wall: bubblewrap around a warm worker, and the pipes that
+lead in.
 
-Inside there is Python, what pip installed, and ``course_lib``, all read-only; no network, no environment, no gradebook,
-no submissions, no hidden tests, no other file of this machine. See :mod:`course_lib.grading.confine` for what shuts in
-each submission on its own.
+Inside there is Python, what pip installed, and ``course_lib``, all read-only; no
+network, no environment, no gradebook, no submissions, no hidden tests, no other file of
+this machine. See :mod:`course_lib.grading.confine` for what shuts in each submission on
+its own.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ class Limits:
     Attributes:
         memory: bytes that all its processes together may take beside what a worker has.
         cpu_seconds: processor time that all its processes together may take.
-        processes: and threads, at a time; a data loader with two workers fails with 8 and runs with 10.
+        processes: and threads, at a time; a data loader with two workers fails with 8
+        and runs with 10.
         file_bytes: of one file.
-        disk: of home, of the temporary folder and of shared memory, each, as tmpfs writes sizes.
+        disk: of home, of the temporary folder and of shared memory, each, as tmpfs
+        writes sizes.
         cell_seconds: by the clock, for one cell or one call from a test.
         total_seconds: by the clock, for all of it.
     """
@@ -52,16 +56,21 @@ class Limits:
 class Warm:
     """The process that imports torch behind the wall, once for all workers.
 
-    It is started and not waited for: while it imports, the grader imports and reads what was handed in.
+    It is started and not waited for: while it imports, the grader imports and reads
+    what was handed in.
 
     Args:
-        isolation: the name of a wall of :mod:`course_lib.grading.isolation`; never another one in its place.
+        isolation: the name of a wall of :mod:`course_lib.grading.isolation`; never
+        another one in its place.
         memory: bytes that one submission may take.
         device: the GPU that submissions see; none if left out.
     """
 
     def __init__(
-        self, isolation: str = "bubblewrap", memory: int = Limits.memory, device: Device | None = None
+        self,
+        isolation: str = "bubblewrap",
+        memory: int = Limits.memory,
+        device: Device | None = None,
     ) -> None:
         self.name, self.device = isolation, device
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,7 +80,7 @@ class Warm:
         try:
             self.isolation = wall(isolation)
             self._begin(memory)
-        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall
+        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall  # noqa: E501
             self._refused = str(error)
 
     def _begin(self, memory: int) -> None:
@@ -87,14 +96,14 @@ class Warm:
             self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
             self._listener.listen(1)
             self._process = subprocess.Popen(
-                around.command([*program, DOOR, around.way], memory, self._door.name, self.device),
+                around.command([*program, DOOR, around.way], memory, self._door.name, self.device),  # noqa: E501
                 env=around.environment(), **settings,
             )  # fmt: skip
             return
         self._orders, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                around.command([*program, str(theirs.fileno()), around.way], memory, self._door.name, self.device),
+                around.command([*program, str(theirs.fileno()), around.way], memory, self._door.name, self.device),  # noqa: E501
                 env=around.environment(), pass_fds=[theirs.fileno()], **settings,
             )  # fmt: skip
 
@@ -103,7 +112,8 @@ class Warm:
 
         Args:
             workers: how many.
-            many: whether so many submissions come that it pays to make forks cheap first.
+            many: whether so many submissions come that it pays to make forks cheap
+            first.
 
         Returns:
             The socket of each, for :class:`Worker`.
@@ -123,10 +133,21 @@ class Warm:
         if ready != b"ready" or self._orders is None:
             self._process.kill()
             assert self._process.stderr is not None
-            said = self._process.stderr.read().decode(errors="replace").strip().splitlines()
-            raise NoIsolation(f"The worker does not start: {said[-1] if said else 'it says nothing'}.")
+            said = (
+                self._process.stderr.read()
+                .decode(errors="replace")
+                .strip()
+                .splitlines()
+            )
+            raise NoIsolation(
+                f"The worker does not start: {said[-1] if said else 'it says nothing'}."
+            )
         pairs = [socket.socketpair() for _ in range(min(workers, confine.MOST_WORKERS))]
-        socket.send_fds(self._orders, [b"many" if many else b"few"], [theirs.fileno() for _, theirs in pairs])
+        socket.send_fds(
+            self._orders,
+            [b"many" if many else b"few"],
+            [theirs.fileno() for _, theirs in pairs],
+        )
         for _, theirs in pairs:
             theirs.close()
         return [ours for ours, _ in pairs]
@@ -154,7 +175,9 @@ class Warm:
             self._orders.close()
         if self.isolation.by_socket:
             self._listener.close()
-        if self.isolation.name != "bubblewrap":  # the others end by themselves when their orders do
+        if (
+            self.isolation.name != "bubblewrap"
+        ):  # the others end by themselves when their orders do
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10)
         self._process.kill()
@@ -175,11 +198,17 @@ class Worker:
 
     Args:
         limits: what each of them may use.
-        warm: of which it was forked; without one, and its socket, the worker has a warm process of its own.
+        warm: of which it was forked; without one, and its socket, the worker has a warm
+        process of its own.
         orders: a socket that :meth:`Warm.fork` gave.
     """
 
-    def __init__(self, limits: Limits, warm: Warm | None = None, orders: socket.socket | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        warm: Warm | None = None,
+        orders: socket.socket | None = None,
+    ) -> None:
         self.limits, self._number, self._own = limits, 0, None
         if warm is None or orders is None:
             warm = self._own = Warm(memory=limits.memory)
@@ -192,7 +221,8 @@ class Worker:
         self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
-        """Start a process of this role that holds these ends of pipes, and return its number.
+        """Start a process of this role that holds these ends of pipes, and return its
+        number.
 
         Raises:
             NoIsolation: the kernel refuses a namespace of its own to a submission.
@@ -200,21 +230,29 @@ class Worker:
         self._number += 1
         limits = asdict(self.limits)
         common = ("/tmp", "/home", *self.isolation.hides)
-        hide = [place for place in common if not any(str(b).startswith(place + "/") for b in bound())]
+        hide = [
+            place
+            for place in common
+            if not any(str(b).startswith(place + "/") for b in bound())
+        ]
         order = {
-            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],
+            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, str(LIBRARY)],  # noqa: E501
             "device": self.device.name if self.device else "",
         }  # fmt: skip
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:
-            raise NoIsolation(f"A submission cannot be shut in by {self.isolation.name}: {answer['why']}.")
+            raise NoIsolation(
+                f"A submission cannot be shut in by {self.isolation.name}:"
+                f" {answer['why']}."
+            )
         return self._number
 
     def end(self, number: int) -> str:
         """Kill a process that :meth:`start` started, and its whole tree.
 
         Returns:
-            What it took more of than it may, for which it was ended before; "" if nothing.
+            What it took more of than it may, for which it was ended before; "" if
+            nothing.
         """
         return str(self._order({"do": "end", "number": number}, []).get("over", ""))
 
@@ -229,7 +267,8 @@ class Worker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Let go of the worker; one that has a warm process of its own ends with all that it started."""
+        """Let go of the worker; one that has a warm process of its own ends with all
+        that it started."""
         self._orders.close()
         if self._own is not None:
             self._own.close()

@@ -1,7 +1,9 @@
-"""Two steps that nbgrader's autograde runs on a submission before it executes, beside its own.
+"""Two steps that nbgrader's autograde runs on a submission before it executes, beside
+its own.
 
-`nbgrader_config.py` puts them in `Autograde.sanitize_preprocessors`. Each does what no setting of nbgrader 0.9.6 does.
-What runs is still the stock command; the sandbox that keeps hostile code from the gradebook is not here.
+`nbgrader_config.py` puts them in `Autograde.sanitize_preprocessors`. Each does what no
+setting of nbgrader 0.9.6 does. What runs is still the stock command; the sandbox that
+keeps hostile code from the gradebook is not here.
 """
 
 from __future__ import annotations
@@ -16,15 +18,21 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 class ForgetOldMarks(NbGraderPreprocessor):
     """Take away the marks that an earlier autograding gave this notebook.
 
-    Stock nbgrader writes over an old mark only when the new run reaches its cell. A resubmission whose kernel dies, or
-    that nbgrader cannot read, would keep the marks of the submission it replaces. Marks given by hand stay.
+    Stock nbgrader writes over an old mark only when the new run reaches its cell. A
+    resubmission whose kernel dies, or that nbgrader cannot read, would keep the marks
+    of the submission it replaces. Marks given by hand stay.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        """Set each automatic mark to "not graded" and pass the notebook on unchanged."""
+    def preprocess(
+        self, nb: NotebookNode, resources: ResourcesDict
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Set each automatic mark to "not graded" and pass the notebook on
+        unchanged."""
         place = resources["nbgrader"]
         with Gradebook(place["db_url"]) as gradebook:
-            submitted = gradebook.find_submission_notebook(place["notebook"], place["assignment"], place["student"])
+            submitted = gradebook.find_submission_notebook(
+                place["notebook"], place["assignment"], place["student"]
+            )
             for grade in submitted.grades:
                 grade.auto_score = None
                 grade.needs_manual_grade = True
@@ -33,20 +41,27 @@ class ForgetOldMarks(NbGraderPreprocessor):
 
 
 class RestoreReleasedCells(NbGraderPreprocessor):
-    """Put back the nbgrader metadata of every released cell, and every deleted cell that is not a test.
+    """Put back the nbgrader metadata of every released cell, and every deleted cell
+    that is not a test.
 
-    Of a copied cell `DeduplicateIds` leaves the last its metadata and empties that of the others. Stock nbgrader then
-    stumbles twice: `OverwriteCells.add_missing_cells` raises KeyError, and `CheckCellMetadata` takes the empty metadata
-    for an old version and stops the whole class. Here such cells, and cells that the release does not know, become
-    ordinary cells.
+    Of a copied cell `DeduplicateIds` leaves the last its metadata and empties that of
+    the others. Stock nbgrader then stumbles twice: `OverwriteCells.add_missing_cells`
+    raises KeyError, and `CheckCellMetadata` takes the empty metadata for an old version
+    and stops the whole class. Here such cells, and cells that the release does not
+    know, become ordinary cells.
 
-    `OverwriteCells.add_missing_cells` puts back a deleted test, after the answer or test before it. Where the student
-    deleted that too (or its metadata), it raises KeyError, and the whole submission goes ungraded. It raises the same
-    where a read-only cell without marks stands right before a test, so no assignment may have one there.
+    `OverwriteCells.add_missing_cells` puts back a deleted test, after the answer or
+    test before it. Where the student deleted that too (or its metadata), it raises
+    KeyError, and the whole submission goes ungraded. It raises the same where a
+    read-only cell without marks stands right before a test, so no assignment may have
+    one there.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
-        """Return the notebook with the released cells' roles, and the released form of cells that are missing."""
+    def preprocess(
+        self, nb: NotebookNode, resources: ResourcesDict
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Return the notebook with the released cells' roles, and the released form of
+        cells that are missing."""
         place = resources["nbgrader"]
         with Gradebook(place["db_url"]) as gradebook:
             released = gradebook.find_notebook(place["notebook"], place["assignment"])
@@ -60,19 +75,35 @@ class RestoreReleasedCells(NbGraderPreprocessor):
         self._restore_missing(nb, roles, sources)
         return nb, resources
 
-    def _restore_missing(self, nb: NotebookNode, roles: dict[str, dict], sources: dict[str, str]) -> None:
+    def _restore_missing(
+        self, nb: NotebookNode, roles: dict[str, dict], sources: dict[str, str]
+    ) -> None:
         before = -1  # index of the nearest earlier released cell that is there
         for grade_id, role in roles.items():
-            here = [index for index, cell in enumerate(nb.cells) if _grade_id(cell) == grade_id]
+            here = [
+                index
+                for index, cell in enumerate(nb.cells)
+                if _grade_id(cell) == grade_id
+            ]
             if here:
                 before = here[-1]
             elif role["solution"] or not role["grade"]:
-                self.log.warning("Cell %s is missing from the submission; it is put back as it was released", grade_id)
-                new_cell = new_code_cell if role["cell_type"] == "code" else new_markdown_cell
+                self.log.warning(
+                    "Cell %s is missing from the submission; it is put back as it was"
+                    " released",
+                    grade_id,
+                )
+                new_cell = (
+                    new_code_cell if role["cell_type"] == "code" else new_markdown_cell
+                )
                 before += 1
-                restored = new_cell(sources[grade_id], metadata={"nbgrader": dict(role)})
+                restored = new_cell(
+                    sources[grade_id], metadata={"nbgrader": dict(role)}
+                )
                 if (nb.nbformat, nb.nbformat_minor) < (4, 5):
-                    del restored["id"]  # Colab writes nbformat 4.0, in which a cell has none
+                    del restored[
+                        "id"
+                    ]  # Colab writes nbformat 4.0, in which a cell has none
                 nb.cells.insert(before, restored)
 
 
@@ -82,7 +113,10 @@ def _grade_id(cell: NotebookNode) -> str | None:
 
 def _released_metadata(released: Notebook) -> dict[str, dict]:
     """The nbgrader metadata of each released cell, in the order of the notebook."""
-    points = {cell.name: cell.max_score for cell in [*released.grade_cells, *released.task_cells]}
+    points = {
+        cell.name: cell.max_score
+        for cell in [*released.grade_cells, *released.task_cells]
+    }
     grades = {cell.name for cell in released.grade_cells}
     tasks = {cell.name for cell in released.task_cells}
     solutions = {cell.name for cell in released.solution_cells}

@@ -1,4 +1,5 @@
-"""The IPython shell in which both processes run cells: made once, before the fork, and empty for each use."""
+"""The IPython shell in which both processes run cells: made once, before the fork, and
+empty for each use."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from typing import Any
 
 @functools.cache
 def shell() -> Any:
-    """The shell of this process; it writes no history, no results and no tracebacks of its own."""
+    """The shell of this process; it writes no history, no results and no tracebacks of
+    its own."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -27,14 +29,18 @@ def shell() -> Any:
         setattr(made.displayhook, step, lambda *_, **__: None)
     made.displayhook.compute_format_data = lambda result: ({}, {})
     made.transform_cell = _Transform(made)
-    made.run_cell("pass", store_history=False)  # imports what the first cell needs: once, before the forks
+    made.run_cell(
+        "pass", store_history=False
+    )  # imports what the first cell needs: once, before the forks
     return made
 
 
 class _Transform:
-    """Lets IPython rewrite its magics, and passes by what is Python already: to look for magics takes long.
+    """Lets IPython rewrite its magics, and passes by what is Python already: to look
+    for magics takes long.
 
-    Cells of one line, cells that begin with a prompt, and all cells once somebody added a transformer go to IPython.
+    Cells of one line, cells that begin with a prompt, and all cells once somebody added
+    a transformer go to IPython.
     """
 
     def __init__(self, here: Any) -> None:
@@ -44,14 +50,27 @@ class _Transform:
     def _transformers(self) -> list[Any]:
         manager = self.here.input_transformer_manager
         return [
-            *(list(manager.cleanup_transforms), list(manager.line_transforms), list(manager.token_transformers)),
+            *(
+                list(manager.cleanup_transforms),
+                list(manager.line_transforms),
+                list(manager.token_transformers),
+            ),
             list(self.here.input_transformers_post),
         ]
 
     def __call__(self, source: str) -> str:
         text = source.strip()
-        if "\n" in text and not text.startswith("In ") and self._transformers() == self.usual:
-            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        if (
+            "\n" in text
+            and not text.startswith("In ")
+            and self._transformers() == self.usual
+        ):
+            with (
+                contextlib.suppress(
+                    SyntaxError, ValueError, RecursionError, MemoryError
+                ),
+                warnings.catch_warnings(),
+            ):
                 warnings.simplefilter("ignore")
                 ast.parse(source)
                 return source if source.endswith("\n") else source + "\n"

@@ -1,4 +1,5 @@
-"""`course start`: a student's own copies of the released assignments, opened in JupyterLab."""
+"""`course start`: a student's own copies of the released assignments, opened in
+JupyterLab."""
 
 from __future__ import annotations
 
@@ -11,28 +12,37 @@ from course_lib.shipped_files import EXERCISES
 
 
 class CannotStart(Exception):
-    """There is nothing to open, or nothing to open it with; the message says what to do."""
+    """There is nothing to open, or nothing to open it with; the message says what to
+    do."""
 
 
 def copy_assignments(folder: Path, released: Path = EXERCISES) -> list[Path]:
     """Copy the released notebooks, and the files beside them, into a student's folder.
 
     Args:
-        folder: where to; made if it is missing. A file that is there already stays as it is.
+        folder: where to; made if it is missing. A file that is there already stays as
+        it is.
         released: the folder of the released assignments.
 
     Returns:
         The files that were copied.
 
     Raises:
-        CannotStart: the folder of the released assignments is missing, or the student's is that very folder.
+        CannotStart: the folder of the released assignments is missing, or the student's
+        is that very folder.
 
     Chapter: seq2seq-attention
     """
     if not released.is_dir():
-        raise CannotStart(f"There are no released assignments in {released}. Install course_lib again.")
+        raise CannotStart(
+            f"There are no released assignments in {released}. Install course_lib"
+            " again."
+        )
     if folder.resolve() == released.resolve():
-        raise CannotStart(f"{folder} holds the assignments as they were released. Name another folder for your copies.")
+        raise CannotStart(
+            f"{folder} holds the assignments as they were released. Name another folder"
+            " for your copies."
+        )
     copied = []
     for source in sorted(path for path in released.glob("*/*") if path.is_file()):
         target = folder / source.relative_to(released)
@@ -44,7 +54,8 @@ def copy_assignments(folder: Path, released: Path = EXERCISES) -> list[Path]:
 
 
 def open_jupyter(folder: Path) -> None:
-    """Run JupyterLab in a folder until it is stopped; `course` is then a command in its terminals too.
+    """Run JupyterLab in a folder until it is stopped; `course` is then a command in its
+    terminals too.
 
     Raises:
         CannotStart: JupyterLab is not installed.
@@ -54,13 +65,18 @@ def open_jupyter(folder: Path) -> None:
     try:
         from jupyterlab.labapp import main
     except ImportError as error:
-        raise CannotStart('JupyterLab is missing. Run: python -m pip install "course_lib[student]"') from error
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        raise CannotStart(
+            'JupyterLab is missing. Run: python -m pip install "course_lib[student]"'
+        ) from error
+    os.environ["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    )
     main([str(folder), *as_root()])
 
 
 def as_root() -> list[str]:
-    """What JupyterLab wants to be told before it runs as root, as it does in most containers.
+    """What JupyterLab wants to be told before it runs as root, as it does in most
+    containers.
 
     >>> set(as_root()) <= {"--allow-root"}
     True

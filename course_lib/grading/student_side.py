@@ -1,7 +1,8 @@
-"""What runs in the student's process: the cells of the notebook, and the functions that the referee calls.
+"""What runs in the student's process: the cells of the notebook, and the functions that
+the referee calls.
 
-Nothing that this process says about itself decides a mark. A student's code can change everything here, and gains the
-power to send wrong data.
+Nothing that this process says about itself decides a mark. A student's code can change
+everything here, and gains the power to send wrong data.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ PRINTED = 100_000
 
 
 class CellTooSlow(BaseException):
-    """Raised in a cell that has used up its time; code that swallows it is ended from outside a little later."""
+    """Raised in a cell that has used up its time; code that swallows it is ended from
+    outside a little later."""
 
 
 class LimitedText(io.StringIO):
@@ -54,14 +56,22 @@ def run_cell(source: str, seconds: float) -> dict[str, Any]:
     error: BaseException | None = None
     result = None
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), _stopped_after(seconds):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            _stopped_after(seconds),
+        ):
             done = shell().run_cell(source, store_history=True)
             error = done.error_before_exec or done.error_in_exec
             result = done.result
     except CellTooSlow as slow:
         error = slow
     told = None if error is None else describe(error)
-    return {"error": told, "printed": printed.getvalue()[:PRINTED], "result": _short(result)}
+    return {
+        "error": told,
+        "printed": printed.getvalue()[:PRINTED],
+        "result": _short(result),
+    }
 
 
 def _short(result: Any) -> str | None:
@@ -72,7 +82,8 @@ def _short(result: Any) -> str | None:
 
 
 def student_peer(connection: socket.socket) -> Peer:
-    """Make the student's end of the bridge: what the referee may ask for, and an empty notebook to ask it of."""
+    """Make the student's end of the bridge: what the referee may ask for, and an empty
+    notebook to ask it of."""
     _, namespace = fresh_shell()
     objects: dict[str, Any] = {}
 
@@ -91,7 +102,11 @@ def student_peer(connection: socket.socket) -> Peer:
                 continue
             value = namespace[name]
             if callable(value):
-                told[name] = ("callable", isinstance(value, type), str(getattr(value, "__doc__", None) or "")[:5000])
+                told[name] = (
+                    "callable",
+                    isinstance(value, type),
+                    str(getattr(value, "__doc__", None) or "")[:5000],
+                )
             else:
                 told[name] = ("value",)
         return told
@@ -119,7 +134,10 @@ def serve(peer: Peer) -> None:
     with contextlib.suppress(PeerGone):
         while True:
             _, data = peer.receive()
-            with contextlib.redirect_stdout(LimitedText()), contextlib.redirect_stderr(LimitedText()):
+            with (
+                contextlib.redirect_stdout(LimitedText()),
+                contextlib.redirect_stderr(LimitedText()),
+            ):
                 peer.answer(data)
 
 

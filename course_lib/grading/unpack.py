@@ -1,10 +1,13 @@
-"""Read what a learning platform hands out, a zip or a folder, as a list of plain files; trust no name and no size.
+"""Read what a learning platform hands out, a zip or a folder, as a list of plain files;
+trust no name and no size.
 
-Nothing is unpacked to the disk. A file is read when somebody asks for it, and never more of it than `LARGEST`, so an
-archive that unpacks too large costs what a notebook costs. Names are taken apart and never used as a place to write.
+Nothing is unpacked to the disk. A file is read when somebody asks for it, and never
+more of it than `LARGEST`, so an archive that unpacks too large costs what a notebook
+costs. Names are taken apart and never used as a place to write.
 
-nbgrader's own ``zip_collect`` unpacks with ``shutil.unpack_archive``: no limit, links are made, and what it cannot
-place it skips with a line in a log. So its extractor is not used here; its patterns for names are (``--pattern``).
+nbgrader's own ``zip_collect`` unpacks with ``shutil.unpack_archive``: no limit, links
+are made, and what it cannot place it skips with a line in a log. So its extractor is
+not used here; its patterns for names are (``--pattern``).
 """
 
 from __future__ import annotations
@@ -24,9 +27,16 @@ from pathlib import Path, PurePosixPath
 from course_lib.grading.check import CannotCheck
 from course_lib.grading.intake import LARGEST, plain_bytes
 
-MOST_FILES = 50_000  # in an archive of a student's own: a whole download is as large as its class
+# in an archive of a student's own: a whole download is as large as its class
+MOST_FILES = 50_000
 #: What systems leave behind; nobody handed it in.
-LEFT_BY_SYSTEMS = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini", ".ipynb_checkpoints")
+LEFT_BY_SYSTEMS = (
+    "__MACOSX",
+    ".DS_Store",
+    "Thumbs.db",
+    "desktop.ini",
+    ".ipynb_checkpoints",
+)
 
 
 class CannotUnpack(Exception):
@@ -53,7 +63,8 @@ def contents(download: Path) -> tuple[list[File], list[str]]:
         download: a zip file or a folder.
 
     Returns:
-        Its plain files by place, without what operating systems leave behind; and, in words, what is refused.
+        Its plain files by place, without what operating systems leave behind; and, in
+        words, what is refused.
 
     Raises:
         CannotUnpack: it is neither, or it cannot be read at all.
@@ -63,7 +74,10 @@ def contents(download: Path) -> tuple[list[File], list[str]]:
     if not download.exists():
         raise CannotUnpack(f"There is no {download}.")
     if not zipfile.is_zipfile(download):
-        raise CannotUnpack(f"{download} is neither a folder nor a zip file. Unpack it, and name the folder.")
+        raise CannotUnpack(
+            f"{download} is neither a folder nor a zip file. Unpack it, and name the"
+            " folder."
+        )
     try:
         return of_zip(zipfile.ZipFile(download))
     except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
@@ -108,12 +122,15 @@ def inner_zip(data: bytes) -> tuple[list[File], list[str]]:
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
         raise CannotUnpack(f"it cannot be read: {error}") from error
     if (count := len(archive.infolist())) > MOST_FILES:
-        raise CannotUnpack(f"it holds {count} files; more than {MOST_FILES} are not read")
+        raise CannotUnpack(
+            f"it holds {count} files; more than {MOST_FILES} are not read"
+        )
     return of_zip(archive)
 
 
 def _name_of(entry: zipfile.ZipInfo) -> str:
-    """The name as it was meant: old programs leave out the mark that it is UTF-8, or write Windows' separators."""
+    """The name as it was meant: old programs leave out the mark that it is UTF-8, or
+    write Windows' separators."""
     name = entry.filename
     if not entry.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError, UnicodeDecodeError):
@@ -125,7 +142,14 @@ def _from_zip(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             data = file.read(LARGEST + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         raise CannotUnpack(f"it cannot be unpacked: {error}") from error
     if len(data) > LARGEST:
         raise CannotUnpack(f"it unpacks to more than {LARGEST // 2**20} MiB")
@@ -136,12 +160,17 @@ def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
     files: list[File] = []
     refused: list[str] = []
     waiting = [folder]
-    while waiting:  # os.walk calls itself for each level, and a student's folder can have more levels than Python takes
+    # os.walk calls itself for each level, and a student's folder can have more levels
+    # than Python takes
+    while waiting:
         here = waiting.pop()
         try:
             entries = list(os.scandir(here))
         except OSError as error:
-            refused.append(f"{here.relative_to(folder)} is refused: it cannot be opened ({error.strerror}).")
+            refused.append(
+                f"{here.relative_to(folder)} is refused: it cannot be opened"
+                f" ({error.strerror})."
+            )
             continue
         for entry in entries:
             path = here / entry.name
@@ -153,7 +182,9 @@ def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
             elif entry.is_file(follow_symlinks=False):
                 files.append(File(place, partial(_from_folder, path)))
             else:
-                refused.append(f"{place} is refused: it is a link or a device, not a file.")
+                refused.append(
+                    f"{place} is refused: it is a link or a device, not a file."
+                )
     return sorted(files, key=lambda file: file.place), sorted(refused)
 
 

@@ -1,8 +1,9 @@
 """Look at what all processes of a submission take together, some times a second.
 
-The kernel's own limits are for each process. The worker, which knows the first process of each tree, adds up the rest:
-memory that several processes share counts once (proportional set size), as long as they let themselves be asked, and a
-socket or pipe as what the kernel may hold in it, since that is in no process.
+The kernel's own limits are for each process. The worker, which knows the first process
+of each tree, adds up the rest: memory that several processes share counts once
+(proportional set size), as long as they let themselves be asked, and a socket or pipe
+as what the kernel may hold in it, since that is in no process.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from pathlib import Path
 #: Seconds between two looks; what is taken and given back between them is not seen.
 SECONDS = 0.1
 PAGE, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
-#: Bytes that the kernel holds at most, where nobody asked it for more: net.core.wmem_default, and 16 pages.
+#: Bytes that the kernel holds at most, where nobody asked it for more:
+#: net.core.wmem_default, and 16 pages.
 BUFFERS = {"socket": 212_992, "pipe": 16 * PAGE}
 
 
 def tree_of(first: int) -> Iterator[int]:
-    """Yield a process and all that descend from it; one that ends meanwhile is left out."""
+    """Yield a process and all that descend from it; one that ends meanwhile is left
+    out."""
     waiting, seen = [first], set()
     while waiting:
         process = waiting.pop()
@@ -31,7 +34,10 @@ def tree_of(first: int) -> Iterator[int]:
         yield process
         try:
             for task in os.listdir(f"/proc/{process}/task"):
-                waiting += map(int, Path(f"/proc/{process}/task/{task}/children").read_text().split())
+                waiting += map(
+                    int,
+                    Path(f"/proc/{process}/task/{task}/children").read_text().split(),
+                )
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
 
@@ -45,7 +51,8 @@ def resident(process: int) -> int:
 
 
 def share(process: int) -> int:
-    """Bytes of a process in memory, those that n processes share counted as one n-th; all, where it hides them."""
+    """Bytes of a process in memory, those that n processes share counted as one n-th;
+    all, where it hides them."""
     try:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -56,7 +63,8 @@ def share(process: int) -> int:
 
 
 def buffers(processes: Iterable[int]) -> int:
-    """Bytes that sockets and pipes hold if they are full; one that several processes have open counts once."""
+    """Bytes that sockets and pipes hold if they are full; one that several processes
+    have open counts once."""
     found: set[str] = set()
     for process in processes:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as files:
@@ -67,7 +75,8 @@ def buffers(processes: Iterable[int]) -> int:
 
 
 def memory_of(first: int, enough: int) -> int:
-    """Bytes that a tree of processes takes; exact only above ``enough``, as counting what is shared takes time."""
+    """Bytes that a tree of processes takes; exact only above ``enough``, as counting
+    what is shared takes time."""
     processes = list(tree_of(first))
     held = buffers(processes)
     most = held + sum(map(resident, processes))
@@ -78,7 +87,8 @@ def memory_of(first: int, enough: int) -> int:
 class ProcessorTime:
     """Adds up, look by look, the processor time of a tree of processes.
 
-    A process that somebody waited for counts in the one that did; one that nobody waits for, as it was last seen.
+    A process that somebody waited for counts in the one that did; one that nobody waits
+    for, as it was last seen.
     """
 
     ended: int = 0
@@ -89,9 +99,15 @@ class ProcessorTime:
         now, waited_for = dict[tuple[int, str], int](), 0
         for process in tree_of(first):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-                now[process, words[19]] = int(words[11]) + int(words[12])  # the same number may be given twice
+                words = (
+                    Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+                )
+                now[process, words[19]] = int(words[11]) + int(
+                    words[12]
+                )  # the same number may be given twice
                 waited_for += int(words[13]) + int(words[14])
-        self.ended += sum(time for process, time in self.seen.items() if process not in now)
+        self.ended += sum(
+            time for process, time in self.seen.items() if process not in now
+        )
         self.seen = now
         return (sum(now.values()) + max(self.ended, waited_for)) / TICKS

@@ -1,7 +1,9 @@
-"""How a worker shuts in the processes that it starts: what is done before a student's code runs, and after.
+"""How a worker shuts in the processes that it starts: what is done before a student's
+code runs, and after.
 
-``namespaces`` is for inside bubblewrap or a container; ``unsafe`` shuts nobody in. A process's tree begins with a
-process that runs no line of a student's and adopts whoever loses a parent, so that the tree can be found and ended.
+``namespaces`` is for inside bubblewrap or a container; ``unsafe`` shuts nobody in. A
+process's tree begins with a process that runs no line of a student's and adopts whoever
+loses a parent, so that the tree can be found and ended.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Way(Protocol):
     """How one process of a worker is shut in."""
 
     def folder(self) -> Path:
-        """Say, in the worker, where the process will have its home; make it unless the process does."""
+        """Say, in the worker, where the process will have its home; make it unless the
+        process does."""
         ...
 
     def before_the_tree(self, order: Order) -> None:
@@ -45,11 +48,13 @@ class Way(Protocol):
         ...
 
     def before_the_role(self, order: Order) -> None:
-        """Take the last rights away, in the process that goes on to run a student's code."""
+        """Take the last rights away, in the process that goes on to run a student's
+        code."""
         ...
 
     def end_the_others(self) -> None:
-        """Kill, in the first process of a tree, all others: the one that matters has ended."""
+        """Kill, in the first process of a tree, all others: the one that matters has
+        ended."""
         ...
 
     def end(self, tree: int, folder: Path) -> None:
@@ -58,7 +63,8 @@ class Way(Protocol):
 
 
 class Namespaces:
-    """A namespace of its own for everything, whose processes the kernel ends with the first."""
+    """A namespace of its own for everything, whose processes the kernel ends with the
+    first."""
 
     def folder(self) -> Path:
         return Path(confine.OWN)
@@ -68,13 +74,17 @@ class Namespaces:
         confine.leave_the_world()
 
     def first_of_tree(self, order: Order) -> None:
-        confine.own_folders(order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ())
+        confine.own_folders(
+            order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ()
+        )
         confine.drop_privileges()
 
     def before_the_role(self, order: Order) -> None:
         # CUDA shares pages of no file between its processes and the device.
         needed = {"mmap"} if order["device"] else set()
-        refuse_system_calls(rules=tuple(rule for rule in BY_ARGUMENT if rule[0] not in needed))
+        refuse_system_calls(
+            rules=tuple(rule for rule in BY_ARGUMENT if rule[0] not in needed)
+        )
 
     def end_the_others(self) -> None:
         pass  # the kernel does
@@ -102,7 +112,8 @@ class Unsafe:
         pass
 
     def end_the_others(self) -> None:
-        # Ended without its first process a tree falls apart: nobody knows any more who belonged to it.
+        # Ended without its first process a tree falls apart: nobody knows any more who
+        # belonged to it.
         if sys.platform == "linux":
             with contextlib.suppress(ChildProcessError):
                 while True:
@@ -124,7 +135,8 @@ def _empty_home(folder: Path) -> None:
 
 
 def adopt(orphans: bool = True) -> None:
-    """Be, or no longer be, the parent of descendants of this process who lose theirs."""
+    """Be, or no longer be, the parent of descendants of this process who lose
+    theirs."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(ADOPT, int(orphans), 0, 0, 0)
 
@@ -135,7 +147,8 @@ def _kill(process: int) -> None:
 
 
 def _kill_all(tree: int) -> None:
-    """Kill everybody; the first of the tree, with whom the others would be lost, goes last."""
+    """Kill everybody; the first of the tree, with whom the others would be lost, goes
+    last."""
     if sys.platform != "linux":  # no list of processes: those of the group, then
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(tree, signal.SIGKILL)
@@ -145,7 +158,8 @@ def _kill_all(tree: int) -> None:
 
 
 def _kill_below(tree: int) -> None:
-    """Kill who descends from a process: stop everybody first, so that nobody starts another one meanwhile."""
+    """Kill who descends from a process: stop everybody first, so that nobody starts
+    another one meanwhile."""
     stopped: set[int] = set()
     while found := set(tree_of(tree)) - stopped - {tree}:
         for process in found:

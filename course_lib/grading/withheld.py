@@ -1,10 +1,13 @@
 """What an assignment withholds: static checks on the code that a student wrote.
 
-An assignment names, in its notebook's metadata (``course.withholds``), the modules and functions that the student is to
-build. The notebook's own tests, ``course check`` and the grader all call :func:`withheld_uses`, so they refuse the same
-things. It reads source, never runs it, and it is self-contained: ``course release`` copies it into the notebook.
+An assignment names, in its notebook's metadata (``course.withholds``), the modules and
+functions that the student is to build. The notebook's own tests, ``course check`` and
+the grader all call :func:`withheld_uses`, so they refuse the same things. It reads
+source, never runs it, and it is self-contained: ``course release`` copies it into the
+notebook.
 
-It stops a student who takes a short cut. It is no sandbox: code that hides what it imports gets past it.
+It stops a student who takes a short cut. It is no sandbox: code that hides what it
+imports gets past it.
 """
 
 
@@ -12,23 +15,35 @@ def withheld_uses(source: str, withheld: list[str]) -> list[str]:
     """Say where ``source`` uses something that the assignment withholds.
 
     Args:
-        source: Python code of one cell. Lines that start with ``%``, ``!`` or ``?`` (IPython's) are left out.
-        withheld: dotted names of modules, functions or classes, e.g. ``course_lib.attention``.
+        source: Python code of one cell. Lines that start with ``%``, ``!`` or ``?``
+        (IPython's) are left out.
+        withheld: dotted names of modules, functions or classes, e.g.
+        ``course_lib.attention``.
 
     Returns:
-        One line in words for each use, in the order of the code; empty if there is none, or if ``source`` is no
-        valid Python (then it cannot run either).
+        One line in words for each use, in the order of the code; empty if there is
+        none, or if ``source`` is no valid Python (then it cannot run either).
 
     Chapter: seq2seq-attention
 
-    >>> withheld_uses("from course_lib.attention import DotScore", ["course_lib.attention"])
-    ['line 1 imports course_lib.attention.DotScore, which this assignment withholds: you build course_lib.attention']
-    >>> withheld_uses("import torch.nn as nn; nn.MultiheadAttention(8, 2)", ["torch.nn.MultiheadAttention"])
-    ['line 1 uses nn.MultiheadAttention, which this assignment withholds: you build torch.nn.MultiheadAttention']
+    >>> withheld_uses(
+    ...     "from course_lib.attention import DotScore", ["course_lib.attention"]
+    ... )
+    ['line 1 imports course_lib.attention.DotScore, which this assignment withholds: you
+    build course_lib.attention']
+    >>> withheld_uses(
+    ...     "import torch.nn as nn; nn.MultiheadAttention(8, 2)",
+    ...     ["torch.nn.MultiheadAttention"],
+    ... )
+    ['line 1 uses nn.MultiheadAttention, which this assignment withholds: you build
+    torch.nn.MultiheadAttention']
     """
     import ast
 
-    lines = ["pass" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
+    lines = [
+        "pass" if line.lstrip().startswith(("%", "!", "?")) else line
+        for line in source.splitlines()
+    ]
     try:
         tree = ast.parse("\n".join(lines))
     except SyntaxError:
@@ -37,10 +52,20 @@ def withheld_uses(source: str, withheld: list[str]) -> list[str]:
     found: list[tuple[int, str]] = []
 
     def refuse(line: int, verb: str, name: str, match: str) -> None:
-        found.append((line, f"line {line} {verb} {name}, which this assignment withholds: you build {match}"))
+        found.append(
+            (
+                line,
+                (
+                    f"line {line} {verb} {name}, which this assignment withholds: you"
+                    f" build {match}"
+                ),
+            )
+        )
 
     def within(name: str) -> str | None:
-        return next((w for w in withheld if name == w or name.startswith(w + ".")), None)
+        return next(
+            (w for w in withheld if name == w or name.startswith(w + ".")), None
+        )
 
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -54,13 +79,20 @@ def withheld_uses(source: str, withheld: list[str]) -> list[str]:
                     refuse(node.lineno, "imports", name, match)
         elif isinstance(node, ast.Attribute) and node.attr in last_names:
             match = last_names[node.attr]
-            # `model.attention`, `self.layer_norm` are the student's; `course_lib.attention`, `nn.LayerNorm` are not.
+            # `model.attention`, `self.layer_norm` are the student's;
+            # `course_lib.attention`, `nn.LayerNorm` are not.
             owner = ast.unparse(node.value)
-            if owner.startswith("course_lib") or (match.startswith("torch.") and owner != "self"):
+            if owner.startswith("course_lib") or (
+                match.startswith("torch.") and owner != "self"
+            ):
                 refuse(node.lineno, "uses", ast.unparse(node), match)
         elif isinstance(node, ast.Call) and node.args:
             called = ast.unparse(node.func).rpartition(".")[2]
-            texts = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            texts = [
+                a.value
+                for a in node.args
+                if isinstance(a, ast.Constant) and isinstance(a.value, str)
+            ]
             if called in ("import_module", "__import__"):
                 for text in texts:
                     if match := within(text):

@@ -1,8 +1,10 @@
-"""Warm workers: they have torch imported, and fork a process for each student and each referee.
+"""Warm workers: they have torch imported, and fork a process for each student and each
+referee.
 
-They run behind a wall (:mod:`course_lib.grading.isolation`) and never run a line of a student's themselves. The first
-of them imports torch, and forks one for each submission at a time. The grader sends each of these one order a message
-over a socket, with the ends of the pipes that the new process is to hold.
+They run behind a wall (:mod:`course_lib.grading.isolation`) and never run a line of a
+student's themselves. The first of them imports torch, and forks one for each submission
+at a time. The grader sends each of these one order a message over a socket, with the
+ends of the pipes that the new process is to hold.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
 #: The size of a huge page, and the kernel's MADV_COLLAPSE (Linux 6.1).
 HUGE, COLLAPSE = 2 * 2**20, 25
-QUIET = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+QUIET = {
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+}
 
 
 @dataclass
@@ -73,7 +80,9 @@ def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
         os.waitpid(outer, 0)
         number = told.replace("+", "", 1)  # the two processes write in either order
         if "+" not in told or not number.isdigit():
-            raise confine.CannotConfine(told or "the process ended while it was shut in")
+            raise confine.CannotConfine(
+                told or "the process ended while it was shut in"
+            )
         return Tree(int(number), order, folder)
     os.close(reading)
     try:
@@ -96,7 +105,14 @@ def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
         os._exit(1)
 
 
-def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, folder: Path, writing: int) -> None:
+def _inside(
+    order: dict[str, Any],
+    pipes: list[int],
+    mapped: int,
+    way: Way,
+    folder: Path,
+    writing: int,
+) -> None:
     """Go on as the first process of the tree, and fork the one that works."""
     confine.only_these_files([*pipes, writing])
     child = os.fork()
@@ -107,7 +123,9 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
     confine.limit(order["limits"], None if order["device"] else mapped)
     home, temporary = folder / "home", folder / "tmp"
     os.environ.clear()
-    os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET})
+    os.environ.update(
+        {"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET}
+    )
     os.environ["CUDA_VISIBLE_DEVICES"] = order["device"]
     way.before_the_role(order)
     work = home / "work"
@@ -122,10 +140,13 @@ def _inside(order: dict[str, Any], pipes: list[int], mapped: int, way: Way, fold
 
 
 def serve(orders: socket.socket, way: Way) -> None:
-    """Carry out the grader's orders until it closes the socket, and watch those who work meanwhile."""
+    """Carry out the grader's orders until it closes the socket, and watch those who
+    work meanwhile."""
     trees: dict[int, Tree] = {}
     adopt()  # ended trees are waited for here: a container has nobody else who would
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends this process with itself
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the grader, which ends this process with itself
     while True:
         while not select.select([orders], [], [], SECONDS if trees else None)[0]:
             for tree in trees.values():
@@ -163,17 +184,25 @@ def watch(tree: Tree, way: Way) -> None:
     limits = tree.order["limits"]
     memory = limits["memory"] + resident(os.getpid())
     if memory_of(tree.first, memory) > memory:
-        tree.over = f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission may take"
+        tree.over = (
+            f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission"
+            " may take"
+        )
     elif tree.time.seconds(tree.first) > limits["cpu_seconds"]:
-        tree.over = f"more processor time than the {limits['cpu_seconds']} s that a submission may take"
+        tree.over = (
+            f"more processor time than the {limits['cpu_seconds']} s that a submission"
+            " may take"
+        )
     if tree.over:
         way.end(tree.first, tree.folder)
 
 
 def cheap_forks() -> None:
-    """Let the kernel keep this process's memory in pages of 2 MiB where it can: a fork copies one entry for each page.
+    """Let the kernel keep this process's memory in pages of 2 MiB where it can: a fork
+    copies one entry for each page.
 
-    With torch imported, a fork and its end take 14 ms of processor time before and 4 ms after; a submission needs nine.
+    With torch imported, a fork and its end take 14 ms of processor time before and 4 ms
+    after; a submission needs nine.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -182,11 +211,14 @@ def cheap_forks() -> None:
         if rights == "rw-p" and name in ("", "[heap]"):
             begin, end = -(-begin // HUGE) * HUGE, end // HUGE * HUGE
             for page in range(begin, end, HUGE):
-                libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE)  # or it stays as it is
+                libc.madvise(
+                    ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE
+                )  # or it stays as it is
 
 
 def connected(where: str) -> socket.socket:
-    """The grader's socket: the number of an open one, or the path of one that listens, into a container."""
+    """The grader's socket: the number of an open one, or the path of one that listens,
+    into a container."""
     if where.isdigit():
         return socket.socket(fileno=int(where))
     orders = socket.socket(socket.AF_UNIX)
@@ -195,7 +227,8 @@ def connected(where: str) -> socket.socket:
 
 
 def main() -> None:
-    """Import what takes long, say that it is done, and fork as many workers as the grader sends sockets."""
+    """Import what takes long, say that it is done, and fork as many workers as the
+    grader sends sockets."""
     import numpy
     import torch
     import torch._dynamo

@@ -1,4 +1,5 @@
-"""What a claim is: our words for it, who published it, where our figure comes from, and the rule of the verdict."""
+"""What a claim is: our words for it, who published it, where our figure comes from, and
+the rule of the verdict."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +26,8 @@ class Claim:
     published
         The figure as published, or what was said; in Markdown, without the citation.
     cite
-        Keys of ``book/references.bib``, separated by commas; empty if the claim is the course's own.
+        Keys of ``book/references.bib``, separated by commas; empty if the claim is the
+        course's own.
     rule
         Gives the verdict.
     what
@@ -63,14 +65,20 @@ class Claim:
 
     def origins(self) -> tuple[Origin, ...]:
         """Say where the figures stand, each place once."""
-        sources = ([self.ours] if self.ours else []) + [source for _, source, _, _ in self.beside]
-        return tuple(dict.fromkeys(origin for source in sources for origin in source.origins()))
+        sources = ([self.ours] if self.ours else []) + [
+            source for _, source, _, _ in self.beside
+        ]
+        return tuple(
+            dict.fromkeys(origin for source in sources for origin in source.origins())
+        )
 
 
 def once_recorded(claim: Claim, folder: Path = RESULTS) -> Claim:
-    """Return a claim as it is if its records have been made, or else one that says which are missing.
+    """Return a claim as it is if its records have been made, or else one that says
+    which are missing.
 
-    For runs that take hours and enter the book after their chapter. A record that is there must hold what is asked.
+    For runs that take hours and enter the book after their chapter. A record that is
+    there must hold what is asked.
 
     Parameters
     ----------
@@ -118,7 +126,9 @@ class Held:
             parts.append(f"{claim.what}: {shown}{how}")
         parts += [
             f"{what}: {found.text(digits, unit)}"
-            for (what, _, unit, digits), found in zip(claim.beside, self.beside, strict=True)
+            for (what, _, unit, digits), found in zip(
+                claim.beside, self.beside, strict=True
+            )
         ]
         return "; ".join(parts) + "." if parts else "No measurement."
 
@@ -135,6 +145,9 @@ def hold(claim: Claim, evidence: Evidence) -> Held:
     """
     measured = claim.ours.read(evidence) if claim.ours else None
     if measured is None and not isinstance(claim.rule, Unmeasured):
-        raise ValueError(f"claim {claim.name!r} has the rule {claim.rule} and no figure; give one, or say Unmeasured")
+        raise ValueError(
+            f"claim {claim.name!r} has the rule {claim.rule} and no figure; give one,"
+            " or say Unmeasured"
+        )
     beside = tuple(source.read(evidence) for _, source, _, _ in claim.beside)
     return Held(claim, claim.rule.judge(measured), measured, beside)

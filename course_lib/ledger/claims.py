@@ -1,4 +1,5 @@
-"""All claims, in the order of the chapters; those of a chapter that the book does not have yet are left out."""
+"""All claims, in the order of the chapters; those of a chapter that the book does not
+have yet are left out."""
 
 from pathlib import Path
 
@@ -31,7 +32,9 @@ MODULES = (
     claims_family,
 )
 
-CLAIMS: tuple[Claim, ...] = tuple(claim for module in MODULES for claim in module.CLAIMS)
+CLAIMS: tuple[Claim, ...] = tuple(
+    claim for module in MODULES for claim in module.CLAIMS
+)
 
 
 def chapter_of(claim: Claim) -> int:

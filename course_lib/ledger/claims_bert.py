@@ -41,14 +41,21 @@ CLAIMS = (
         "states of trained models move, as a share of their length",
         Glued(5, "trained_moved_least", kind="least"),
         "%",
-        beside=(("of untrained models, at most", Glued(5, "untrained_moved_most", kind="one run"), "%", 1),),
+        beside=(
+            (
+                "of untrained models, at most",
+                Glued(5, "untrained_moved_most", kind="one run"),
+                "%",
+                1,
+            ),
+        ),
         section="row-22-padding",
     ),
     Claim(
         "twelve-lines",
         23,
-        "The printed algorithm of twelve lines is BERT's forward pass, once segments, the first norm and output "
-        "offsets are added.",
+        "The printed algorithm of twelve lines is BERT's forward pass, once segments,"
+        " the first norm and output offsets are added.",
         "algorithm 9",
         "phuong2022",
         Statement("below", 1e-4),
@@ -56,7 +63,14 @@ CLAIMS = (
         Cell(5, ALL_ADDED, "largest difference", kind="exact"),
         "nats",
         -2,
-        beside=(("the twelve lines as printed", Cell(5, LINES, "largest difference"), "nats", -2),),
+        beside=(
+            (
+                "the twelve lines as printed",
+                Cell(5, LINES, "largest difference"),
+                "nats",
+                -2,
+            ),
+        ),
     ),
     *(
         Claim(
@@ -75,7 +89,8 @@ CLAIMS = (
     Claim(
         "deeply-bidirectional",
         25,
-        "BERT's states depend on both sides in every layer; those of ELMo are two halves that see one side each.",
+        "BERT's states depend on both sides in every layer; those of ELMo are two"
+        " halves that see one side each.",
         "figure 3: deeply against shallowly bidirectional",
         "devlin2019",
         Figure(100.0),
@@ -88,7 +103,10 @@ CLAIMS = (
             ("GPT", Cell(5, "GPT", "layer 1", kind="exact"), "%", 0),
             (
                 "BERT's second layer minus ELMo's",
-                Apart(Cell(5, "BERT", "layer 2", kind="exact"), Cell(5, "ELMo", "layer 2", kind="exact")),
+                Apart(
+                    Cell(5, "BERT", "layer 2", kind="exact"),
+                    Cell(5, "ELMo", "layer 2", kind="exact"),
+                ),
                 "points",
                 0,
             ),
@@ -97,12 +115,16 @@ CLAIMS = (
     Claim(
         "checkpoints-travel",
         26,
-        "A checkpoint that was saved and read back, even in the old format, is the same model.",
+        "A checkpoint that was saved and read back, even in the old format, is the same"
+        " model.",
         "the published files",
         "bert2018",
         Figure(0.0),
         "largest difference of a logit",
         Printed(5, r"after saving and loading: ([\d.e-]+)$"),
-        note="Agreement with the library `transformers` is a test: tests/library/test_bert_agreement.py.",
+        note=(
+            "Agreement with the library `transformers` is a test:"
+            " tests/library/test_bert_agreement.py."
+        ),
     ),
 )

@@ -18,8 +18,11 @@ def _f1(how: str) -> Recorded:
 
 
 def _trained_more(run: Run) -> float:
-    """By how much training raises the separation in the first layer, the mean over the pseudo-words."""
-    return fmean(run["trained"]["separation"][1]) - fmean(run["untrained"]["separation"][1])
+    """By how much training raises the separation in the first layer, the mean over the
+    pseudo-words."""
+    return fmean(run["trained"]["separation"][1]) - fmean(
+        run["untrained"]["separation"][1]
+    )
 
 
 def _raised(kind: str) -> Recorded:
@@ -28,7 +31,12 @@ def _raised(kind: str) -> Recorded:
 
 def _number(kind: str) -> Recorded:
     """How well *one* and *two* are read off the first layer of a trained model."""
-    return Recorded(CONTEXTS, lambda run: fmean(run["trained"]["number"][kind][1]), {"variant": kind}, scale=100.0)
+    return Recorded(
+        CONTEXTS,
+        lambda run: fmean(run["trained"]["number"][kind][1]),
+        {"variant": kind},
+        scale=100.0,
+    )
 
 
 def _last_loss(kind: str) -> Recorded:
@@ -39,13 +47,49 @@ def _senses(row: str, column: str, what: str = WORDS) -> Cell:
     return Cell(7, row, column, table="vectors of", what=what)
 
 
-#: What is claimed to be better than what, the names of the two in our record, and the published F1 of both.
+#: What is claimed to be better than what, the names of the two in our record, and the
+#: published F1 of both.
 LAYERS = (
-    ("first-against-last", "The last layer is better than the embeddings.", "last", "first", 94.9, 91.0),
-    ("second-to-last", "The second-to-last layer is better than the last.", "second_to_last", "last", 95.6, 94.9),
-    ("sum-of-four", "The sum of the last four beats the second-to-last.", "sum_last_4", "second_to_last", 95.9, 95.6),
-    ("four-side-by-side", "The last four side by side beat the last.", "concat_last_4", "last", 96.1, 94.9),
-    ("four-against-all", "The last four side by side beat the sum of all.", "concat_last_4", "sum", 96.1, 95.5),
+    (
+        "first-against-last",
+        "The last layer is better than the embeddings.",
+        "last",
+        "first",
+        94.9,
+        91.0,
+    ),
+    (
+        "second-to-last",
+        "The second-to-last layer is better than the last.",
+        "second_to_last",
+        "last",
+        95.6,
+        94.9,
+    ),
+    (
+        "sum-of-four",
+        "The sum of the last four beats the second-to-last.",
+        "sum_last_4",
+        "second_to_last",
+        95.9,
+        95.6,
+    ),
+    (
+        "four-side-by-side",
+        "The last four side by side beat the last.",
+        "concat_last_4",
+        "last",
+        96.1,
+        94.9,
+    ),
+    (
+        "four-against-all",
+        "The last four side by side beat the sum of all.",
+        "concat_last_4",
+        "sum",
+        96.1,
+        95.5,
+    ),
 )
 
 CLAIMS = (
@@ -74,7 +118,8 @@ CLAIMS = (
     Claim(
         "training-tells-senses",
         33,
-        "Training makes a bidirectional Transformer tell senses apart, beyond what random weights do.",
+        "Training makes a bidirectional Transformer tell senses apart, beyond what"
+        " random weights do.",
         "examples; a layer of ELMo: 69.0 F1 against 65.9 for the most frequent sense",
         "peters2018",
         Trend(),
@@ -96,16 +141,27 @@ CLAIMS = (
             _senses("random weights, mean of three", "layer 5", what=REAL),
         ),
         "points",
-        beside=(("published weights", _senses("all-MiniLM-L6-v2", "layer 5", what=REAL), "%", 1),),
+        beside=(
+            (
+                "published weights",
+                _senses("all-MiniLM-L6-v2", "layer 5", what=REAL),
+                "%",
+                1,
+            ),
+        ),
         section="row-33-real",
     ),
     Claim(
         "taglm",
         34,
-        "A tagger gets better with the states of a language model beside its word vectors (TagLM).",
+        "A tagger gets better with the states of a language model beside its word"
+        " vectors (TagLM).",
         "CoNLL-2003 F1 91.93 with, 90.87 without",
         "peters2017",
-        Unmeasured("The data has a licence that does not let us ship it, and no such tagger was trained here."),
+        Unmeasured(
+            "The data has a licence that does not let us ship it, and no such tagger"
+            " was trained here."
+        ),
     ),
     Claim(
         "elmo",
@@ -122,7 +178,8 @@ CLAIMS = (
     Claim(
         "right-side",
         35,
-        "A model that sees both sides beats one that sees the left, where the right side knows more.",
+        "A model that sees both sides beats one that sees the left, where the right"
+        " side knows more.",
         "MNLI 84.4 bidirectional, 82.1 from left to right; SQuAD 88.5 and 77.8",
         "devlin2019",
         Trend(),
@@ -134,11 +191,13 @@ CLAIMS = (
     Claim(
         "lessons-per-text",
         35,
-        "A masked model learns more slowly, since it is asked for 15% of the words only.",
+        "A masked model learns more slowly, since it is asked for 15% of the words"
+        " only.",
         "slower at first, better soon",
         "devlin2019",
         Statement(),
-        "loss of BERT minus loss of GPT at the end of the same short training, seed by seed",
+        "loss of BERT minus loss of GPT at the end of the same short training, seed by"
+        " seed",
         Lead(_last_loss("BERT"), _last_loss("GPT")),
         "nats",
         2,
@@ -155,8 +214,14 @@ CLAIMS = (
             "F1 of mentions, the first minus the second, draw by draw",
             Lead(_f1(ours), _f1(other)),
             "points",
-            beside=(("the first", _f1(ours), "%", 1), ("the second", _f1(other), "%", 1)),
-            note="Another encoder of six layers, another task, and a plain logistic regression on top.",
+            beside=(
+                ("the first", _f1(ours), "%", 1),
+                ("the second", _f1(other), "%", 1),
+            ),
+            note=(
+                "Another encoder of six layers, another task, and a plain logistic"
+                " regression on top."
+            ),
         )
         for name, words, ours, other, theirs, others in LAYERS
     ),

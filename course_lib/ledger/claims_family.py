@@ -5,16 +5,25 @@ from course_lib.ledger.claim import Claim, once_recorded
 from course_lib.ledger.sources import Cell, Glued, Lead, Recorded
 from course_lib.ledger.verdicts import Figure, Statement, Trend, Unmeasured
 
-STORIES, PAIRS, PROMPTS, PRETRAINING = "family-stories", "family-pydocs-pair", "family-prompts", "pretraining-stories"
+STORIES, PAIRS, PROMPTS, PRETRAINING = (
+    "family-stories",
+    "family-pydocs-pair",
+    "family-prompts",
+    "pretraining-stories",
+)
 FORM = "a sentence"
 
 
 def _words(variant: str) -> Recorded:
-    return Recorded(STORIES, ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0)
+    return Recorded(
+        STORIES, ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0
+    )
 
 
 def _names(variant: str) -> Recorded:
-    return Recorded(PRETRAINING, ("questions", "name"), {"variant": variant}, scale=100.0)
+    return Recorded(
+        PRETRAINING, ("questions", "name"), {"variant": variant}, scale=100.0
+    )
 
 
 def _rank(variant: str) -> Recorded:
@@ -22,7 +31,12 @@ def _rank(variant: str) -> Recorded:
 
 
 def _asked(variant: str, how: str) -> Recorded:
-    return Recorded(PROMPTS, ("scores", f"{FORM}, {how}, calibrated"), {"variant": variant}, scale=100.0)
+    return Recorded(
+        PROMPTS,
+        ("scores", f"{FORM}, {how}, calibrated"),
+        {"variant": variant},
+        scale=100.0,
+    )
 
 
 _ALL = (
@@ -36,7 +50,12 @@ _ALL = (
         "three probes of the last layer, with next sentences minus without",
         Lead(
             Recorded(PRETRAINING, ("downstream",), {"variant": BASE}, scale=100.0),
-            Recorded(PRETRAINING, ("downstream",), {"variant": "no next sentence"}, scale=100.0),
+            Recorded(
+                PRETRAINING,
+                ("downstream",),
+                {"variant": "no next sentence"},
+                scale=100.0,
+            ),
         ),
         "points",
     ),
@@ -121,7 +140,10 @@ _ALL = (
         "A causal model in all orders leads BERT (XLNet).",
         "ahead on 20 tasks",
         "yang2019",
-        Unmeasured("Two states at each position double the cost. The masks are tested, in every order of four."),
+        Unmeasured(
+            "Two states at each position double the cost. The masks are tested, in"
+            " every order of four."
+        ),
     ),
     Claim(
         "colbert",
@@ -130,13 +152,17 @@ _ALL = (
         "nearly as good as reading both texts, at a hundredth of the time",
         "khattab2020",
         Trend(),
-        "mean reciprocal rank × 100 of the right description, late interaction minus one vector, both trained",
+        "mean reciprocal rank × 100 of the right description, late interaction minus"
+        " one vector, both trained",
         Lead(_rank("late interaction"), _rank("single vector")),
         "points",
         beside=(
             (
                 "both as pre-trained",
-                Lead(_rank("late interaction, as it is"), _rank("single vector, as it is")),
+                Lead(
+                    _rank("late interaction, as it is"),
+                    _rank("single vector, as it is"),
+                ),
                 "points",
                 1,
             ),
@@ -160,7 +186,9 @@ _ALL = (
         "right answers with four examples minus with none, calibrated",
         Lead(_asked("prompted", "4 shots"), _asked("prompted", "0 shots")),
         "points",
-        note="Our GPT has two layers and has read stories: too small to show the effect.",
+        note=(
+            "Our GPT has two layers and has read stories: too small to show the effect."
+        ),
     ),
     Claim(
         "fine-tuning-beats-prompting",
@@ -169,7 +197,8 @@ _ALL = (
         "SuperGLUE 89.0 for the best fine-tuned model, 71.8 for GPT-3 with 32 examples",
         "brown2020",
         Trend(),
-        "right answers, fine-tuned on 64 examples minus with four in the prompt, calibrated",
+        "right answers, fine-tuned on 64 examples minus with four in the prompt,"
+        " calibrated",
         Lead(_asked("fine-tuned", "0 shots"), _asked("prompted", "4 shots")),
         "points",
     ),
@@ -194,7 +223,14 @@ _ALL = (
         "of 20 texts with equal label and probability",
         Cell(10, "text-classification", "agree", kind="exact"),
         digits=0,
-        beside=(("words tagged equally", Cell(10, "token-classification", "agree", kind="exact"), "", 0),),
+        beside=(
+            (
+                "words tagged equally",
+                Cell(10, "token-classification", "agree", kind="exact"),
+                "",
+                0,
+            ),
+        ),
     ),
 )
 

@@ -10,18 +10,28 @@ TESTED = "a test set of 872 sentences, 51% of them in the larger class"
 
 
 def _mini(task: str, metric: str, way: str, labels: int = 200) -> Recorded:
-    return Recorded(f"finetuning-{task}", ("scores", metric), {"variant": f"mini, {way}, {labels}"}, scale=100.0)
+    return Recorded(
+        f"finetuning-{task}",
+        ("scores", metric),
+        {"variant": f"mini, {way}, {labels}"},
+        scale=100.0,
+    )
 
 
 def _over(task: str, metric: str, other: str, labels: int = 200) -> Lead:
-    return Lead(_mini(task, metric, "fine-tuned", labels), _mini(task, metric, other, labels))
+    return Lead(
+        _mini(task, metric, "fine-tuned", labels), _mini(task, metric, other, labels)
+    )
 
 
 def _once(task: str, metric: str, variant: str) -> Recorded:
-    return Recorded(f"finetuning-{task}", ("scores", metric), {"variant": variant}, scale=100.0)
+    return Recorded(
+        f"finetuning-{task}", ("scores", metric), {"variant": variant}, scale=100.0
+    )
 
 
-#: Of each GLUE task that was run: our record, metric, run, and the published score of BERT-base.
+#: Of each GLUE task that was run: our record, metric, run, and the published score of
+#: BERT-base.
 GLUE = (
     ("CoLA", "cola", "matthews", "1000", 52.1),
     ("SST-2", "sst2", "accuracy", "all", 93.5),
@@ -47,7 +57,8 @@ CLAIMS = (
         "pre-training-pays",
         38,
         "Fine-tuning a pre-trained model beats training the same one from scratch.",
-        "GLUE average 79.6 for BERT-base, 71.0 for a recurrent model with ELMo's vectors",
+        "GLUE average 79.6 for BERT-base, 71.0 for a recurrent model with ELMo's"
+        " vectors",
         "devlin2019",
         Trend(),
         "accuracy on topics, fine-tuned minus from scratch, 200 labels",
@@ -92,7 +103,8 @@ CLAIMS = (
     Claim(
         "spans",
         40,
-        "A start vector and an end vector find answers: 88.5 F1 on SQuAD 1.1 for BERT-base.",
+        "A start vector and an end vector find answers: 88.5 F1 on SQuAD 1.1 for"
+        " BERT-base.",
         "F1 88.5, exact match 80.8 with 87,000 questions",
         "devlin2019",
         Figure(88.5),
@@ -113,7 +125,8 @@ CLAIMS = (
     Claim(
         "best-valid-span",
         40,
-        "The best start and the best end need not make a span, so the best valid pair is searched.",
+        "The best start and the best end need not make a span, so the best valid pair"
+        " is searched.",
         "the score of a span is the sum, over pairs in order",
         "devlin2019",
         Statement(),
@@ -121,15 +134,22 @@ CLAIMS = (
         Glued(8, "span_backwards", kind="exact"),
         "tokens",
         0,
-        note="The scores of the example are set by hand: it shows that this can happen, not how often it does.",
+        note=(
+            "The scores of the example are set by hand: it shows that this can happen,"
+            " not how often it does."
+        ),
     ),
     Claim(
         "unanswerable",
         40,
-        "With a score for *no answer*, the same head does SQuAD 2.0: 83.1 F1 for BERT-large.",
+        "With a score for *no answer*, the same head does SQuAD 2.0: 83.1 F1 for"
+        " BERT-large.",
         "F1 83.1",
         "devlin2019",
-        Unmeasured("BERT-large and 130,000 questions are beyond these machines; threshold and scores are tested."),
+        Unmeasured(
+            "BERT-large and 130,000 questions are beyond these machines; threshold and"
+            " scores are tested."
+        ),
     ),
     Claim(
         "choices",
@@ -141,7 +161,9 @@ CLAIMS = (
         "accuracy among four continuations, fine-tuned minus from scratch, 200 labels",
         _over("pydocs-choice", "accuracy", "from scratch"),
         "points",
-        beside=(("fine-tuned", _mini("pydocs-choice", "accuracy", "fine-tuned"), "%", 1),),
+        beside=(
+            ("fine-tuned", _mini("pydocs-choice", "accuracy", "fine-tuned"), "%", 1),
+        ),
     ),
     *(
         Claim(
@@ -154,7 +176,16 @@ CLAIMS = (
             f"{metric}, six layers, {'all' if labels == 'all' else '1,000'} labels",
             _once(record, metric, f"{SIX_LAYERS}, fine-tuned, {labels}"),
             beside=(
-                ("our mini", _once(record, metric, f"mini, fine-tuned, {2000 if labels == 'all' else 1000}"), "", 1),
+                (
+                    "our mini",
+                    _once(
+                        record,
+                        metric,
+                        f"mini, fine-tuned, {2000 if labels == 'all' else 1000}",
+                    ),
+                    "",
+                    1,
+                ),
             ),
         )
         for task, record, metric, labels, theirs in GLUE
@@ -165,7 +196,9 @@ CLAIMS = (
         "BERT-base reaches 71.2 on QQP, 84.6 on MNLI and 90.5 on QNLI.",
         "F1 71.2; accuracy 84.6 and 90.5",
         "devlin2019",
-        Unmeasured("Each has more than 100,000 labels; the loaders are there, no run was made."),
+        Unmeasured(
+            "Each has more than 100,000 labels; the loaders are there, no run was made."
+        ),
     ),
     Claim(
         "fine-tuned-against-frozen",
@@ -181,7 +214,12 @@ CLAIMS = (
             ("topics", _over("pydocs-topic", "accuracy", "frozen", 2000), "points", 1),
             ("spans", _over("pydocs-span", "f1", "frozen", 2000), "points", 1),
             ("pairs", _over("pydocs-pair", "accuracy", "frozen", 2000), "points", 1),
-            ("endings", _over("pydocs-choice", "accuracy", "frozen", 2000), "points", 1),
+            (
+                "endings",
+                _over("pydocs-choice", "accuracy", "frozen", 2000),
+                "points",
+                1,
+            ),
         ),
         section="row-42-labels",
     ),
@@ -209,7 +247,8 @@ CLAIMS = (
         "MNLI 77.9 with 3 layers, 84.4 with 12, 86.6 with 24",
         "devlin2019",
         Unmeasured(
-            "We pre-trained no two sizes to their end. Two encoders that differ in more than size, one run each:"
+            "We pre-trained no two sizes to their end. Two encoders that differ in more"
+            " than size, one run each:"
         ),
         beside=(
             (

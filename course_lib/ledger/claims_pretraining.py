@@ -3,7 +3,16 @@
 from course_lib.experiments.pretraining_plans import BASE
 from course_lib.ledger import computed
 from course_lib.ledger.claim import Claim
-from course_lib.ledger.sources import Apart, Cell, Computed, Glued, Lead, Logged, Printed, Recorded
+from course_lib.ledger.sources import (
+    Apart,
+    Cell,
+    Computed,
+    Glued,
+    Lead,
+    Logged,
+    Printed,
+    Recorded,
+)
 from course_lib.ledger.verdicts import Even, Figure, Statement, Trend, Unmeasured
 
 STORIES = "pretraining-stories"
@@ -12,11 +21,15 @@ TOKENS = "an epoch's tokens"
 
 
 def _runs(variant: str, *path: str | int) -> Recorded:
-    return Recorded(STORIES, path or ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0)
+    return Recorded(
+        STORIES, path or ("scores", "mlm_accuracy"), {"variant": variant}, scale=100.0
+    )
 
 
 def _longer(*path: str | int) -> Recorded:
-    return Recorded("pretraining-stories-long", path, {"variant": "subjects first"}, scale=100.0)
+    return Recorded(
+        "pretraining-stories-long", path, {"variant": "subjects first"}, scale=100.0
+    )
 
 
 def _lead(ahead: str, behind: str, *path: str | int) -> Lead:
@@ -32,7 +45,8 @@ CLAIMS = (
     Claim(
         "masked-example",
         27,
-        "In the worked example the model reads 50001, 11987, 50001, and is asked for the first and the third piece.",
+        "In the worked example the model reads 50001, 11987, 50001, and is asked for"
+        " the first and the third piece.",
         "three pieces, two of them masked",
         "phuong2022",
         Figure(3.0),
@@ -76,14 +90,18 @@ CLAIMS = (
     Claim(
         "not-always-masked",
         27,
-        "Some chosen pieces should stay visible: a model that is always shown [MASK] is worth less without it.",
-        "F1 of names from frozen vectors 94.9 with 80/10/10, 94.0 with [MASK] alone; fine-tuned on MNLI 84.2 and 84.3",
+        "Some chosen pieces should stay visible: a model that is always shown [MASK] is"
+        " worth less without it.",
+        "F1 of names from frozen vectors 94.9 with 80/10/10, 94.0 with [MASK] alone;"
+        " fine-tuned on MNLI 84.2 and 84.3",
         "devlin2019",
         Trend(),
         "hidden words guessed with 80/10/10 minus with [MASK] alone",
         _lead(BASE, "always [MASK]"),
         "points",
-        note="The test hides words in all three ways, so part of the lead is the test's.",
+        note=(
+            "The test hides words in all three ways, so part of the lead is the test's."
+        ),
         section="row-32",
     ),
     Claim(
@@ -108,7 +126,12 @@ CLAIMS = (
         _lead("rate 0.30", "rate 0.75"),
         "points",
         beside=(
-            ("next sentences, 30% minus 75%", _lead("rate 0.30", "rate 0.75", "scores", "nsp_accuracy"), "points", 1),
+            (
+                "next sentences, 30% minus 75%",
+                _lead("rate 0.30", "rate 0.75", "scores", "nsp_accuracy"),
+                "points",
+                1,
+            ),
         ),
         note="The test hides 15% whatever was hidden in training.",
     ),
@@ -164,7 +187,8 @@ CLAIMS = (
     Claim(
         "more-than-neighbours",
         30,
-        "Trained so, a model guesses hidden pieces of real text better than counts of its neighbours do.",
+        "Trained so, a model guesses hidden pieces of real text better than counts of"
+        " its neighbours do.",
         "not published; the course asks",
         "",
         Statement(),
@@ -184,7 +208,10 @@ CLAIMS = (
         "BERT read 800 million words of books and 2,500 million of Wikipedia.",
         "3,300 million words",
         "devlin2019",
-        Unmeasured("The books are not public and the rest is too large for a course. Ours instead:"),
+        Unmeasured(
+            "The books are not public and the rest is too large for a course. Ours"
+            " instead:"
+        ),
         beside=(
             ("million pieces of documentation", Glued(6, "shipped_pieces"), "", 1),
             ("pieces of stories", Glued(6, "story_pieces"), "", 0),
@@ -199,8 +226,18 @@ CLAIMS = (
         "devlin2019",
         Unmeasured("It would take years here; the cost model says how many."),
         beside=(
-            ("years on the machine that built this book", Glued(6, "base_years"), "", 0),
-            ("of what a chip could, if of the second generation, each computed", Glued(6, "chip_share"), "%", 0),
+            (
+                "years on the machine that built this book",
+                Glued(6, "base_years"),
+                "",
+                0,
+            ),
+            (
+                "of what a chip could, if of the second generation, each computed",
+                Glued(6, "chip_share"),
+                "%",
+                0,
+            ),
         ),
     ),
     Claim(
@@ -214,20 +251,26 @@ CLAIMS = (
     Claim(
         "academic-budget",
         31,
-        "A BERT as good as the original can be trained in 24 hours on eight GPUs of 12 GB.",
+        "A BERT as good as the original can be trained in 24 hours on eight GPUs of"
+        " 12 GB.",
         "quality of BERT-base in 24 hours",
         "izsak2021",
-        Unmeasured("We have no such machine for a day. What the original's work would ask of each of the eight:"),
+        Unmeasured(
+            "We have no such machine for a day. What the original's work would ask of"
+            " each of the eight:"
+        ),
         beside=(("TFLOP/s without a pause", Glued(6, "academic"), "", 0),),
     ),
     Claim(
         "cost-model",
         31,
-        "The operations of training can be counted in advance: six for each weight and token, and attention's.",
+        "The operations of training can be counted in advance: six for each weight and"
+        " token, and attention's.",
         "6 N for each token",
         "kaplan2020",
         Statement("below", 100.0),
-        "of the machine's matrix rate that the counted operations take; above 100 the count would be wrong",
+        "of the machine's matrix rate that the counted operations take; above 100 the"
+        " count would be wrong",
         Printed(6, r"utilisation (\d+)%$"),
         "%",
         0,
@@ -244,7 +287,8 @@ CLAIMS = (
         "dynamic-masking",
         32,
         "New masks in each epoch are better than masks drawn once.",
-        "SQuAD 2.0 F1 78.7 dynamic, 78.3 static; MNLI 84.0 and 84.3; SST-2 92.9 and 92.5",
+        "SQuAD 2.0 F1 78.7 dynamic, 78.3 static; MNLI 84.0 and 84.3; SST-2 92.9 and"
+        " 92.5",
         "liu2019",
         Trend(),
         "hidden words guessed with new masks minus with masks drawn once",
@@ -270,7 +314,8 @@ CLAIMS = (
         "SQuAD 1.1 F1 92.8 against 91.0 for BERT-large",
         "bert2018",
         Unmeasured(
-            "Each word of the stories is one piece, so both are the same there; on documentation it was not run."
+            "Each word of the stories is one piece, so both are the same there; on"
+            " documentation it was not run."
         ),
     ),
     Claim(
@@ -283,7 +328,10 @@ CLAIMS = (
         "hidden words guessed, subjects first minus all words from the start",
         _lead(BASE, "all words from the start"),
         "points",
-        note="The idea is borrowed; ours changes the order of questions, theirs what is hidden together.",
+        note=(
+            "The idea is borrowed; ours changes the order of questions, theirs what is"
+            " hidden together."
+        ),
     ),
     Claim(
         "context-comes-with-depth",
@@ -293,7 +341,10 @@ CLAIMS = (
         "rogers2020",
         Statement(),
         "probe for a hidden person, last layer minus embeddings",
-        Lead(_longer("probes", "hidden person", -1), _longer("probes", "hidden person", 0)),
+        Lead(
+            _longer("probes", "hidden person", -1),
+            _longer("probes", "hidden person", 0),
+        ),
         "points",
         section="row-32-layers",
     ),

@@ -9,8 +9,13 @@ from course_lib.ledger.verdicts import Figure, Statement, Trend, Unmeasured
 
 RECORD = "sentences-nli"
 RANK = "MRR"
-ONE_CHECKPOINT = "One checkpoint, and nothing drawn: so no interval, and no chance but that of the test pairs."
-ONE_SEED = "One run, so the interval holds the chance of the queries and not that of training."
+ONE_CHECKPOINT = (
+    "One checkpoint, and nothing drawn: so no interval, and no chance but that of the"
+    " test pairs."
+)
+ONE_SEED = (
+    "One run, so the interval holds the chance of the queries and not that of training."
+)
 
 
 def mean_probe(run: Mapping[str, Any]) -> float:
@@ -48,12 +53,19 @@ CLAIMS = (
     Claim(
         "cost-of-pairs",
         43,
-        "To find the closest pair of 10,000 sentences takes 65 hours by reading pairs, and 5 seconds by vectors.",
+        "To find the closest pair of 10,000 sentences takes 65 hours by reading pairs,"
+        " and 5 seconds by vectors.",
         "about 65 hours and about 5 seconds, a ratio of 46,800",
         "reimers2019",
         Trend("above", 1000.0),
         "cost of reading pairs over cost of vectors, equal model, one core",
-        GluedRange(9, "cost_ratio", "cost_least", "cost_greatest", "least to greatest over the rounds"),
+        GluedRange(
+            9,
+            "cost_ratio",
+            "cost_least",
+            "cost_greatest",
+            "least to greatest over the rounds",
+        ),
         digits=0,
         beside=(
             ("hours, extrapolated", Glued(9, "cross_hours"), "", 0),
@@ -70,7 +82,10 @@ CLAIMS = (
         "Spearman × 100 on STS-B, averaged static vectors minus mean of raw states",
         Apart(_exact("sts_static"), _exact("sts_mean")),
         "points",
-        beside=(("static", _exact("sts_static"), "", 1), ("raw", _exact("sts_mean"), "", 1)),
+        beside=(
+            ("static", _exact("sts_static"), "", 1),
+            ("raw", _exact("sts_mean"), "", 1),
+        ),
         note=ONE_CHECKPOINT,
     ),
     Claim(
@@ -108,13 +123,17 @@ CLAIMS = (
         "Spearman × 100 on STS-B, after our best training minus raw, with each seed",
         Glued(9, "sts_least_lift", kind="least"),
         "points",
-        beside=(("after", Glued(9, "sts_best"), "", 1), ("inference pairs alone", Glued(9, "sts_pairs"), "", 1)),
+        beside=(
+            ("after", Glued(9, "sts_best"), "", 1),
+            ("inference pairs alone", Glued(9, "sts_pairs"), "", 1),
+        ),
         section="row-46",
     ),
     Claim(
         "batch-negatives",
         45,
-        "Pairs that belong together are enough: the rest of the batch gives the wrong answers.",
+        "Pairs that belong together are enough: the rest of the batch gives the wrong"
+        " answers.",
         "used for replies to mail",
         "henderson2017",
         Statement(),
@@ -123,7 +142,12 @@ CLAIMS = (
         "points",
         beside=(
             ("trained", Cell(9, "siamese", RANK, table="vectors"), "", 1),
-            ("untrained", Cell(9, "untrained", RANK, table="vectors", kind="exact"), "", 1),
+            (
+                "untrained",
+                Cell(9, "untrained", RANK, table="vectors", kind="exact"),
+                "",
+                1,
+            ),
         ),
         note=ONE_SEED,
     ),
@@ -136,14 +160,20 @@ CLAIMS = (
         Figure(82.03, 0.5, "half a point, for other versions of tokenizer and library"),
         "Spearman × 100, the same weights through our code",
         Recorded(
-            RECORD, ("after", "start", "stsb"), {"variant": "all-MiniLM-L6-v2, published"}, scale=100.0, kind="exact"
+            RECORD,
+            ("after", "start", "stsb"),
+            {"variant": "all-MiniLM-L6-v2, published"},
+            scale=100.0,
+            kind="exact",
         ),
     ),
     Claim(
         "probes-of-raw-states",
         46,
-        "In probes raw BERT beats averaged static vectors, though it loses on similarity.",
-        "average of seven probes: 84.94 for BERT's mean, 84.66 for [CLS], 81.52 for GloVe",
+        "In probes raw BERT beats averaged static vectors, though it loses on"
+        " similarity.",
+        "average of seven probes: 84.94 for BERT's mean, 84.66 for [CLS], 81.52 for"
+        " GloVe",
         "reimers2019,conneau2018",
         Trend(),
         "mean of four probes, raw mean minus averaged static vectors",
@@ -154,26 +184,37 @@ CLAIMS = (
         "probes-of-siamese",
         46,
         "Siamese training makes vectors better for probes, too.",
-        "average of seven probes: 87.41 for SBERT-NLI-base, 87.69 for large, 84.94 for BERT's mean",
+        "average of seven probes: 87.41 for SBERT-NLI-base, 87.69 for large, 84.94 for"
+        " BERT's mean",
         "reimers2019",
         Trend(),
         "mean of four probes, trained in the batch and on STS-B minus raw mean",
-        Apart(_probes("mini, pairs"), Recorded(RECORD, mean_probe, {"variant": "mini, raw mean"}, kind="exact")),
+        Apart(
+            _probes("mini, pairs"),
+            Recorded(RECORD, mean_probe, {"variant": "mini, raw mean"}, kind="exact"),
+        ),
         "points",
-        note="Our mini has read documentation; three of the probes are of films and opinions.",
+        note=(
+            "Our mini has read documentation; three of the probes are of films and"
+            " opinions."
+        ),
     ),
     Claim(
         "other-encoders",
         46,
-        "InferSent and the Universal Sentence Encoder reach 85.59 and 85.10 on these probes.",
+        "InferSent and the Universal Sentence Encoder reach 85.59 and 85.10 on these"
+        " probes.",
         "85.59; 85.10",
         "reimers2019",
-        Unmeasured("Neither is a Transformer of this course; their columns are quoted."),
+        Unmeasured(
+            "Neither is a Transformer of this course; their columns are quoted."
+        ),
     ),
     Claim(
         "words-beat-vectors",
         47,
-        "Search by common words is hard to beat for vectors that were trained on little.",
+        "Search by common words is hard to beat for vectors that were trained on"
+        " little.",
         "BM25 ahead of many neural models on data that they were not trained on",
         "thakur2021",
         Statement(),

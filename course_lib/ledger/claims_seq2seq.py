@@ -40,7 +40,9 @@ CLAIMS = (
         "gradient at distance 32 as a share of that at distance 1, recurrent",
         Computed(computed.recurrent_fading),
         digits=-2,
-        beside=(("the same of self-attention", Computed(computed.attention_fading), "", 2),),
+        beside=(
+            ("the same of self-attention", Computed(computed.attention_fading), "", 2),
+        ),
         section="row-9",
     ),
     Claim(
@@ -53,18 +55,20 @@ CLAIMS = (
         "BLEU with attention minus BLEU without, seed by seed",
         Lead(WITH, WITHOUT),
         "BLEU",
-        beside=(
-            ("with", WITH, "", 1),
-            ("without", WITHOUT, "", 1),
+        beside=(("with", WITH, "", 1), ("without", WITHOUT, "", 1)),
+        note=(
+            "Our sentences are generated, theirs are news. Ours train until their"
+            " validation loss stops falling."
         ),
-        note="Our sentences are generated, theirs are news. Ours train until their validation loss stops falling.",
         section="row-4",
     ),
     Claim(
         "attention-aligns",
         3,
-        "Attention's weights find the word that is translated, though nobody labelled it.",
-        "alignment error rate 0.34 on hand-aligned English-German sentences; 0.32 for an alignment tool",
+        "Attention's weights find the word that is translated, though nobody"
+        " labelled it.",
+        "alignment error rate 0.34 on hand-aligned English-German sentences; 0.32 for"
+        " an alignment tool",
         "luong2015",
         Trend(),
         "error of the diagonal minus error of the trained weights, seed by seed",
@@ -72,8 +76,18 @@ CLAIMS = (
         digits=3,
         beside=(
             ("trained", TRAINED, "", 3),
-            ("untrained", Recorded(TRANSLATION, ("untrained", "alignment", "model"), ATTENTION), "", 3),
-            ("shuffled", Recorded(TRANSLATION, ("alignment", "shuffled"), ATTENTION), "", 3),
+            (
+                "untrained",
+                Recorded(TRANSLATION, ("untrained", "alignment", "model"), ATTENTION),
+                "",
+                3,
+            ),
+            (
+                "shuffled",
+                Recorded(TRANSLATION, ("alignment", "shuffled"), ATTENTION),
+                "",
+                3,
+            ),
             ("trained live for fewer steps", Glued(1, "aer_live"), "", 3),
         ),
         note="The diagonal is the best of three controls.",
@@ -85,14 +99,25 @@ CLAIMS = (
         "a figure of BLEU against length up to 60 words",
         "bahdanau2015",
         Statement(),
-        "BLEU with attention minus without, on sentences of 25 to 30 words, seed by seed",
+        "BLEU with attention minus without, on sentences of 25 to 30 words, seed by"
+        " seed",
         Lead(LONG_WITH, LONG_WITHOUT),
         "BLEU",
         beside=(
             ("with", LONG_WITH, "", 1),
             ("without", LONG_WITHOUT, "", 1),
-            ("with, up to 6 words", Recorded(TRANSLATION, ("by_length", 0, "bleu"), ATTENTION), "", 1),
-            ("without, up to 6 words", Recorded(TRANSLATION, ("by_length", 0, "bleu"), BOTTLENECK), "", 1),
+            (
+                "with, up to 6 words",
+                Recorded(TRANSLATION, ("by_length", 0, "bleu"), ATTENTION),
+                "",
+                1,
+            ),
+            (
+                "without, up to 6 words",
+                Recorded(TRANSLATION, ("by_length", 0, "bleu"), BOTTLENECK),
+                "",
+                1,
+            ),
         ),
         section="row-4",
     ),
@@ -124,7 +149,9 @@ CLAIMS = (
         beside=(
             (
                 "log-probability gained",
-                Glued(1, "beam_log_prob_gain", "beam_log_prob_gain_half", what=SENTENCES),
+                Glued(
+                    1, "beam_log_prob_gain", "beam_log_prob_gain_half", what=SENTENCES
+                ),
                 "nats",
                 2,
             ),
@@ -133,14 +160,24 @@ CLAIMS = (
     Claim(
         "length-normalisation",
         5,
-        "Without length normalisation, beam search prefers translations that are too short.",
+        "Without length normalisation, beam search prefers translations that are too"
+        " short.",
         "the reason for the length penalty",
         "wu2016",
         Statement(),
         "length with normalisation minus without, sentence by sentence",
         Glued(1, "normalisation_words", "normalisation_words_half", what=SENTENCES),
         "words",
-        beside=(("BLEU gained", Glued(1, "normalisation_bleu", "normalisation_bleu_half", what=SENTENCES), "", 1),),
+        beside=(
+            (
+                "BLEU gained",
+                Glued(
+                    1, "normalisation_bleu", "normalisation_bleu_half", what=SENTENCES
+                ),
+                "",
+                1,
+            ),
+        ),
     ),
     Claim(
         "sampling",
@@ -152,12 +189,20 @@ CLAIMS = (
         "BLEU greedily minus BLEU drawn at temperature 1, sentence by sentence",
         Glued(1, "sampling_bleu", "sampling_bleu_half", what=SENTENCES),
         "BLEU",
-        beside=(("the same, drawn from the top 3", Glued(1, "top_bleu", "top_bleu_half", what=SENTENCES), "BLEU", 1),),
+        beside=(
+            (
+                "the same, drawn from the top 3",
+                Glued(1, "top_bleu", "top_bleu_half", what=SENTENCES),
+                "BLEU",
+                1,
+            ),
+        ),
     ),
     Claim(
         "scores-grow",
         6,
-        "Dot products of vectors with d independent features have a standard deviation of √d.",
+        "Dot products of vectors with d independent features have a standard deviation"
+        " of √d.",
         "√d, by counting variances (32 for 1,024 features)",
         "vaswani2017",
         Figure(32.0, 1.6, "5%, for a finite sample"),
@@ -173,7 +218,10 @@ CLAIMS = (
         "britz2017",
         Trend(),
         "accuracy with the divisor minus without, 1,024 features",
-        Apart(Glued(2, "learned_scaled", kind="least"), Glued(2, "learned_unscaled", kind="most")),
+        Apart(
+            Glued(2, "learned_scaled", kind="least"),
+            Glued(2, "learned_unscaled", kind="most"),
+        ),
         digits=2,
         beside=(
             ("with", Glued(2, "learned_scaled", kind="least"), "", 2),
@@ -193,7 +241,12 @@ CLAIMS = (
         digits=-2,
         beside=(
             ("double precision", Glued(2, "difference_double", kind="exact"), "", -2),
-            ("loops take so many times as long as matrices", Glued(2, "speedup_median"), "", 0),
+            (
+                "loops take so many times as long as matrices",
+                Glued(2, "speedup_median"),
+                "",
+                0,
+            ),
         ),
     ),
     Claim(
@@ -217,7 +270,14 @@ CLAIMS = (
         "fitted exponent of time, weights written out",
         Cell(2, "explicit attention", EXPONENT + "time", what="three repetitions"),
         digits=2,
-        beside=(("of a recurrent layer", Cell(2, "GRU", EXPONENT + "time", what="three repetitions"), "", 2),),
+        beside=(
+            (
+                "of a recurrent layer",
+                Cell(2, "GRU", EXPONENT + "time", what="three repetitions"),
+                "",
+                2,
+            ),
+        ),
     ),
     Claim(
         "quadratic-memory",
@@ -248,7 +308,8 @@ CLAIMS = (
     Claim(
         "sequential-steps",
         9,
-        "A recurrent layer takes one step after another for each token; attention takes the same few at any length.",
+        "A recurrent layer takes one step after another for each token; attention takes"
+        " the same few at any length.",
         "O(N) sequential operations against O(1)",
         "vaswani2017",
         Statement(),
@@ -256,13 +317,19 @@ CLAIMS = (
         Glued(2, "per_step", kind="exact"),
         digits=0,
         beside=(
-            ("time of the recurrent layer over that of attention, 256 tokens", Glued(2, "gru_slower_short"), "", 1),
+            (
+                "time of the recurrent layer over that of attention, 256 tokens",
+                Glued(2, "gru_slower_short"),
+                "",
+                1,
+            ),
         ),
     ),
     Claim(
         "path-length",
         9,
-        "In self-attention any two words are one step apart, so distance does not weaken the gradient.",
+        "In self-attention any two words are one step apart, so distance does not"
+        " weaken the gradient.",
         "path length O(1) against O(N)",
         "vaswani2017",
         Statement("above", 0.1),
@@ -278,7 +345,10 @@ CLAIMS = (
         "vaswani2017",
         Trend(),
         "share of two look-ups right with eight heads minus one",
-        Apart(Cell(2, "two look-ups, 8 heads", HEADS), Cell(2, "two look-ups, 1 head", HEADS)),
+        Apart(
+            Cell(2, "two look-ups, 8 heads", HEADS),
+            Cell(2, "two look-ups, 1 head", HEADS),
+        ),
         digits=2,
         beside=(
             ("eight heads", Cell(2, "two look-ups, 8 heads", HEADS), "", 3),
@@ -289,14 +359,22 @@ CLAIMS = (
     Claim(
         "it-attends-to-its-noun",
         10,
-        "In a trained Transformer, the weights of *it* show the noun that it stands for.",
+        "In a trained Transformer, the weights of *it* show the noun that it stands"
+        " for.",
         "a picture of one sentence, *animal* and *street*",
         "uszkoreit2017",
         Statement("above", 0.5),
         "share of sentences in which *it* prefers the right one of two nouns",
         Recorded(PRONOUNS, ("probe", "shares", "trained", "it")),
         digits=2,
-        beside=(("pronouns resolved", Recorded(PRONOUNS, ("probe", "resolved"), scale=100.0), "%", 0),),
+        beside=(
+            (
+                "pronouns resolved",
+                Recorded(PRONOUNS, ("probe", "resolved"), scale=100.0),
+                "%",
+                0,
+            ),
+        ),
         note="The model resolves the pronoun, and these weights do not show how.",
         section="row-10-pronoun",
     ),
@@ -310,7 +388,14 @@ CLAIMS = (
         "accuracy lost when *it* may not look at the nouns, seed by seed",
         Lead(_accuracy("nothing"), _accuracy(NOUNS_CUT)),
         "points",
-        beside=(("lost by the control", Lead(_accuracy("nothing"), _accuracy(CONTROL_CUT)), "points", 1),),
+        beside=(
+            (
+                "lost by the control",
+                Lead(_accuracy("nothing"), _accuracy(CONTROL_CUT)),
+                "points",
+                1,
+            ),
+        ),
         section="row-10-pronoun",
     ),
 )

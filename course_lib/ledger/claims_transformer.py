@@ -6,18 +6,29 @@ from typing import Any
 from course_lib.experiments import transformer
 from course_lib.ledger import computed
 from course_lib.ledger.claim import Claim
-from course_lib.ledger.sources import Cell, Computed, Glued, GluedRange, Lead, Printed, Recorded
+from course_lib.ledger.sources import (
+    Cell,
+    Computed,
+    Glued,
+    GluedRange,
+    Lead,
+    Printed,
+    Recorded,
+)
 from course_lib.ledger.verdicts import Even, Figure, Statement, Trend
 
 PARTS = "transformer-parts"
 SHORT = "transformer-short"
 PERPLEXITY = "perplexity"
-LIMIT = transformer.SHORT.max_source or 0  # words of the longest sentence that both learned from
+LIMIT = (
+    transformer.SHORT.max_source or 0
+)  # words of the longest sentence that both learned from
 QUARTILES = "first to third quartile of seven repeats"
 
 
 def exact_match_seen(run: Mapping[str, Any]) -> float:
-    """Return exact match in percent over the lengths that a recorded run was trained on.
+    """Return exact match in percent over the lengths that a recorded run was trained
+    on.
 
     Parameters
     ----------
@@ -25,7 +36,10 @@ def exact_match_seen(run: Mapping[str, Any]) -> float:
         Of the record of parts taken away, or of the comparison with few sentences.
     """
     rows = [row for row in run["by_length"] if row["longest"] <= LIMIT]
-    return 100 * float(sum(row["exact_match"] * row["pairs"] for row in rows) / sum(row["pairs"] for row in rows))
+    return 100 * float(
+        sum(row["exact_match"] * row["pairs"] for row in rows)
+        / sum(row["pairs"] for row in rows)
+    )
 
 
 def fall_beyond(run: Mapping[str, Any]) -> float:
@@ -37,7 +51,9 @@ def fall_beyond(run: Mapping[str, Any]) -> float:
         Of the record of parts taken away.
     """
     last = [row["bleu"] for row in run["by_length"] if row["longest"] <= LIMIT][-1]
-    return float(next(row["bleu"] for row in run["by_length"] if row["longest"] > LIMIT) - last)
+    return float(
+        next(row["bleu"] for row in run["by_length"] if row["longest"] > LIMIT) - last
+    )
 
 
 def _parts(variant: str) -> Recorded:
@@ -66,14 +82,22 @@ CLAIMS = (
     Claim(
         "permutation",
         12,
-        "Self-attention without positions does not know order: shuffled words give the same vectors, shuffled.",
+        "Self-attention without positions does not know order: shuffled words give the"
+        " same vectors, shuffled.",
         "the reason for position encodings",
         "vaswani2017",
         Statement("below", 1e-12),
         "largest difference between shuffling before and after an encoder",
         Computed(computed.unordered_difference),
         digits=-2,
-        beside=(("with sinusoids", Printed(3, r"with sinusoidal positions ([\d.]+)$"), "", 2),),
+        beside=(
+            (
+                "with sinusoids",
+                Printed(3, r"with sinusoidal positions ([\d.]+)$"),
+                "",
+                2,
+            ),
+        ),
     ),
     Claim(
         "four-positions",
@@ -89,14 +113,22 @@ CLAIMS = (
     Claim(
         "consistent-distances",
         12,
-        "With sinusoids neighbours are equally far apart wherever they stand; with divided indices they are not.",
+        "With sinusoids neighbours are equally far apart wherever they stand; with"
+        " divided indices they are not.",
         "the same rotation takes each position to the next",
         "vaswani2017",
         Figure(0.0, 1e-4, "single precision"),
         "greatest minus least distance of neighbours among 60 places",
         Computed(computed.neighbour_spread),
         digits=-2,
-        beside=(("divided indices: greatest over least", Glued(3, "neighbour_ratio", kind="exact"), "", 0),),
+        beside=(
+            (
+                "divided indices: greatest over least",
+                Glued(3, "neighbour_ratio", kind="exact"),
+                "",
+                0,
+            ),
+        ),
     ),
     Claim(
         "plain-index",
@@ -132,7 +164,10 @@ CLAIMS = (
         "exact match with sinusoids minus learned",
         _without("learned positions"),
         "points",
-        note="Each row of a learned table is learned only from sentences that are long enough, and we have few.",
+        note=(
+            "Each row of a learned table is learned only from sentences that are long"
+            " enough, and we have few."
+        ),
         section="row-13-ablations",
     ),
     Claim(
@@ -145,7 +180,10 @@ CLAIMS = (
         "BLEU at the first lengths never seen minus the last ones seen",
         Recorded(PARTS, fall_beyond, {"variant": "Transformer"}),
         "BLEU",
-        note="The vectors exist for every position; the model has not learned what to do with them.",
+        note=(
+            "The vectors exist for every position; the model has not learned what to do"
+            " with them."
+        ),
         section="row-13-ablations",
     ),
     Claim(
@@ -176,11 +214,13 @@ CLAIMS = (
     Claim(
         "layer-against-batch-norm",
         13,
-        "Batch norm makes a sentence depend on its neighbours in the batch; layer norm does not.",
+        "Batch norm makes a sentence depend on its neighbours in the batch; layer norm"
+        " does not.",
         "by construction",
         "ba2016,ioffe2015",
         Statement(),
-        "how far batch norm moves the same sentence beside others (layer norm: not at all)",
+        "how far batch norm moves the same sentence beside others (layer norm: not at"
+        " all)",
         Glued(3, "batch_norm_moves", kind="exact"),
         digits=2,
     ),
@@ -211,7 +251,8 @@ CLAIMS = (
     Claim(
         "encoder-block",
         15,
-        "The encoder block is six lines: attention, sum, norm, feed-forward, sum, norm.",
+        "The encoder block is six lines: attention, sum, norm, feed-forward, sum,"
+        " norm.",
         "section 3.1 and figure 1",
         "vaswani2017",
         Statement("below", 1e-12),
@@ -222,7 +263,8 @@ CLAIMS = (
     Claim(
         "six-words",
         16,
-        "The loss of a target is the sum of cross-entropies with one-hot rows: 0.462 nats for the worked example.",
+        "The loss of a target is the sum of cross-entropies with one-hot rows: 0.462"
+        " nats for the worked example.",
         "six words, as drawn in lectures",
         "alammar2018",
         Figure(0.462, 0.0005, "the last digit"),
@@ -242,19 +284,36 @@ CLAIMS = (
         Printed(3, r"nats before, ([\d.]+) after"),
         "nats",
         3,
-        beside=(("before", Printed(3, r"loss of the first sentence: ([\d.]+) nats before"), "nats", 2),),
+        beside=(
+            (
+                "before",
+                Printed(3, r"loss of the first sentence: ([\d.]+) nats before"),
+                "nats",
+                2,
+            ),
+        ),
     ),
     Claim(
         "transformer-against-recurrent",
         17,
         "The Transformer translates better than recurrent models.",
-        "27.3 BLEU for the base model, 24.6 for the best single recurrent model (English to German)",
+        "27.3 BLEU for the base model, 24.6 for the best single recurrent model"
+        " (English to German)",
         "vaswani2017",
         Trend(),
         "BLEU on Multi30k, Transformer minus GRU with attention",
-        GluedRange(3, "multi_gap", "multi_gap_low", "multi_gap_high", "95% interval of Welch's test"),
+        GluedRange(
+            3,
+            "multi_gap",
+            "multi_gap_low",
+            "multi_gap_high",
+            "95% interval of Welch's test",
+        ),
         "BLEU",
-        note="Two recipes are compared, so the difference need not be the architecture's alone.",
+        note=(
+            "Two recipes are compared, so the difference need not be the architecture's"
+            " alone."
+        ),
         section="row-17-captions",
     ),
     Claim(
@@ -271,18 +330,30 @@ CLAIMS = (
     Claim(
         "transformer-trains-faster",
         17,
-        "The Transformer needs less time for each word in training, since no word waits for the one before.",
-        "trained in 12 hours on eight GPUs, with fewer operations than any earlier system",
+        "The Transformer needs less time for each word in training, since no word waits"
+        " for the one before.",
+        "trained in 12 hours on eight GPUs, with fewer operations than any earlier"
+        " system",
         "vaswani2017",
         Trend("above", 1.0),
         "time of the GRU over time of the Transformer, training at 40 words on a CPU",
-        GluedRange(3, "ratio_training_median", "ratio_training_low", "ratio_training_high", QUARTILES),
+        GluedRange(
+            3,
+            "ratio_training_median",
+            "ratio_training_low",
+            "ratio_training_high",
+            QUARTILES,
+        ),
         digits=2,
         beside=(
             (
                 "decoding one sentence",
                 GluedRange(
-                    3, "ratio_decoding_one_median", "ratio_decoding_one_low", "ratio_decoding_one_high", QUARTILES
+                    3,
+                    "ratio_decoding_one_median",
+                    "ratio_decoding_one_low",
+                    "ratio_decoding_one_high",
+                    QUARTILES,
                 ),
                 "",
                 2,
@@ -292,12 +363,19 @@ CLAIMS = (
     Claim(
         "both-sides",
         18,
-        "An encoder that sees both sides of a hidden word guesses it better than one that sees the left.",
+        "An encoder that sees both sides of a hidden word guesses it better than one"
+        " that sees the left.",
         "the reason for a bidirectional model",
         "devlin2019",
         Statement(),
-        "loss of the hidden word with the left side minus with both, sentence by sentence",
-        Glued(3, "sides_gain", "sides_gain_half", what="test sentences of one model of each kind"),
+        "loss of the hidden word with the left side minus with both, sentence by"
+        " sentence",
+        Glued(
+            3,
+            "sides_gain",
+            "sides_gain_half",
+            what="test sentences of one model of each kind",
+        ),
         "nats",
         digits=2,
         beside=(

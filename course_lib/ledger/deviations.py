@@ -1,6 +1,8 @@
-"""What we do otherwise than the original BERT: theirs as published, ours from plans and logs, why, and what it did.
+"""What we do otherwise than the original BERT: theirs as published, ours from plans and
+logs, why, and what it did.
 
-Ours is read, not typed: from the configurations and logs of the shipped checkpoints, and from chapter 6's live recipe.
+Ours is read, not typed: from the configurations and logs of the shipped checkpoints,
+and from chapter 6's live recipe.
 """
 
 import json
@@ -70,7 +72,8 @@ def shipped(write: Callable[[dict[str, Any]], str]) -> str:
 
 
 def everywhere(write: Callable[[Any], str]) -> str:
-    """Write something of each plan of pre-training, shipped and live, once where it is the same.
+    """Write something of each plan of pre-training, shipped and live, once where it is
+    the same.
 
     Parameters
     ----------
@@ -89,31 +92,49 @@ def everywhere(write: Callable[[Any], str]) -> str:
 
 def _lead(ahead: str, behind: str, *path: str | int) -> Lead:
     figure = path or ("scores", "mlm_accuracy")
-    first, second = (Recorded(STORIES, figure, {"variant": name}, scale=100.0) for name in (ahead, behind))
+    first, second = (
+        Recorded(STORIES, figure, {"variant": name}, scale=100.0)
+        for name in (ahead, behind)
+    )
     return Lead(first, second)
 
 
 def _text() -> str:
     read = shipped(lambda log: f"{log['results']['sizes']['train']['tokens']:,} pieces")
-    return f"documentation of Python packages (`pydocs`), {read}; live: generated stories"
+    return (
+        f"documentation of Python packages (`pydocs`), {read}; live: generated stories"
+    )
 
 
 def _sizes() -> str:
     def write(plan: Any) -> str:
         config = plan.config(plan.vocab_size)
-        return f"{config.num_hidden_layers} layers, {config.hidden_size} features, {config.num_attention_heads} heads"
+        return (
+            f"{config.num_hidden_layers} layers, {config.hidden_size} features,"
+            f" {config.num_attention_heads} heads"
+        )
 
     return everywhere(write)
 
 
 def _rate(plan: Any) -> str:
     training = plan.training
-    falls = f", then {training.decay_steps:,} steps of decay" if training.decay_steps else ""
-    return f"{training.learning_rate:g} after {training.warmup_steps:,} steps of warm-up, {training.schedule}{falls}"
+    falls = (
+        f", then {training.decay_steps:,} steps of decay"
+        if training.decay_steps
+        else ""
+    )
+    return (
+        f"{training.learning_rate:g} after {training.warmup_steps:,} steps of warm-up,"
+        f" {training.schedule}{falls}"
+    )
 
 
 def _optimizer(plan: Any) -> str:
-    return {"muon": "Muon for the matrices of the layers, AdamW for the rest", "adamw": "AdamW"}[plan.optimizer]
+    return {
+        "muon": "Muon for the matrices of the layers, AdamW for the rest",
+        "adamw": "AdamW",
+    }[plan.optimizer]
 
 
 def _beta() -> str:
@@ -128,14 +149,22 @@ def _start(plan: Any) -> str:
 
 def _precision() -> str:
     training = everywhere(
-        lambda plan: "bfloat16 where it is safe" if plan.training.precision == "bfloat16" else "float32"
+        lambda plan: (
+            "bfloat16 where it is safe"
+            if plan.training.precision == "bfloat16"
+            else "float32"
+        )
     )
     dtypes = {str(_config(name)["dtype"]) for name in NAMES}
-    return f"{training}; the shipped weights are stored as {' and '.join(sorted(dtypes))}"
+    return (
+        f"{training}; the shipped weights are stored as {' and '.join(sorted(dtypes))}"
+    )
 
 
 def _config(name: str) -> dict[str, Any]:
-    return dict(json.loads((CHECKPOINTS / name / "config.json").read_text(encoding="utf-8")))
+    return dict(
+        json.loads((CHECKPOINTS / name / "config.json").read_text(encoding="utf-8"))
+    )
 
 
 def _masking(plan: Any) -> str:
@@ -146,7 +175,10 @@ def _finetuning() -> str:
     config = FINETUNING["pydocs-topic"].variants["fine-tuned, 200"].config
     steps, rate = config.steps or 0, number(config.learning_rate, -2)
     passes = steps * config.batch_size / 200
-    return f"for 200 labels, e.g. topics: {steps} steps of {config.batch_size}, {passes:.0f} passes, rate {rate}"
+    return (
+        f"for 200 labels, e.g. topics: {steps} steps of {config.batch_size},"
+        f" {passes:.0f} passes, rate {rate}"
+    )
 
 
 DEVIATIONS = (
@@ -155,21 +187,27 @@ DEVIATIONS = (
         "BooksCorpus and English Wikipedia, 3,300 million words",
         "devlin2019",
         _text,
-        "A book that anybody can build needs text that is on the machine already. It has one kind of language.",
+        "A book that anybody can build needs text that is on the machine already. It"
+        " has one kind of language.",
     ),
     Deviation(
         "Vocabulary",
         "30,522 pieces, from a trainer that was never published",
         "devlin2019,bert2018",
-        lambda: everywhere(lambda plan: f"at most {plan.vocab_size:,} pieces") + ", merged by frequency",
-        "A small text fills a small vocabulary, and rows that are hardly met learn little (chapter 4).",
+        lambda: (
+            everywhere(lambda plan: f"at most {plan.vocab_size:,} pieces")
+            + ", merged by frequency"
+        ),
+        "A small text fills a small vocabulary, and rows that are hardly met learn"
+        " little (chapter 4).",
     ),
     Deviation(
         "Size",
         "12 layers, 768 features, 12 heads (base); 24, 1,024 and 16 (large)",
         "devlin2019",
         _sizes,
-        "What a CPU trains in minutes. The live model has smaller heads, so that a narrow state has several.",
+        "What a CPU trains in minutes. The live model has smaller heads, so that a"
+        " narrow state has several.",
         "hidden words guessed on stories, tiny minus mini with equal operations",
         _lead(BASE, "mini, equal compute"),
     ),
@@ -178,7 +216,8 @@ DEVIATIONS = (
         "128 pieces for nine tenths of the steps, then 512",
         "devlin2019",
         lambda: everywhere(lambda plan: f"{plan.max_length} pieces"),
-        "Paragraphs of documentation and stories are short. Positions behind the longest are not learnt.",
+        "Paragraphs of documentation and stories are short. Positions behind the"
+        " longest are not learnt.",
     ),
     Deviation(
         "Batch",
@@ -194,8 +233,9 @@ DEVIATIONS = (
         lambda: (
             shipped(
                 lambda log: (
-                    f"{log['plan']['training']['steps']:,}, "
-                    f"{log['results']['work']['tokens'] / log['results']['sizes']['train']['tokens']:.0f} passes"
+                    f"{log['plan']['training']['steps']:,},"
+                    f" {log['results']['work']['tokens'] / log['results']['sizes']['train']['tokens']:.0f}"  # noqa: E501
+                    " passes"
                 )
             )
             + f"; live: {LIVE.steps:,}"
@@ -208,7 +248,8 @@ DEVIATIONS = (
         "devlin2019",
         lambda: everywhere(_optimizer),
         "Muon {cite:p}`jordan2024` moves what is hardly learnt as far as what is.",
-        "hidden words guessed on stories, Muon minus AdamW at twice the rate that it has beside Muon",
+        "hidden words guessed on stories, Muon minus AdamW at twice the rate that it"
+        " has beside Muon",
         _lead(BASE, "AdamW"),
     ),
     Deviation(
@@ -216,22 +257,24 @@ DEVIATIONS = (
         "β₂ = 0.999",
         "devlin2019",
         _beta,
-        "With 0.999 the loss leaps where gradients suddenly grow after the plateau. RoBERTa made the same change "
-        "{cite:p}`liu2019`.",
+        "With 0.999 the loss leaps where gradients suddenly grow after the plateau."
+        " RoBERTa made the same change {cite:p}`liu2019`.",
     ),
     Deviation(
         "Learning rate",
         "0.0001 after 10,000 steps of warm-up, then falling on a line",
         "devlin2019",
         lambda: everywhere(_rate),
-        "Small models stand, and need, higher rates. A level schedule can be prolonged; the fall comes at the end.",
+        "Small models stand, and need, higher rates. A level schedule can be prolonged;"
+        " the fall comes at the end.",
     ),
     Deviation(
         "Dropout",
         "0.1",
         "devlin2019",
         lambda: everywhere(lambda plan: f"{plan.dropout:g}"),
-        "A small model that reads each text a few times has no time to learn it by heart.",
+        "A small model that reads each text a few times has no time to learn it by"
+        " heart.",
     ),
     Deviation(
         "Share that is hidden",
@@ -246,7 +289,11 @@ DEVIATIONS = (
         "Masks",
         "drawn before training, ten times for each text",
         "devlin2019,liu2019",
-        lambda: everywhere(lambda plan: "drawn once" if plan.static_masking else "drawn anew in each epoch"),
+        lambda: everywhere(
+            lambda plan: (
+                "drawn once" if plan.static_masking else "drawn anew in each epoch"
+            )
+        ),
         "It costs nothing, and later work does so {cite:p}`liu2019`.",
         "hidden words guessed on stories, new masks minus masks drawn once",
         _lead(BASE, "static masking"),
@@ -262,7 +309,9 @@ DEVIATIONS = (
         "Wrong pairs",
         "the second segment is from a random document",
         "devlin2019",
-        lambda: "pairs exchange their second segments, so both labels have the same ones",
+        lambda: (
+            "pairs exchange their second segments, so both labels have the same ones"
+        ),
         "Otherwise a model could tell the label from the second segment alone.",
         "probes of the last layer, with next sentences minus without",
         _lead(BASE, "no next sentence", "downstream"),
@@ -272,7 +321,8 @@ DEVIATIONS = (
         "normal with deviation 0.02 at every width",
         "devlin2019,bert2018",
         lambda: everywhere(_start),
-        "At 128 features 0.02 makes all attention weights nearly equal, and a model stays on the first plateau.",
+        "At 128 features 0.02 makes all attention weights nearly equal, and a model"
+        " stays on the first plateau.",
     ),
     Deviation(
         "Precision",
@@ -286,6 +336,7 @@ DEVIATIONS = (
         "2 to 4 passes in batches of 16 or 32, rates of 2 to 5 · 10⁻⁵",
         "devlin2019",
         _finetuning,
-        "Small models stand higher rates {cite:p}`bert2018`, and few labels need more passes {cite:p}`mosbach2021`.",
+        "Small models stand higher rates {cite:p}`bert2018`, and few labels need more"
+        " passes {cite:p}`mosbach2021`.",
     ),
 )

@@ -1,6 +1,8 @@
-"""Where figures of ours are read from: executed pages, records, and the logs of shipped checkpoints.
+"""Where figures of ours are read from: executed pages, records, and the logs of shipped
+checkpoints.
 
-Nothing here guesses. What is not found is an error that says what was looked for, where, and what is there instead.
+Nothing here guesses. What is not found is an error that says what was looked for,
+where, and what is there instead.
 """
 
 import json
@@ -13,14 +15,19 @@ import nbformat
 
 from course_lib.experiments import records, shipped
 
-#: Jupyter Book leaves each page here as it was executed, and beside it what the page glued.
+#: Jupyter Book leaves each page here as it was executed, and beside it what the page
+#: glued.
 EXECUTED = "jupyter_execute"
 SEEDS = re.compile(r"^SEEDS = [\[(]([\d, ]+)[\])]$", re.MULTILINE)
-INTERVAL = re.compile(r"([-+−]?[\d.,]+(?:e-?\d+)?)(?:%)?(?: ± ([\d.,]+))?(?: \(([-+−\d.,]+) to ([-+−\d.,]+)\))?")
+INTERVAL = re.compile(
+    r"([-+−]?[\d.,]+(?:e-?\d+)?)(?:%)?(?: ± ([\d.,]+))?(?: \(([-+−\d.,]+) to"
+    r" ([-+−\d.,]+)\))?"
+)
 
 
 class LedgerError(LookupError):
-    """A figure that the ledger needs is not where it should be; the message says what is missing and where."""
+    """A figure that the ledger needs is not where it should be; the message says what
+    is missing and where."""
 
 
 class ExecutedPage:
@@ -31,12 +38,16 @@ class ExecutedPage:
     path
         Of the notebook, e.g. ``_build/jupyter_execute/05-bert.ipynb``.
     cache
-        Of executed notebooks: a page that this build has not executed anew lies there without its outputs.
+        Of executed notebooks: a page that this build has not executed anew lies there
+        without its outputs.
     """
 
     def __init__(self, path: Path, cache: Path | None = None) -> None:
         if not path.is_file():
-            raise LedgerError(f"{path.name} has not been executed: build the book, or mend the page's own error first")
+            raise LedgerError(
+                f"{path.name} has not been executed: build the book, or mend the page's"
+                " own error first"
+            )
         self.name = path.stem
         self._path = path
         self._cache = cache
@@ -49,51 +60,74 @@ class ExecutedPage:
         from jupyter_cache import get_cache
 
         try:
-            _, executed = get_cache(str(self._cache)).merge_match_into_notebook(notebook)
+            _, executed = get_cache(str(self._cache)).merge_match_into_notebook(
+                notebook
+            )
         except KeyError as error:
-            raise LedgerError(f"{self.name} has no outputs, and the cache does not know it; build it anew") from error
+            raise LedgerError(
+                f"{self.name} has no outputs, and the cache does not know it; build it"
+                " anew"
+            ) from error
         return executed
 
     @cached_property
     def _glue(self) -> dict[str, Any]:
         file = self._path.with_suffix(".glue.json")
-        return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+        return (
+            dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+        )
 
     def glued(self, key: str) -> float:
         """Return a number that the page glued under a key."""
         if key not in self._glue:
-            raise LedgerError(f"{self.name} glues no {key!r}; it glues: {', '.join(sorted(self._glue)) or 'nothing'}")
+            raise LedgerError(
+                f"{self.name} glues no {key!r}; it glues:"
+                f" {', '.join(sorted(self._glue)) or 'nothing'}"
+            )
         text = self._glue[key]["data"].get("text/plain", "")
         try:
             return float(text)
         except ValueError as error:
             raise LedgerError(
-                f"{self.name} glues {text!r} as {key!r}, which is no number; glue a plain float"
+                f"{self.name} glues {text!r} as {key!r}, which is no number; glue a"
+                " plain float"
             ) from error
 
     @cached_property
     def _outputs(self) -> list[Any]:
-        return [output for cell in self._notebook.cells for output in cell.get("outputs", [])]
+        return [
+            output
+            for cell in self._notebook.cells
+            for output in cell.get("outputs", [])
+        ]
 
     @cached_property
     def printed(self) -> str:
         """All that the page's cells printed."""
-        return "".join(str(output.text) for output in self._outputs if output.output_type == "stream")
+        return "".join(
+            str(output.text)
+            for output in self._outputs
+            if output.output_type == "stream"
+        )
 
     @cached_property
     def tables(self) -> list[list[list[str]]]:
         """The tables that cells wrote in Markdown: rows of cells, the head first."""
         shown = [output.get("data", {}) for output in self._outputs]
-        texts = [str(data["text/markdown"]) for data in shown if "text/markdown" in data]
+        texts = [
+            str(data["text/markdown"]) for data in shown if "text/markdown" in data
+        ]
         return [table for text in texts for table in tables_of(text)]
 
     def cell(self, row: str, column: str, table: str = "") -> str:
-        """Return the text of one cell; it is an error if more than one, or none, answers the description.
+        """Return the text of one cell; it is an error if more than one, or none,
+        answers the description.
 
         Parameters
         ----------
         row
-            The first cell of the row as it stands there, or the first few with bars between.
+            The first cell of the row as it stands there, or the first few with bars
+            between.
         column
             What the column's head begins with.
         table
@@ -102,14 +136,20 @@ class ExecutedPage:
         wanted = row.split(" | ")
         found = []
         for head, *body in self.tables:
-            places = [place for place, name in enumerate(head) if name.startswith(column)]
+            places = [
+                place for place, name in enumerate(head) if name.startswith(column)
+            ]
             if head[0].startswith(table) and places:
-                found += [line[places[0]] for line in body if line[: len(wanted)] == wanted and line[places[0]]]
+                found += [
+                    line[places[0]]
+                    for line in body
+                    if line[: len(wanted)] == wanted and line[places[0]]
+                ]
         if len(found) != 1:
             heads = "; ".join(" | ".join(head) for head, *_ in self.tables)
             raise LedgerError(
-                f"{self.name} has {len(found)} cells in a row {row!r} and a column {column!r}, and one is needed; "
-                f"the heads of its tables are: {heads}"
+                f"{self.name} has {len(found)} cells in a row {row!r} and a column"
+                f" {column!r}, and one is needed; the heads of its tables are: {heads}"
             )
         return found[0]
 
@@ -154,11 +194,16 @@ class Evidence:
     def page(self, chapter: int) -> ExecutedPage:
         """Return a chapter's page as executed."""
         if self._executed is None:
-            raise LedgerError(f"chapter {chapter} is asked for a live figure, but no executed pages are at hand")
+            raise LedgerError(
+                f"chapter {chapter} is asked for a live figure, but no executed pages"
+                " are at hand"
+            )
         if chapter not in self._pages:
             raise LedgerError(f"the book has no chapter {chapter}")
         if chapter not in self._read:
-            self._read[chapter] = ExecutedPage(self._executed / f"{self._pages[chapter]}.ipynb", self._cache)
+            self._read[chapter] = ExecutedPage(
+                self._executed / f"{self._pages[chapter]}.ipynb", self._cache
+            )
         return self._read[chapter]
 
     def record(self, name: str) -> records.Record:
@@ -187,7 +232,10 @@ def tables_of(markdown: str) -> list[list[list[str]]]:
     before = ""
     for line in markdown.splitlines():
         if line.startswith("|"):
-            cells = [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+            cells = [
+                cell.strip()
+                for cell in line.strip().removeprefix("|").removesuffix("|").split("|")
+            ]
             if not before.startswith("|"):
                 tables.append([cells])
             elif set("".join(cells)) - set("-: "):
@@ -206,9 +254,13 @@ def parse_figure(text: str) -> tuple[float, float | None, tuple[float, float] | 
     """
     found = INTERVAL.fullmatch(text.replace("*", "").strip())
     if found is None:
-        raise LedgerError(f"{text!r} is no figure: expected e.g. '1.2', '1.2 ± 0.3' or '1.2 (0.9 to 1.4)'")
+        raise LedgerError(
+            f"{text!r} is no figure: expected e.g. '1.2', '1.2 ± 0.3' or '1.2 (0.9 to"
+            " 1.4)'"
+        )
     value, half, low, high = (
-        None if part is None else float(part.replace(",", "").replace("−", "-")) for part in found.groups()
+        None if part is None else float(part.replace(",", "").replace("−", "-"))
+        for part in found.groups()
     )
     if value is None:
         raise LedgerError(f"{text!r} holds no number")

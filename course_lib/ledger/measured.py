@@ -16,7 +16,8 @@ class Measured:
     value
         The figure.
     low, high
-        Ends of its interval. Both equal to the value where chance plays no part; infinite where nothing is known.
+        Ends of its interval. Both equal to the value where chance plays no part;
+        infinite where nothing is known.
     how
         What the interval is, in words.
     """
@@ -57,7 +58,10 @@ class Measured:
         below, above = self.value - self.low, self.high - self.value
         if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
             return f"{shown} ± {number(below, digits)}{behind}"
-        return f"{shown}{behind} ({number(self.low, digits)} to {number(self.high, digits)})"
+        return (
+            f"{shown}{behind} ({number(self.low, digits)} to"
+            f" {number(self.high, digits)})"
+        )
 
 
 def number(value: float, digits: int) -> str:
@@ -68,9 +72,12 @@ def number(value: float, digits: int) -> str:
     value
         The number.
     digits
-        After the point; negative: so many significant ones, for what is very small or very large.
+        After the point; negative: so many significant ones, for what is very small or
+        very large.
     """
-    return (f"{value:,.{digits}f}" if digits >= 0 else f"{value:.{-digits}g}").replace("-", "−")
+    return (f"{value:,.{digits}f}" if digits >= 0 else f"{value:.{-digits}g}").replace(
+        "-", "−"
+    )
 
 
 def exact(value: float) -> Measured:
@@ -108,19 +115,28 @@ def over(values: Sequence[float], what: str = "seeds") -> Measured:
     if len(values) == 1:
         return one_run(values[0])
     mean, half_width = mean_interval(values)
-    return Measured(mean, mean - half_width, mean + half_width, f"95% interval over {len(values)} {what}")
+    return Measured(
+        mean,
+        mean - half_width,
+        mean + half_width,
+        f"95% interval over {len(values)} {what}",
+    )
 
 
 def apart(first: Measured, second: Measured) -> Measured:
-    """Return how far one figure is above another, of runs that have nothing to do with each other.
+    """Return how far one figure is above another, of runs that have nothing to do with
+    each other.
 
     Parameters
     ----------
     first, second
-        The two. Half widths of independent means add as the sides of a right triangle do; ends that are known on one
-        side only are subtracted end from end.
+        The two. Half widths of independent means add as the sides of a right triangle
+        do; ends that are known on one side only are subtracted end from end.
     """
-    value, hows = first.value - second.value, [part.how for part in (first, second) if not part.certain]
+    value, hows = (
+        first.value - second.value,
+        [part.how for part in (first, second) if not part.certain],
+    )
     how = hows[0] if len(set(hows)) == 1 else "; ".join(hows)
     if first.bounded and second.bounded:
         below = math.hypot(first.value - first.low, second.high - second.value)

@@ -1,7 +1,8 @@
 """The text of the closing pages in Markdown, made from claims, rows and deviations.
 
-What is live, figures and verdicts, is left to roles: ``{ours}`name` ``, ``{verdict}`name` `` and ``{verdicts}`word` ``,
-which ``book/_ext/claim_results.py`` fills when all pages have been executed.
+What is live, figures and verdicts, is left to roles: ``{ours}`name` ``,
+``{verdict}`name` `` and ``{verdicts}`word` ``, which ``book/_ext/claim_results.py``
+fills when all pages have been executed.
 """
 
 import re
@@ -18,9 +19,15 @@ from course_lib.ledger.verdicts import Verdict
 
 TITLE = re.compile(r"^(?:\(([\w-]+)\)=\n)# (.+)$", re.MULTILINE)
 MEANINGS = {
-    Verdict.REPRODUCED: "the figure is ours, too, within interval and tolerance, or the statement holds",
-    Verdict.DIRECTION_ONLY: "same direction; the figures are of other data, sizes or units",
-    Verdict.NOT_AT_THIS_SCALE: "too small, too few seeds, or no measurement: nothing follows from ours",
+    Verdict.REPRODUCED: (
+        "the figure is ours, too, within interval and tolerance, or the statement holds"
+    ),
+    Verdict.DIRECTION_ONLY: (
+        "same direction; the figures are of other data, sizes or units"
+    ),
+    Verdict.NOT_AT_THIS_SCALE: (
+        "too small, too few seeds, or no measurement: nothing follows from ours"
+    ),
     Verdict.CONTRADICTED: "our interval lies on the other side",
 }
 
@@ -42,7 +49,8 @@ def pages(book: Path) -> dict[str, str]:
 
 
 def claims_page(book: Path) -> str:
-    """Write the ledger of claims: how many have which verdict, then each claim under its chapter.
+    """Write the ledger of claims: how many have which verdict, then each claim under
+    its chapter.
 
     Parameters
     ----------
@@ -51,9 +59,17 @@ def claims_page(book: Path) -> str:
     """
     claims = claims_of(book)
     lines = ["| verdict | claims | what it means |", "| --- | --- | --- |"]
-    lines += [f"| {word.value} | {{verdicts}}`{word.value}` | {meaning} |" for word, meaning in MEANINGS.items()]
+    lines += [
+        f"| {word.value} | {{verdicts}}`{word.value}` | {meaning} |"
+        for word, meaning in MEANINGS.items()
+    ]
     for chapter, (label, title) in _titles(book).items():
-        lines += ["", f"## {chapter}. {title}", "", f"Claims that {{ref}}`chapter {chapter} <{label}>` is about."]
+        lines += [
+            "",
+            f"## {chapter}. {title}",
+            "",
+            f"Claims that {{ref}}`chapter {chapter} <{label}>` is about.",
+        ]
         for claim in claims:
             if chapter_of(claim) == chapter:
                 lines += ["", *_claim_lines(claim)]
@@ -81,7 +97,10 @@ def _claim_lines(claim: Claim) -> list[str]:
         f"{{verdict}}`{claim.name}` {claim.words}",
         f": **Published:** {_cited(claim.published, claim.cite)}.",
         f": **Ours:** {{ours}}`{claim.name}`",
-        f": **Rule:** {rule.removesuffix('.')}.{' ' + claim.note if claim.note else ''}",
+        (
+            ": **Rule:**"
+            f" {rule.removesuffix('.')}.{' ' + claim.note if claim.note else ''}"
+        ),
         f": **Where:** {'; '.join(where)}.",
     ]
 
@@ -91,9 +110,15 @@ def _places(claim: Claim) -> Iterable[str]:
         if origin.kind == "live":
             yield f"live, in the build of chapter {origin.name}"
         elif origin.kind == "recorded":
-            yield f"recorded, {{download}}`{origin.name}.json </results/{origin.name}.json>`"
+            yield (
+                f"recorded, {{download}}`{origin.name}.json"
+                f" </results/{origin.name}.json>`"
+            )
         elif origin.kind == "checkpoint":
-            yield f"logged, {{download}}`log of {origin.name} </checkpoints/{origin.name}/log.json>`"
+            yield (
+                f"logged, {{download}}`log of {origin.name}"
+                f" </checkpoints/{origin.name}/log.json>`"
+            )
         else:
             yield "computed for this page"
 
@@ -111,13 +136,28 @@ def coverage_page(book: Path) -> str:
     for chapter in TITLES:
         if chapter in titles:
             label, title = titles[chapter]
-            lines += ["", f"## {chapter}. {title}", "", f"In {{ref}}`chapter {chapter} <{label}>`:"]
+            lines += [
+                "",
+                f"## {chapter}. {title}",
+                "",
+                f"In {{ref}}`chapter {chapter} <{label}>`:",
+            ]
         else:
-            lines += ["", f"## {chapter}. In preparation", "", "These topics have no chapter yet:"]
+            lines += [
+                "",
+                f"## {chapter}. In preparation",
+                "",
+                "These topics have no chapter yet:",
+            ]
         lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
         for row in ROWS:
             if row.chapter == chapter:
-                where = "; ".join(f"{{ref}}`{label}`" for label in labels.get(row.number, [])) or "not there yet"
+                where = (
+                    "; ".join(
+                        f"{{ref}}`{label}`" for label in labels.get(row.number, [])
+                    )
+                    or "not there yet"
+                )
                 lines.append(f"| {row.number} | {row.title} | {where} |")
     return "\n".join(lines).strip() + "\n"
 
@@ -132,14 +172,24 @@ def reading_page(book: Path) -> str:
     """
     lines: list[str] = []
     for chapter, (_, title) in _titles(book).items():
-        lines += [f"## {chapter}. {title}", "", *(f"- {entry}" for entry in READING[chapter]), ""]
+        lines += [
+            f"## {chapter}. {title}",
+            "",
+            *(f"- {entry}" for entry in READING[chapter]),
+            "",
+        ]
     return "\n".join(lines)
 
 
 def deviations_page() -> str:
     """Write what we do otherwise than the original BERT."""
     evidence = Evidence({})
-    return "\n\n".join("\n".join(_deviation_lines(deviation, evidence)) for deviation in DEVIATIONS) + "\n"
+    return (
+        "\n\n".join(
+            "\n".join(_deviation_lines(deviation, evidence)) for deviation in DEVIATIONS
+        )
+        + "\n"
+    )
 
 
 def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
@@ -152,9 +202,11 @@ def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
     if deviation.effect is not None:
         measured = deviation.effect.read(evidence)
         records = ", ".join(
-            f"{{download}}`{origin.name}.json </results/{origin.name}.json>`" for origin in deviation.effect.origins()
+            f"{{download}}`{origin.name}.json </results/{origin.name}.json>`"
+            for origin in deviation.effect.origins()
         )
         lines.append(
-            f": **Measured:** {deviation.what_changes}: {measured.text(1, 'points')} ({measured.how}), from {records}."
+            f": **Measured:** {deviation.what_changes}: {measured.text(1, 'points')}"
+            f" ({measured.how}), from {records}."
         )
     return lines

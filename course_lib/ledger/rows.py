@@ -1,4 +1,5 @@
-"""The rows of the syllabus: what the course teaches, by number, and in which chapter."""
+"""The rows of the syllabus: what the course teaches, by number, and in which
+chapter."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +28,10 @@ class Row(NamedTuple):
 #: In the order of the chapters.
 TITLES: Mapping[int, tuple[str, ...]] = {
     1: (
-        "Encoder and decoder for translation, teacher forcing, the bottleneck, vanishing gradients",
+        (
+            "Encoder and decoder for translation, teacher forcing, the bottleneck,"
+            " vanishing gradients"
+        ),
         "Attention: score, softmax, weighted sum; dot, bilinear and additive scores",
         "Alignment maps, near-monotone and turned round, scored against gold",
         "Quality against sentence length, with and without attention",
@@ -42,7 +46,10 @@ TITLES: Mapping[int, tuple[str, ...]] = {
     ),
     3: (
         "Token embeddings: a one-hot row times a matrix is a look-up",
-        "Order: permutation, positions as sinusoids, the worked table, learned positions",
+        (
+            "Order: permutation, positions as sinusoids, the worked table, learned"
+            " positions"
+        ),
         "Residual connections and layer norm, against batch norm, with ablations",
         "The position-wise feed-forward layer",
         "The encoder block, step by step, and stacks of it",
@@ -56,7 +63,10 @@ TITLES: Mapping[int, tuple[str, ...]] = {
         "Encoding: normalisation, longest match, special tokens, equal to the library",
     ),
     5: (
-        "BERT's input: piece, position and segment; special tokens; padding and its mask",
+        (
+            "BERT's input: piece, position and segment; special tokens; padding and its"
+            " mask"
+        ),
         "The forward pass, line by line",
         "Sizes from tiny to large, counted",
         "BERT, GPT and ELMo: what each position may see",
@@ -101,7 +111,8 @@ TITLES: Mapping[int, tuple[str, ...]] = {
 ROWS: tuple[Row, ...] = tuple(
     Row(number, chapter, title)
     for number, (chapter, title) in enumerate(
-        ((chapter, title) for chapter, titles in TITLES.items() for title in titles), start=1
+        ((chapter, title) for chapter, titles in TITLES.items() for title in titles),
+        start=1,
     )
 )
 
@@ -116,11 +127,14 @@ def chapter_pages(book: Path) -> dict[int, str]:
     book
         The folder of the sources.
     """
-    return {int(page.stem[:2]): page.stem for page in sorted(book.glob("[0-9][0-9]-*.md"))}
+    return {
+        int(page.stem[:2]): page.stem for page in sorted(book.glob("[0-9][0-9]-*.md"))
+    }
 
 
 def row_labels(book: Path) -> dict[int, list[str]]:
-    """Return the labels of the sections that teach each row, as they stand in the chapters: ``row-12`` first.
+    """Return the labels of the sections that teach each row, as they stand in the
+    chapters: ``row-12`` first.
 
     Parameters
     ----------
@@ -130,18 +144,29 @@ def row_labels(book: Path) -> dict[int, list[str]]:
     Raises
     ------
     ValueError
-        If a chapter that is there lacks the label of one of its rows, or two sections have the same label.
+        If a chapter that is there lacks the label of one of its rows, or two sections
+        have the same label.
     """
     found: dict[int, list[str]] = {}
     pages = chapter_pages(book)
     for stem in pages.values():
-        for label, number in LABEL.findall((book / f"{stem}.md").read_text(encoding="utf-8")):
+        for label, number in LABEL.findall(
+            (book / f"{stem}.md").read_text(encoding="utf-8")
+        ):
             found.setdefault(int(number), []).append(label)
     for row in ROWS:
         labels = found.get(row.number, [])
         if row.chapter in pages and f"row-{row.number}" not in labels:
-            raise ValueError(f"{pages[row.chapter]}.md teaches row {row.number}: write (row-{row.number})= before it")
+            raise ValueError(
+                f"{pages[row.chapter]}.md teaches row {row.number}: write"
+                f" (row-{row.number})= before it"
+            )
         if len(labels) != len(set(labels)):
-            raise ValueError(f"two sections have the same label: {labels}; number them row-{row.number}-<word>")
-        labels.sort(key=lambda label: label.count("-"))  # the main section first, the others as they come
+            raise ValueError(
+                f"two sections have the same label: {labels}; number them"
+                f" row-{row.number}-<word>"
+            )
+        labels.sort(
+            key=lambda label: label.count("-")
+        )  # the main section first, the others as they come
     return found

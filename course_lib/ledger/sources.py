@@ -1,6 +1,8 @@
-"""The ways in which a figure of ours is obtained: read from a page, from a record, or computed on the spot.
+"""The ways in which a figure of ours is obtained: read from a page, from a record, or
+computed on the spot.
 
-Each source says what it read (`read`) and where that stands (`origins`), so that the ledger can link to it.
+Each source says what it read (`read`) and where that stands (`origins`), so that the
+ledger can link to it.
 """
 
 import math
@@ -19,7 +21,8 @@ Kind = Literal["exact", "one run", "least", "most"]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a figure stands: in an executed page, in a record, in a checkpoint's log, or nowhere but in code."""
+    """Where a figure stands: in an executed page, in a record, in a checkpoint's log,
+    or nowhere but in code."""
 
     kind: Literal["live", "recorded", "checkpoint", "computed"]
     name: str = ""
@@ -48,7 +51,8 @@ def _of_kind(value: float, kind: str) -> Measured:
 
 @dataclass(frozen=True)
 class Glued:
-    """What a page glued: a mean with the half width of its interval, or a figure that is to be taken as `kind` says.
+    """What a page glued: a mean with the half width of its interval, or a figure that
+    is to be taken as `kind` says.
 
     Parameters
     ----------
@@ -61,7 +65,8 @@ class Glued:
     kind
         Without a half width: "exact", "one run", or the "least" or "most" over seeds.
     what
-        The interval is over: "seeds" are counted on the page, other things are named only.
+        The interval is over: "seeds" are counted on the page, other things are named
+        only.
     """
 
     chapter: int
@@ -78,7 +83,9 @@ class Glued:
             return _of_kind(value, self.kind)
         half = page.glued(self.half)
         counted = f"{page.seeds} seeds" if self.what == "seeds" else self.what
-        return Measured(value, value - half, value + half, f"95% interval over {counted}")
+        return Measured(
+            value, value - half, value + half, f"95% interval over {counted}"
+        )
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the page."""
@@ -98,7 +105,9 @@ class GluedRange:
     def read(self, evidence: Evidence) -> Measured:
         """Return what was glued."""
         page = evidence.page(self.chapter)
-        return Measured(page.glued(self.key), page.glued(self.low), page.glued(self.high), self.how)
+        return Measured(
+            page.glued(self.key), page.glued(self.low), page.glued(self.high), self.how
+        )
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the page."""
@@ -141,7 +150,9 @@ class Cell:
         if half is None:
             return _of_kind(value, self.kind)
         counted = f"{page.seeds} seeds" if self.what == "seeds" else self.what
-        return Measured(value, value - half, value + half, f"95% interval over {counted}")
+        return Measured(
+            value, value - half, value + half, f"95% interval over {counted}"
+        )
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the page."""
@@ -171,7 +182,10 @@ class Printed:
         page = evidence.page(self.chapter)
         found = re.findall(self.pattern, page.printed, re.MULTILINE)
         if len(found) != 1:
-            raise LedgerError(f"{page.name} printed {len(found)} times what fits {self.pattern!r}; once is needed")
+            raise LedgerError(
+                f"{page.name} printed {len(found)} times what fits {self.pattern!r};"
+                " once is needed"
+            )
         return _of_kind(float(found[0].replace(",", "")), self.kind)
 
     def origins(self) -> tuple[Origin, ...]:
@@ -205,10 +219,19 @@ class Recorded:
 
     def values(self, evidence: Evidence) -> dict[Any, float]:
         """Return the figure of each run, by its seed where it has one."""
-        runs = [run for run in evidence.record(self.record).results if _fits(run, self.only or {})]
+        runs = [
+            run
+            for run in evidence.record(self.record).results
+            if _fits(run, self.only or {})
+        ]
         if not runs:
-            raise LedgerError(f"{self.record}.json has no run with {dict(self.only or {})}")
-        return {run.get("seed", place): self.scale * pick(run, self.figure) for place, run in enumerate(runs)}
+            raise LedgerError(
+                f"{self.record}.json has no run with {dict(self.only or {})}"
+            )
+        return {
+            run.get("seed", place): self.scale * pick(run, self.figure)
+            for place, run in enumerate(runs)
+        }
 
     def read(self, evidence: Evidence) -> Measured:
         """Return the mean over the runs, or their sum."""
@@ -222,7 +245,8 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Lead:
-    """By how much some runs of a record are ahead of others, over the seeds of both: shared chance is not in it."""
+    """By how much some runs of a record are ahead of others, over the seeds of both:
+    shared chance is not in it."""
 
     ahead: Recorded
     behind: Recorded
@@ -232,7 +256,10 @@ class Lead:
         ahead, behind = self.ahead.values(evidence), self.behind.values(evidence)
         seeds = sorted(ahead.keys() & behind.keys())
         if not seeds:
-            raise LedgerError(f"no seed in common: {sorted(ahead)} in {self.ahead.only}, {sorted(behind)} in the other")
+            raise LedgerError(
+                f"no seed in common: {sorted(ahead)} in {self.ahead.only},"
+                f" {sorted(behind)} in the other"
+            )
         return over([ahead[seed] - behind[seed] for seed in seeds])
 
     def origins(self) -> tuple[Origin, ...]:
@@ -271,7 +298,9 @@ class Logged:
         if not self.half:
             return exact(value)
         half = self.scale * pick(log, [*self.path[:-1], self.half])
-        return Measured(value, value - half, value + half, f"95% interval over {self.what}")
+        return Measured(
+            value, value - half, value + half, f"95% interval over {self.what}"
+        )
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the checkpoint."""
@@ -280,14 +309,17 @@ class Logged:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a function measures in the moment, cheap enough for each build: one figure, or one for each seed."""
+    """What a function measures in the moment, cheap enough for each build: one figure,
+    or one for each seed."""
 
     measure: Callable[[], float | Sequence[float]]
 
     def read(self, evidence: Evidence) -> Measured:
         """Return what the function measures."""
         found = self.measure()
-        return exact(float(found)) if isinstance(found, int | float) else over(list(found))
+        return (
+            exact(float(found)) if isinstance(found, int | float) else over(list(found))
+        )
 
     def origins(self) -> tuple[Origin, ...]:
         """Say that it stands in code alone."""
@@ -327,7 +359,10 @@ def pick(run: Run, figure: Sequence[str | int] | Callable[[Run], float]) -> floa
         try:
             found = found[key]
         except (KeyError, IndexError, TypeError) as error:
-            raise LedgerError(f"no {key!r} at {list(figure[:step])} of a run of {run.get('variant', '')!r}") from error
+            raise LedgerError(
+                f"no {key!r} at {list(figure[:step])} of a run of"
+                f" {run.get('variant', '')!r}"
+            ) from error
     return float(found)
 
 

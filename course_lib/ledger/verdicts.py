@@ -1,4 +1,5 @@
-"""Verdicts, and the rules that give them: declared with each claim before its figure is known, applied by code.
+"""Verdicts, and the rules that give them: declared with each claim before its figure is
+known, applied by code.
 
 | rule | for a claim | reproduced | direction only | contradicted |
 | --- | --- | --- | --- | --- |
@@ -8,8 +9,9 @@
 | `Even` | that two things are even | the interval lies within the margin | | it lies outside the margin |
 | `Unmeasured` | that we cannot measure | | | |
 
-Everything else is "not at this scale": the interval is too wide to tell, one run has none, or there is no measurement.
-"""
+Everything else is "not at this scale": the interval is too wide to tell, one run has
+none, or there is no measurement.
+"""  # noqa: E501
 
 import math
 from dataclasses import dataclass
@@ -42,16 +44,22 @@ class Rule(Protocol):
 
 
 def _side(measured: Measured, side: str, bound: float) -> Verdict | None:
-    """Say whether the whole interval is on the claimed side of a bound (None: it is), beyond it, or on both."""
+    """Say whether the whole interval is on the claimed side of a bound (None: it is),
+    beyond it, or on both."""
     below, above = measured.high < bound, measured.low > bound
     if above if side == "above" else below:
         return None
-    return Verdict.CONTRADICTED if (below if side == "above" else above) else Verdict.NOT_AT_THIS_SCALE
+    return (
+        Verdict.CONTRADICTED
+        if (below if side == "above" else above)
+        else Verdict.NOT_AT_THIS_SCALE
+    )
 
 
 @dataclass(frozen=True)
 class Statement:
-    """For a claim that states no figure: it holds if our whole interval lies on the claimed side of a bound."""
+    """For a claim that states no figure: it holds if our whole interval lies on the
+    claimed side of a bound."""
 
     side: Literal["above", "below"] = "above"
     bound: float = 0.0
@@ -64,12 +72,15 @@ class Statement:
 
     def words(self) -> str:
         """Say what the rule asks."""
-        return f"reproduced if all of the interval lies {self.side} {_short(self.bound)}"
+        return (
+            f"reproduced if all of the interval lies {self.side} {_short(self.bound)}"
+        )
 
 
 @dataclass(frozen=True)
 class Trend:
-    """For a published figure from other data, sizes or units: ours can have the direction, and no more."""
+    """For a published figure from other data, sizes or units: ours can have the
+    direction, and no more."""
 
     side: Literal["above", "below"] = "above"
     bound: float = 0.0
@@ -82,12 +93,16 @@ class Trend:
 
     def words(self) -> str:
         """Say what the rule asks."""
-        return f"direction only, at best: if all of the interval lies {self.side} {_short(self.bound)}"
+        return (
+            f"direction only, at best: if all of the interval lies {self.side}"
+            f" {_short(self.bound)}"
+        )
 
 
 @dataclass(frozen=True)
 class Figure:
-    """For a figure that ours must equal, within our interval and a tolerance that is stated with its reason."""
+    """For a figure that ours must equal, within our interval and a tolerance that is
+    stated with its reason."""
 
     value: float
     tolerance: float = 0.0
@@ -97,7 +112,11 @@ class Figure:
         """Return the verdict."""
         if measured is None:
             return Verdict.NOT_AT_THIS_SCALE
-        low, high = (measured.low, measured.high) if measured.bounded else (measured.value, measured.value)
+        low, high = (
+            (measured.low, measured.high)
+            if measured.bounded
+            else (measured.value, measured.value)
+        )
         if low - self.tolerance <= self.value <= high + self.tolerance:
             return Verdict.REPRODUCED
         return Verdict.CONTRADICTED if measured.certain else Verdict.NOT_AT_THIS_SCALE
@@ -105,12 +124,15 @@ class Figure:
     def words(self) -> str:
         """Say what the rule asks."""
         within = f", give or take {_short(self.tolerance)}" if self.tolerance else ""
-        return f"reproduced if it equals {_short(self.value)}{within}" + (f" ({self.why})" if self.why else "")
+        return f"reproduced if it equals {_short(self.value)}{within}" + (
+            f" ({self.why})" if self.why else ""
+        )
 
 
 @dataclass(frozen=True)
 class Even:
-    """For the claim that a choice makes no difference: one within a margin does not count."""
+    """For the claim that a choice makes no difference: one within a margin does not
+    count."""
 
     margin: float
 
@@ -125,7 +147,9 @@ class Even:
 
     def words(self) -> str:
         """Say what the rule asks."""
-        return f"reproduced if all of the interval lies within {_short(self.margin)} of 0"
+        return (
+            f"reproduced if all of the interval lies within {_short(self.margin)} of 0"
+        )
 
 
 @dataclass(frozen=True)
@@ -144,4 +168,8 @@ class Unmeasured:
 
 
 def _short(value: float) -> str:
-    return number(value, 0) if value == math.floor(value) and abs(value) < 1e6 else number(value, -6)
+    return (
+        number(value, 0)
+        if value == math.floor(value) and abs(value) < 1e6
+        else number(value, -6)
+    )

@@ -1,4 +1,5 @@
-"""The capstone is made of the other assignments: what a student assembles is what the instructor's capstone holds."""
+"""The capstone is made of the other assignments: what a student assembles is what the
+instructor's capstone holds."""
 
 import json
 import shutil
@@ -13,7 +14,14 @@ from safetensors.torch import load_file
 from course_lib.experiments.shipped import CHECKPOINTS, load_shipped
 from course_lib.grading.assemble import ASSEMBLED, assemble
 from course_lib.grading.release import assignments
-from course_lib.grading.source import AssignmentError, joined_parts, others, parts_of, read_source, write_notebook
+from course_lib.grading.source import (
+    AssignmentError,
+    joined_parts,
+    others,
+    parts_of,
+    read_source,
+    write_notebook,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions"
@@ -24,34 +32,53 @@ def test_every_other_assignment_has_a_part_in_it():
     assert others(CAPSTONE) == sorted(set(assignments(ROOT)) - {"capstone"})
 
 
-def test_the_reference_answers_of_all_assignments_assemble_to_the_reference_capstone(tmp_path):
+def test_the_reference_answers_of_all_assignments_assemble_to_the_reference_capstone(
+    tmp_path,
+):
     for name in others(CAPSTONE):
         (tmp_path / name).mkdir()
-        write_notebook(read_source(SOLUTIONS / name / f"{name}.py"), tmp_path / name / f"{name}.ipynb")
+        write_notebook(
+            read_source(SOLUTIONS / name / f"{name}.py"),
+            tmp_path / name / f"{name}.ipynb",
+        )
     (tmp_path / "capstone").mkdir()
-    path = Path(shutil.copy(ROOT / "exercises" / "capstone" / "capstone.ipynb", tmp_path / "capstone"))
+    path = Path(
+        shutil.copy(
+            ROOT / "exercises" / "capstone" / "capstone.ipynb", tmp_path / "capstone"
+        )
+    )
     assert [part for part in assemble(path) if part.problem] == []
 
-    filled = [cell for cell in nbformat.read(path, as_version=4).cells if parts_of(cell)]
+    filled = [
+        cell for cell in nbformat.read(path, as_version=4).cells if parts_of(cell)
+    ]
     assert len(filled) == 6  # five of the student's, and one that Assignment 3 gives
     for cell in filled:
         lines = cell.source.removeprefix(ASSEMBLED).splitlines()
-        without_marks = "\n".join(line for line in lines if "### BEGIN" not in line and "### END" not in line)
+        without_marks = "\n".join(
+            line for line in lines if "### BEGIN" not in line and "### END" not in line
+        )
         assert without_marks.strip() == joined_parts(cell, SOLUTIONS)
 
 
 @pytest.mark.parametrize(
-    ("part", "words"), [("bert/heads", "bert has no cell heads"), ("gpt/embed", "gpt.py does not exist")]
+    ("part", "words"),
+    [("bert/heads", "bert has no cell heads"), ("gpt/embed", "gpt.py does not exist")],
 )
 def test_a_part_that_no_assignment_has_is_refused_at_release(part, words):
-    cell = nbformat.v4.new_code_cell("# {parts}", metadata={"parts": [part], "nbgrader": {"grade_id": "model"}})
+    cell = nbformat.v4.new_code_cell(
+        "# {parts}", metadata={"parts": [part], "nbgrader": {"grade_id": "model"}}
+    )
     with pytest.raises(AssignmentError, match=words):
         joined_parts(cell, SOLUTIONS)
 
 
 def test_the_capstone_ships_the_published_tiny_and_what_the_library_gives_for_it():
     file = SOLUTIONS / "capstone" / "published.safetensors"
-    published, shipped = load_file(CHECKPOINTS / "tiny" / "model.safetensors"), load_file(file)
+    published, shipped = (
+        load_file(CHECKPOINTS / "tiny" / "model.safetensors"),
+        load_file(file),
+    )
     assert published.keys() == shipped.keys()
     assert all(torch.equal(published[name], shipped[name]) for name in published)
 
@@ -59,8 +86,12 @@ def test_the_capstone_ships_the_published_tiny_and_what_the_library_gives_for_it
         facts = json.loads(opened.metadata()["course"])
     model, tokenizer = load_shipped("tiny")
     assert facts["vocab"] == tokenizer.pieces
-    for text, ids, expected in zip(*(facts["recorded"][key] for key in ("texts", "ids", "hidden")), strict=True):
+    for text, ids, expected in zip(
+        *(facts["recorded"][key] for key in ("texts", "ids", "hidden")), strict=True
+    ):
         assert tokenizer.encode(text).ids == ids
         with torch.no_grad():
             states = model.eval().bert(torch.tensor([ids])).last_hidden_state
-        torch.testing.assert_close(states[0, :, :3], torch.tensor(expected), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            states[0, :, :3], torch.tensor(expected), rtol=1e-5, atol=1e-5
+        )

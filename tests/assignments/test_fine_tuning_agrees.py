@@ -1,4 +1,5 @@
-"""The reference answers of `fine-tuning` are the library's: the same numbers. And its hidden words are hidden."""
+"""The reference answers of `fine-tuning` are the library's: the same numbers. And its
+hidden words are hidden."""
 
 import contextlib
 import importlib.util
@@ -36,13 +37,16 @@ def source() -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def answers(source: NotebookNode) -> dict[str, Any]:
-    """The reference answers as a student's kernel would know them; no test cell has run."""
+    """The reference answers as a student's kernel would know them; no test cell has
+    run."""
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell(config=config)
     with contextlib.chdir(SOLUTIONS):
         for cell in source.cells:
-            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get("grade")
+            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get(
+                "grade"
+            )
             if cell.cell_type == "code" and not shown:
                 shell.run_cell(cell.source).raise_error()
     return shell.user_ns
@@ -51,7 +55,9 @@ def answers(source: NotebookNode) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def recipe() -> ModuleType:
     """The script that made the shipped weights; importing it trains nothing."""
-    spec = importlib.util.spec_from_file_location("make_checkpoint", SOLUTIONS / "make_checkpoint.py")
+    spec = importlib.util.spec_from_file_location(
+        "make_checkpoint", SOLUTIONS / "make_checkpoint.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -60,15 +66,29 @@ def recipe() -> ModuleType:
 
 
 def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_student_s_separation_is_the_library_s(answers: dict[str, Any], seed: int) -> None:
-    senses = ["fruit", "firm", "fruit", "river", "firm", "fruit", "firm"]  # "river" has no second use
+def test_the_student_s_separation_is_the_library_s(
+    answers: dict[str, Any], seed: int
+) -> None:
+    senses = [
+        "fruit",
+        "firm",
+        "fruit",
+        "river",
+        "firm",
+        "fruit",
+        "firm",
+    ]  # "river" has no second use
     vectors = normal(seed, 7, 3)
     vectors[5] = vectors[0] * 2  # a tie: the cosine does not know the length
-    assert answers["separation"](vectors, senses) == pytest.approx(sense_separation(vectors, senses), abs=1e-12)
+    assert answers["separation"](vectors, senses) == pytest.approx(
+        sense_separation(vectors, senses), abs=1e-12
+    )
 
 
 def test_the_student_s_layer_mix_is_the_library_s(answers: dict[str, Any]) -> None:
@@ -80,38 +100,62 @@ def test_the_student_s_layer_mix_is_the_library_s(answers: dict[str, Any]) -> No
     torch.testing.assert_close(mine(states), theirs(states), rtol=1e-12, atol=1e-12)
 
 
-def test_a_text_of_one_word_pools_as_the_library_s_words_do(answers: dict[str, Any]) -> None:
-    """`pool_words` means over the pieces of a word; a text all of whose pieces are of one word is that word."""
+def test_a_text_of_one_word_pools_as_the_library_s_words_do(
+    answers: dict[str, Any],
+) -> None:
+    """`pool_words` means over the pieces of a word; a text all of whose pieces are of
+    one word is that word."""
     hidden, ids = normal(2, 2, 5, 3), torch.tensor([[2, 9, 8, 7, 3], [2, 6, 3, 0, 0]])
     of_word = torch.tensor([[-1, 0, 0, 0, -1], [-1, 0, -1, -1, -1]])
     mine = answers["mean_pool"](hidden, ids, ids != 0, (2, 3))
-    torch.testing.assert_close(mine, pool_words(hidden, of_word)[:, 0], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        mine, pool_words(hidden, of_word)[:, 0], rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("max_length", [3, 4, 5, 6, 7, 20])
-def test_the_student_s_labels_are_the_library_s(answers: dict[str, Any], max_length: int) -> None:
-    tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son", "was", "puppet", "##er"])
+def test_the_student_s_labels_are_the_library_s(
+    answers: dict[str, Any], max_length: int
+) -> None:
+    tokenizer = WordPiece(
+        [*SPECIAL_TOKENS, "jim", "hen", "##son", "was", "puppet", "##er"]
+    )
     words, labels = ["Jim", "Henson", "was", "puppeter"], [1, 2, 0, 3]
     vocab = tokenizer.vocab
-    pieces = [[vocab[p] for p in word] for word in (["jim"], ["hen", "##son"], ["was"], ["puppet", "##er"])]
-    mine = answers["align_labels"](pieces, labels, vocab["[CLS]"], vocab["[SEP]"], max_length)
+    pieces = [
+        [vocab[p] for p in word]
+        for word in (["jim"], ["hen", "##son"], ["was"], ["puppet", "##er"])
+    ]
+    mine = answers["align_labels"](
+        pieces, labels, vocab["[CLS]"], vocab["[SEP]"], max_length
+    )
     assert mine == align_labels(words, labels, tokenizer, max_length)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("threshold", [None, -1.5, 0.0, 1.5])
-def test_the_student_s_answer_is_the_library_s(answers: dict[str, Any], seed: int, threshold: float | None) -> None:
+def test_the_student_s_answer_is_the_library_s(
+    answers: dict[str, Any], seed: int, threshold: float | None
+) -> None:
     context = "Jim was there, and then not."
     places = [(0, 3), (4, 7), (8, 13), (13, 14), (15, 18), (19, 23), (24, 27), (27, 28)]
     offsets = [None, None, None, *places, None]
     start, end = normal(seed, 12), normal(seed + 50, 12)
-    window = Window([7] * 12, [0] * 12, offsets, [place is not None for place in offsets], (0, len(context)))
+    window = Window(
+        [7] * 12,
+        [0] * 12,
+        offsets,
+        [place is not None for place in offsets],
+        (0, len(context)),
+    )
     best = best_spans([start], [end], [window], 20, 3, threshold)[0]
     mine = answers["answer"](context, start, end, offsets, 3, threshold)
     assert (mine or "") == best.text(context)
 
 
-def test_the_student_s_choices_are_scored_as_the_library_scores_them(answers: dict[str, Any]) -> None:
+def test_the_student_s_choices_are_scored_as_the_library_scores_them(
+    answers: dict[str, Any],
+) -> None:
     torch.manual_seed(0)
     model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=40)).eval()
     generator = torch.Generator().manual_seed(3)
@@ -119,7 +163,9 @@ def test_the_student_s_choices_are_scored_as_the_library_scores_them(answers: di
     mask = torch.arange(6) < torch.randint(2, 7, (2, 3, 1), generator=generator)
     types = torch.randint(2, (2, 3, 6), generator=generator)
     with torch.no_grad():
-        mine = answers["choice_logits"](lambda *rows: model.classifier(pooled(model.bert, *rows)), ids, mask, types)
+        mine = answers["choice_logits"](
+            lambda *rows: model.classifier(pooled(model.bert, *rows)), ids, mask, types
+        )
         torch.testing.assert_close(mine, model(ids, mask, types), rtol=1e-6, atol=1e-6)
 
 
@@ -137,25 +183,39 @@ def test_the_file_says_what_it_is_and_where_it_comes_from(source: NotebookNode) 
 def test_no_word_of_the_hidden_reviews_has_a_label_that_a_student_can_see(
     source: NotebookNode, answers: dict[str, Any], recipe: ModuleType
 ) -> None:
-    """The hidden test asks for the recipe's adjectives; the released notebook holds none of them."""
-    halves = lambda table: {word for pair in table.values() for half in pair for word in half.split()}  # noqa: E731
-    parts = [halves(answers[f"{name}_ADJECTIVES"]) for name in ("TRAINING", "VALIDATION")]
+    """The hidden test asks for the recipe's adjectives; the released notebook holds
+    none of them."""
+    halves = lambda table: {
+        word for pair in table.values() for half in pair for word in half.split()
+    }
+    parts = [
+        halves(answers[f"{name}_ADJECTIVES"]) for name in ("TRAINING", "VALIDATION")
+    ]
     hidden = halves(recipe.TEST_ADJECTIVES)
     assert [len(part) for part in (*parts, hidden)] == [24, 18, 18]
     assert all(not a & b for a, b in itertools.combinations([*parts, hidden], 2))
-    released = (ROOT / "exercises" / "fine-tuning" / "fine-tuning.ipynb").read_text(encoding="utf-8")
+    released = (ROOT / "exercises" / "fine-tuning" / "fine-tuning.ipynb").read_text(
+        encoding="utf-8"
+    )
     assert hidden & set(re.findall(r"\w+", released)) == set()
     assert hidden <= set(answers["WORDS"])
-    assert answers["WORDS"][5:] == sorted(answers["WORDS"][5:])  # in an order that says nothing of what they mean
-    cell = next(cell.source for cell in source.cells if cell["id"] == "experiment-reviews")
-    assert all(f'"{half}"' in cell for pair in recipe.TEST_ADJECTIVES.values() for half in pair)
+    assert answers["WORDS"][5:] == sorted(
+        answers["WORDS"][5:]
+    )  # in an order that says nothing of what they mean
+    cell = next(
+        cell.source for cell in source.cells if cell["id"] == "experiment-reviews"
+    )
+    assert all(
+        f'"{half}"' in cell for pair in recipe.TEST_ADJECTIVES.values() for half in pair
+    )
 
 
 @pytest.mark.slow
 def test_the_experiment_passes_by_a_wide_margin_whatever_the_training_reviews(
     answers: dict[str, Any], recipe: ModuleType
 ) -> None:
-    """The tests ask for 80% of 400; of ten draws of training reviews none comes near that."""
+    """The tests ask for 80% of 400; of ten draws of training reviews none comes near
+    that."""
     reviews, batches = answers["reviews"], answers["batches"]
     found = []
     for draw in range(10):

@@ -1,6 +1,8 @@
-"""The graders graded: every known mistake is refused by the cell that it is about, in words, and right answers are not.
+"""The graders graded: every known mistake is refused by the cell that it is about, in
+words, and right answers are not.
 
-The cases run once for all tests of this file, in processes of their own (``course_lib.grading.mutants``).
+The cases run once for all tests of this file, in processes of their own
+(``course_lib.grading.mutants``).
 """
 
 import json
@@ -9,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.mutants import Mark, Mutant, Outcome, RightAnswer, load_cases, run_cases
+from course_lib.grading.mutants import (
+    Mark,
+    Mutant,
+    Outcome,
+    RightAnswer,
+    load_cases,
+    run_cases,
+)
 from course_lib.grading.mutants_page import record_path, what_caught
 from course_lib.grading.release import assignments
 from course_lib.grading.source import AssignmentError
@@ -17,8 +26,16 @@ from course_lib.grading.source import AssignmentError
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = assignments(ROOT)
 CASES = {name: load_cases(name, ROOT) for name in ASSIGNMENTS}
-MUTANTS = [pytest.param(name, mutant, id=f"{name}-{mutant.name}") for name in ASSIGNMENTS for mutant in CASES[name][0]]
-RIGHT = [pytest.param(name, answer, id=f"{name}-{answer.name}") for name in ASSIGNMENTS for answer in CASES[name][1]]
+MUTANTS = [
+    pytest.param(name, mutant, id=f"{name}-{mutant.name}")
+    for name in ASSIGNMENTS
+    for mutant in CASES[name][0]
+]
+RIGHT = [
+    pytest.param(name, answer, id=f"{name}-{answer.name}")
+    for name in ASSIGNMENTS
+    for answer in CASES[name][1]
+]
 
 pytestmark = pytest.mark.slow
 
@@ -28,14 +45,15 @@ Outcomes = Callable[[str], dict[str, Outcome]]
 
 @pytest.fixture(scope="module")
 def outcomes() -> Outcomes:
-    """By assignment, the marks of its cases; those of an assignment whose tests are left out are not run."""
+    """By assignment, the marks of its cases; those of an assignment whose tests are
+    left out are not run."""
     found: dict[str, dict[str, Outcome] | AssignmentError] = {}
 
     def of(name: str) -> dict[str, Outcome]:
         if name not in found:
             try:
                 found[name] = run_cases(name, ROOT)
-            except AssignmentError as error:  # kept: the next test fails at once, and does not run them all again
+            except AssignmentError as error:  # kept: the next test fails at once, and does not run them all again  # noqa: E501
                 found[name] = error
         outcome = found[name]
         if isinstance(outcome, AssignmentError):
@@ -50,8 +68,13 @@ def failed(marks: dict[str, Mark]) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
-def test_this_mistake_is_refused_by_its_own_cell_and_no_other(outcomes: Outcomes, name: str, mutant: Mutant) -> None:
-    assert failed(outcomes(name)[mutant.name].grader) == {mutant.cell, *mutant.also_fails}
+def test_this_mistake_is_refused_by_its_own_cell_and_no_other(
+    outcomes: Outcomes, name: str, mutant: Mutant
+) -> None:
+    assert failed(outcomes(name)[mutant.name].grader) == {
+        mutant.cell,
+        *mutant.also_fails,
+    }
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
@@ -69,7 +92,11 @@ def test_this_right_answer_written_differently_gets_full_marks(
     outcomes: Outcomes, name: str, answer: RightAnswer
 ) -> None:
     outcome = outcomes(name)[answer.name]
-    complaints = {cell: mark.words for marks in (outcome.student, outcome.grader) for cell, mark in marks.items()}
+    complaints = {
+        cell: mark.words
+        for marks in (outcome.student, outcome.grader)
+        for cell, mark in marks.items()
+    }
     assert failed(outcome.grader) | failed(outcome.student) == set(), complaints
 
 
@@ -81,24 +108,36 @@ def test_the_reference_gets_full_marks(outcomes: Outcomes, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_every_graded_cell_refuses_at_least_one_mistake(outcomes: Outcomes, name: str) -> None:
+def test_every_graded_cell_refuses_at_least_one_mistake(
+    outcomes: Outcomes, name: str
+) -> None:
     aimed_at = {mutant.cell for mutant in CASES[name][0]}
     assert aimed_at == set(outcomes(name)["reference"].grader)
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name: str) -> None:
-    """A student can find out about a cell before handing in: some mistake in each cell is caught by a visible test."""
+def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(
+    name: str,
+) -> None:
+    """A student can find out about a cell before handing in: some mistake in each cell
+    is caught by a visible test."""
     mutants = CASES[name][0]
-    assert {mutant.cell for mutant in mutants if mutant.caught == "visible"} == {mutant.cell for mutant in mutants}
+    assert {mutant.cell for mutant in mutants if mutant.caught == "visible"} == {
+        mutant.cell for mutant in mutants
+    }
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_what_the_instructors_page_tells_is_what_happened_in_this_run(outcomes: Outcomes, name: str) -> None:
-    """But for the tests' words, in which another machine may have other digits. `course mutants` records anew."""
+def test_what_the_instructors_page_tells_is_what_happened_in_this_run(
+    outcomes: Outcomes, name: str
+) -> None:
+    """But for the tests' words, in which another machine may have other digits. `course
+    mutants` records anew."""
     told = json.loads(record_path(name, ROOT).read_text(encoding="utf-8"))
     happened = what_caught(*CASES[name], outcomes(name))
     for kept in (told, happened):
         for fate in kept["wrong"].values():
             del fate["says"]
-    assert {key: told[key] for key in happened} == happened, f"run: course mutants {name}"
+    assert {key: told[key] for key in happened} == happened, (
+        f"run: course mutants {name}"
+    )

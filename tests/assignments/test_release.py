@@ -1,4 +1,5 @@
-"""What students get: generated, the same bytes each time, no solution and no hidden test in it, points that add up."""
+"""What students get: generated, the same bytes each time, no solution and no hidden
+test in it, points that add up."""
 
 import json
 import pkgutil
@@ -23,11 +24,14 @@ ASSIGNMENTS = assignments(ROOT)
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """A copy of what a release needs, so that the real exercises and gradebook stay as they are."""
+    """A copy of what a release needs, so that the real exercises and gradebook stay as
+    they are."""
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     for name in ASSIGNMENTS:
         built = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__")
-        shutil.copytree(ROOT / "solutions" / name, tmp_path / "solutions" / name, ignore=built)
+        shutil.copytree(
+            ROOT / "solutions" / name, tmp_path / "solutions" / name, ignore=built
+        )
     return tmp_path
 
 
@@ -54,17 +58,26 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
 
 
 def test_there_is_an_assignment() -> None:
-    named = "attention bert capstone fine-tuning pretraining sentence-bert transformer wordpiece"
+    named = (
+        "attention bert capstone fine-tuning pretraining sentence-bert transformer"
+        " wordpiece"
+    )
     assert set(named.split()) <= set(ASSIGNMENTS)
 
 
-def test_the_committed_release_is_the_one_that_the_source_gives(name: str, course: Path) -> None:
+def test_the_committed_release_is_the_one_that_the_source_gives(
+    name: str, course: Path
+) -> None:
     committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
-    assert release(name, course, database=False).read_bytes() == committed, "run: course release"
+    assert release(name, course, database=False).read_bytes() == committed, (
+        "run: course release"
+    )
 
 
 @pytest.mark.slow
-def test_releasing_twice_from_two_places_gives_the_same_bytes(name: str, course: Path, tmp_path_factory) -> None:
+def test_releasing_twice_from_two_places_gives_the_same_bytes(
+    name: str, course: Path, tmp_path_factory
+) -> None:
     elsewhere = tmp_path_factory.mktemp("another place")
     shutil.copytree(course, elsewhere / "course")
     first = release(name, course, database=False).read_bytes()
@@ -79,11 +92,19 @@ def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
     build_source(name, course)
     shutil.copy(empty_gradebook, course)
     nbgrader = Path(sys.executable).with_name("nbgrader")
-    subprocess.run([nbgrader, "generate_assignment", name], cwd=course, check=True, capture_output=True)
+    subprocess.run(
+        [nbgrader, "generate_assignment", name],
+        cwd=course,
+        check=True,
+        capture_output=True,
+    )
     committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
     assert (course / "exercises" / name / f"{name}.ipynb").read_bytes() == committed
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        points = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in released.cells)
+        points = sum(
+            cell.metadata.get("nbgrader", {}).get("points", 0)
+            for cell in released.cells
+        )
         assert gradebook.find_assignment(name).max_score == points > 0
     for shipped in ships(read_source(course / "solutions" / name / f"{name}.py")):
         assert (course / "exercises" / name / shipped).read_bytes() == (
@@ -91,22 +112,43 @@ def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
         ).read_bytes()
 
 
-def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source: NotebookNode) -> None:
+def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(
+    name: str, source: NotebookNode
+) -> None:
     """Counted here afresh, not by the function that guards the release."""
     secret = []
     for cell in source.cells:
-        for begin, end in (("### BEGIN SOLUTION", "### END SOLUTION"), ("### BEGIN HIDDEN", "### END HIDDEN")):
+        for begin, end in (
+            ("### BEGIN SOLUTION", "### END SOLUTION"),
+            ("### BEGIN HIDDEN", "### END HIDDEN"),
+        ):
             for block in re.findall(f"{begin}.*?\n(.*?){end}", cell.source, re.DOTALL):
                 lines = [line.strip() for line in block.splitlines()]
-                secret += [line for line in lines if len(line) > 20 and line[-1] not in "([{"]
+                secret += [
+                    line for line in lines if len(line) > 20 and line[-1] not in "([{"
+                ]
     assert len(secret) > 80
-    files = [path.read_bytes() for path in (ROOT / "exercises" / name).rglob("*") if path.is_file()]
-    handed_out = json.dumps([file.decode("utf-8", errors="replace") for file in files], ensure_ascii=False)
-    found = [line for line in secret if json.dumps(json.dumps(line, ensure_ascii=False))[2:-2] in handed_out]
+    files = [
+        path.read_bytes()
+        for path in (ROOT / "exercises" / name).rglob("*")
+        if path.is_file()
+    ]
+    handed_out = json.dumps(
+        [file.decode("utf-8", errors="replace") for file in files], ensure_ascii=False
+    )
+    found = [
+        line
+        for line in secret
+        if json.dumps(json.dumps(line, ensure_ascii=False))[2:-2] in handed_out
+    ]
     said_openly = {
         line.strip()
         for cell in source.cells
-        for line in regions("\n".join(regions(cell.source, "BEGIN HIDDEN", "END HIDDEN")[1]), "BEGIN S", "END S")[1]
+        for line in regions(
+            "\n".join(regions(cell.source, "BEGIN HIDDEN", "END HIDDEN")[1]),
+            "BEGIN S",
+            "END S",
+        )[1]
     }
     assert [line for line in found if line not in said_openly] == []
     for marker in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS"):
@@ -115,11 +157,17 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name: str, source:
 
 def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else() -> None:
     exercises = ROOT / "exercises"
-    files = {path.relative_to(exercises).as_posix() for path in exercises.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(exercises).as_posix()
+        for path in exercises.rglob("*")
+        if path.is_file()
+    }
     expected = {f"{name}/{name}.ipynb" for name in ASSIGNMENTS}
     for name in ASSIGNMENTS:
         for shipped in ships(read_source(ROOT / "solutions" / name / f"{name}.py")):
-            assert (exercises / name / shipped).read_bytes() == (ROOT / "solutions" / name / shipped).read_bytes()
+            assert (exercises / name / shipped).read_bytes() == (
+                ROOT / "solutions" / name / shipped
+            ).read_bytes()
             expected.add(f"{name}/{shipped}")
     assert files == expected
 
@@ -139,12 +187,19 @@ def test_the_search_for_leaks_finds_each_secret_line_in_source_metadata_and_othe
     assert "notes.txt lies beside the notebook" in found
 
 
-def test_points_in_the_text_are_points_of_the_cells(name: str, released: NotebookNode) -> None:
-    """Each heading with points speaks for the graded cells up to the next one; the introduction states the total."""
+def test_points_in_the_text_are_points_of_the_cells(
+    name: str, released: NotebookNode
+) -> None:
+    """Each heading with points speaks for the graded cells up to the next one; the
+    introduction states the total."""
     stated: list[tuple[str, float]] = []
     found: list[float] = []
     for cell in released.cells:
-        heading = re.match(r"## (.*) \((\d+) points\)", cell.source) if cell.cell_type == "markdown" else None
+        heading = (
+            re.match(r"## (.*) \((\d+) points\)", cell.source)
+            if cell.cell_type == "markdown"
+            else None
+        )
         if heading:
             stated.append((heading[1], float(heading[2])))
             found.append(0.0)
@@ -157,32 +212,46 @@ def test_points_in_the_text_are_points_of_the_cells(name: str, released: Noteboo
     assert float(total[1]) == sum(found)
 
 
-def test_the_rubric_has_a_line_for_every_point(name: str, released: NotebookNode) -> None:
+def test_the_rubric_has_a_line_for_every_point(
+    name: str, released: NotebookNode
+) -> None:
     by_hand = [
         i
         for i, cell in enumerate(released.cells)
-        if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "markdown"
+        if cell.metadata.get("nbgrader", {}).get("grade")
+        and cell.cell_type == "markdown"
     ]
     assert by_hand
     for index in by_hand:
-        rubric = [line for line in released.cells[index - 1].source.splitlines() if line.startswith("* ")]
+        rubric = [
+            line
+            for line in released.cells[index - 1].source.splitlines()
+            if line.startswith("* ")
+        ]
         assert len(rubric) == released.cells[index].metadata.nbgrader.points
 
 
-def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(released: NotebookNode) -> None:
+def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(
+    released: NotebookNode,
+) -> None:
     withheld = released.metadata.course.withholds
-    assert any(module.partition(".")[0] == "course_lib" for module in withheld)  # the capstone withholds all of it
+    assert any(
+        module.partition(".")[0] == "course_lib" for module in withheld
+    )  # the capstone withholds all of it
     for module in withheld:
         assert f"`{module}`" in released.cells[0].source
 
 
 def test_everything_that_is_withheld_exists(released: NotebookNode) -> None:
-    """A module that has been renamed would no longer be withheld, and nobody would notice."""
+    """A module that has been renamed would no longer be withheld, and nobody would
+    notice."""
     for name in released.metadata.course.withholds:
         assert pkgutil.resolve_name(name) is not None
 
 
-def test_a_release_has_no_outputs_no_execution_counts_and_no_path(released: NotebookNode) -> None:
+def test_a_release_has_no_outputs_no_execution_counts_and_no_path(
+    released: NotebookNode,
+) -> None:
     for cell in released.cells:
         if cell.cell_type == "code":
             assert (cell.outputs, cell.execution_count) == ([], None)
@@ -190,10 +259,26 @@ def test_a_release_has_no_outputs_no_execution_counts_and_no_path(released: Note
 
 
 FAULTS = {
-    "a grade_id twice": ('"grade_id": "align-pairs"', '"grade_id": "dot-scores"', "'dot-scores' is used by 2 cells"),
-    "typed points": ("({points:dot} points)", "(7 points)", "'7 points' is typed in the text"),
-    "points of another part": ("({points:dot} points)", "({points:beam-search} points)", "its cells have"),
-    "an unknown part": ("({points:dot} points)", "({points:dots} points)", "no graded cell has a grade_id"),
+    "a grade_id twice": (
+        '"grade_id": "align-pairs"',
+        '"grade_id": "dot-scores"',
+        "'dot-scores' is used by 2 cells",
+    ),
+    "typed points": (
+        "({points:dot} points)",
+        "(7 points)",
+        "'7 points' is typed in the text",
+    ),
+    "points of another part": (
+        "({points:dot} points)",
+        "({points:beam-search} points)",
+        "its cells have",
+    ),
+    "an unknown part": (
+        "({points:dot} points)",
+        "({points:dots} points)",
+        "no graded cell has a grade_id",
+    ),
     "no marker": (
         "    ### BEGIN SOLUTION\n    return query",
         "    return query",
@@ -214,11 +299,31 @@ FAULTS = {
         '"align-pairs", "locked": true, "points": 0',
         "align-pairs is graded but has no points",
     ),
-    "a tensor for partial credit": ("\nfloat(points)\n", "\ntorch.tensor(points)\n", "End in float(...)"),
-    "a bool for partial credit": ("\nfloat(points)\n", "\npoints > 2\n", "End in float(...)"),
-    "a bare name for partial credit": ("\nfloat(points)\n", "\npoints\n", "End in float(...)"),
-    "nothing withheld": ("    withholds:", "    withheld:", "names nothing that it withholds"),
-    "an unknown placeholder": ("withheld.withheld_uses}", "withheld.no_such_thing}", "no_such_thing"),
+    "a tensor for partial credit": (
+        "\nfloat(points)\n",
+        "\ntorch.tensor(points)\n",
+        "End in float(...)",
+    ),
+    "a bool for partial credit": (
+        "\nfloat(points)\n",
+        "\npoints > 2\n",
+        "End in float(...)",
+    ),
+    "a bare name for partial credit": (
+        "\nfloat(points)\n",
+        "\npoints\n",
+        "End in float(...)",
+    ),
+    "nothing withheld": (
+        "    withholds:",
+        "    withheld:",
+        "names nothing that it withholds",
+    ),
+    "an unknown placeholder": (
+        "withheld.withheld_uses}",
+        "withheld.no_such_thing}",
+        "no_such_thing",
+    ),
 }
 
 
@@ -232,38 +337,57 @@ def test_a_source_with_this_fault_is_refused_in_words_and_the_old_release_stays(
     with pytest.raises(AssignmentError) as refusal:
         release("attention", course, database=False)
     assert words in str(refusal.value)
-    assert (course / "exercises" / "attention" / "attention.ipynb").read_bytes() == before
+    assert (
+        course / "exercises" / "attention" / "attention.ipynb"
+    ).read_bytes() == before
 
 
 def test_a_graded_cell_that_tests_nothing_is_refused(course: Path) -> None:
     path = course / "solutions" / "attention" / "attention.py"
     text = path.read_text(encoding="utf-8")
     start = text.index("\n", text.index('"grade_id": "align-pairs"'))
-    path.write_text(text[:start] + "\nalign\n" + text[text.index("\n# %%", start) :], encoding="utf-8")
+    path.write_text(
+        text[:start] + "\nalign\n" + text[text.index("\n# %%", start) :],
+        encoding="utf-8",
+    )
     with pytest.raises(AssignmentError, match="align-pairs tests nothing"):
         release("attention", course, database=False)
 
 
-def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(course: Path) -> None:
-    """`check_withheld` passes a blank answer, so it is no test; a check of values is one, wherever it is defined."""
+def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(
+    course: Path,
+) -> None:
+    """`check_withheld` passes a blank answer, so it is no test; a check of values is
+    one, wherever it is defined."""
     path = course / "solutions" / "wordpiece" / "wordpiece.py"
     text = path.read_text(encoding="utf-8")
     start = text.index("\n", text.index('"grade_id": "scores-first-pieces"'))
     rest = text[text.index("\n# %%", start) :]
-    path.write_text(f'{text[:start]}\ncheck_withheld("first_pieces")\n{rest}', encoding="utf-8")
+    path.write_text(
+        f'{text[:start]}\ncheck_withheld("first_pieces")\n{rest}', encoding="utf-8"
+    )
     with pytest.raises(AssignmentError, match="scores-first-pieces tests nothing"):
         release("wordpiece", course, database=False)
-    path.write_text(f'{text[:start]}\ncheck_same(first_pieces("a"), ["a"], "a")\n{rest}', encoding="utf-8")
+    path.write_text(
+        f'{text[:start]}\ncheck_same(first_pieces("a"), ["a"], "a")\n{rest}',
+        encoding="utf-8",
+    )
     release("wordpiece", course, database=False)
 
 
 def test_a_file_beside_the_source_does_not_reach_the_students(course: Path) -> None:
-    (course / "solutions" / "attention" / "model_answer.txt").write_text("return query @ key.transpose(-2, -1)")
-    with pytest.raises(AssignmentError, match=r"model_answer\.txt lies beside the notebook"):
+    (course / "solutions" / "attention" / "model_answer.txt").write_text(
+        "return query @ key.transpose(-2, -1)"
+    )
+    with pytest.raises(
+        AssignmentError, match=r"model_answer\.txt lies beside the notebook"
+    ):
         release("attention", course, database=False)
     assert not (course / "exercises").exists()
 
 
 def test_an_unknown_assignment_is_named(course: Path) -> None:
-    with pytest.raises(AssignmentError, match=r"solutions/atention/atention\.py does not exist"):
+    with pytest.raises(
+        AssignmentError, match=r"solutions/atention/atention\.py does not exist"
+    ):
         release("atention", course, database=False)

@@ -1,4 +1,5 @@
-"""The reference answers of `sentence-bert` are the library's and SciPy's. And its hidden words are hidden."""
+"""The reference answers of `sentence-bert` are the library's and SciPy's. And its
+hidden words are hidden."""
 
 import contextlib
 import importlib.util
@@ -34,13 +35,16 @@ def source() -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def answers(source: NotebookNode) -> dict[str, Any]:
-    """The reference answers as a student's kernel would know them; no test cell has run."""
+    """The reference answers as a student's kernel would know them; no test cell has
+    run."""
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell(config=config)
     with contextlib.chdir(SOLUTIONS):
         for cell in source.cells:
-            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get("grade")
+            shown = is_demonstration(cell) or cell.metadata.get("nbgrader", {}).get(
+                "grade"
+            )
             if cell.cell_type == "code" and not shown:
                 shell.run_cell(cell.source).raise_error()
     return shell.user_ns
@@ -48,7 +52,8 @@ def answers(source: NotebookNode) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def recipe() -> ModuleType:
-    """The script that made the shipped weights, those of `fine-tuning`; importing it trains nothing."""
+    """The script that made the shipped weights, those of `fine-tuning`; importing it
+    trains nothing."""
     path = ROOT / "solutions" / "fine-tuning" / "make_checkpoint.py"
     spec = importlib.util.spec_from_file_location("make_checkpoint", path)
     assert spec is not None
@@ -59,11 +64,17 @@ def recipe() -> ModuleType:
 
 
 def normal(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
-@pytest.mark.parametrize(("name", "how"), [("mean_pool", "mean"), ("cls_pool", "cls"), ("max_pool", "max")])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    ("name", "how"), [("mean_pool", "mean"), ("cls_pool", "cls"), ("max_pool", "max")]
+)
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+)
 @pytest.mark.parametrize("front", [False, True])
 def test_the_student_s_pooling_is_the_library_s(
     answers: dict[str, Any], name: str, how: str, dtype: torch.dtype, front: bool
@@ -71,12 +82,17 @@ def test_the_student_s_pooling_is_the_library_s(
     mask = torch.arange(6) < torch.tensor([[6], [2], [1], [5]])
     mask = mask.flip(1) if front else mask
     hidden = normal(1, 4, 6, 5).to(dtype).masked_fill(~mask[:, :, None], torch.nan)
-    torch.testing.assert_close(answers[name](hidden, mask), pool(hidden, mask, how), rtol=0, atol=0)
+    torch.testing.assert_close(
+        answers[name](hidden, mask), pool(hidden, mask, how), rtol=0, atol=0
+    )
 
 
 def test_the_student_s_losses_are_the_library_s(answers: dict[str, Any]) -> None:
     u, v, w, more = normal(2, 6, 5), normal(3, 6, 5), normal(4, 6, 5), normal(5, 3, 5)
-    scores, labels = torch.linspace(0, 1, 6, dtype=torch.float64), torch.tensor([0, 3, 1, 2, 2, 0])
+    scores, labels = (
+        torch.linspace(0, 1, 6, dtype=torch.float64),
+        torch.tensor([0, 3, 1, 2, 2, 0]),
+    )
     objective = SoftmaxObjective(5, 4).double()
     torch.nn.init.zeros_(objective.classifier.bias)
     logits, loss = answers["classify"](u, v, objective.classifier.weight, labels)
@@ -92,12 +108,17 @@ def test_the_student_s_losses_are_the_library_s(answers: dict[str, Any]) -> None
     for mine, theirs in pairs:
         torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
     # The library's distance shifts each difference by a millionth.
-    mine, theirs = answers["triplet_loss"](u, v, w, 0.7), triplet_losses(u, v, w, 0.7).mean()
+    mine, theirs = (
+        answers["triplet_loss"](u, v, w, 0.7),
+        triplet_losses(u, v, w, 0.7).mean(),
+    )
     torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("k", "block"), [(1, 7), (4, 3), (23, 5), (6, 100)])
-def test_the_student_s_search_is_the_library_s(answers: dict[str, Any], k: int, block: int) -> None:
+def test_the_student_s_search_is_the_library_s(
+    answers: dict[str, Any], k: int, block: int
+) -> None:
     queries, collection = normal(6, 5, 4), normal(7, 23, 4)
     hits = top_k(queries, collection, k, block=9)
     scores, indices = answers["search"](queries, collection, k, block)
@@ -106,71 +127,122 @@ def test_the_student_s_search_is_the_library_s(answers: dict[str, Any], k: int, 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_student_s_correlation_is_scipy_s_and_the_library_s(answers: dict[str, Any], seed: int) -> None:
+def test_the_student_s_correlation_is_scipy_s_and_the_library_s(
+    answers: dict[str, Any], seed: int
+) -> None:
     u, v = normal(seed, 31, 3), normal(seed + 50, 31, 3)
     scores = normal(seed + 90, 31).round()  # four or five different numbers: ties
     cosines = torch.cosine_similarity(u, v)
     assert answers["ranks"](scores).tolist() == rankdata(scores.numpy()).tolist()
     mine = answers["spearman"](cosines, scores)
-    assert mine == pytest.approx(spearmanr(cosines.numpy(), scores.numpy()).statistic, abs=1e-12)
+    assert mine == pytest.approx(
+        spearmanr(cosines.numpy(), scores.numpy()).statistic, abs=1e-12
+    )
     assert mine == pytest.approx(sts_score(u, v, scores.tolist()), abs=1e-12)
 
 
 def test_encoding_gives_what_each_sentence_gives_alone(answers: dict[str, Any]) -> None:
-    """Padding changes nothing: the vectors of batches are those of sentences one by one."""
-    sentences = [answers["ids_of"](first) for first, _, _ in answers["pairs"](13, 4, answers["TRAINING_ADJECTIVES"])]
+    """Padding changes nothing: the vectors of batches are those of sentences one by
+    one."""
+    sentences = [
+        answers["ids_of"](first)
+        for first, _, _ in answers["pairs"](13, 4, answers["TRAINING_ADJECTIVES"])
+    ]
     with contextlib.chdir(SOLUTIONS):
         model = answers["make_model"]()
     found = answers["encode"](model, sentences, 4)
     assert len({len(sentence) for sentence in sentences}) > 2
     with torch.no_grad():
-        alone = torch.cat([model.eval()(*answers["fill_up"]([sentence])) for sentence in sentences])
+        alone = torch.cat(
+            [model.eval()(*answers["fill_up"]([sentence])) for sentence in sentences]
+        )
     torch.testing.assert_close(found, alone, rtol=1e-5, atol=1e-5)
 
 
-def test_the_encoder_and_its_language_are_those_of_fine_tuning(source: NotebookNode) -> None:
+def test_the_encoder_and_its_language_are_those_of_fine_tuning(
+    source: NotebookNode,
+) -> None:
     """One checkpoint, made by one script; what reads it must not drift apart."""
-    assert (SOLUTIONS / FILE).read_bytes() == (ROOT / "solutions" / "fine-tuning" / FILE).read_bytes()
+    assert (SOLUTIONS / FILE).read_bytes() == (
+        ROOT / "solutions" / "fine-tuning" / FILE
+    ).read_bytes()
     other = read_source(ROOT / "solutions" / "fine-tuning" / "fine-tuning.py")
-    mine, theirs = (next(c.source for c in notebook.cells if c["id"] == "language") for notebook in (source, other))
-    for begin, end in (("class SmallBert", "PEOPLE ="), ("PEOPLE =", "NOUNS ="), ("def review(", "def ")):
-        parts = [text[text.index(begin) : text.index(end, text.index(begin) + 9)] for text in (mine, theirs)]
+    mine, theirs = (
+        next(c.source for c in notebook.cells if c["id"] == "language")
+        for notebook in (source, other)
+    )
+    for begin, end in (
+        ("class SmallBert", "PEOPLE ="),
+        ("PEOPLE =", "NOUNS ="),
+        ("def review(", "def "),
+    ):
+        parts = [
+            text[text.index(begin) : text.index(end, text.index(begin) + 9)]
+            for text in (mine, theirs)
+        ]
         assert parts[0] == parts[1]
-    checkpoints = [next(c.source for c in notebook.cells if c["id"] == "checkpoint") for notebook in (source, other)]
-    loaders = [text[text.index("def load_encoder") : text.index("encoder, FACTS")] for text in checkpoints]
+    checkpoints = [
+        next(c.source for c in notebook.cells if c["id"] == "checkpoint")
+        for notebook in (source, other)
+    ]
+    loaders = [
+        text[text.index("def load_encoder") : text.index("encoder, FACTS")]
+        for text in checkpoints
+    ]
     assert loaders[0] == loaders[1]
 
 
 def test_no_word_of_the_hidden_reviews_is_in_a_pair_that_a_student_can_see(
     source: NotebookNode, answers: dict[str, Any], recipe: ModuleType
 ) -> None:
-    """The hidden test asks for the recipe's adjectives; the released notebook holds none of them."""
-    words = lambda table: {word for pair in table.values() for half in pair for word in half.split()}  # noqa: E731
-    parts = [words(answers[f"{name}_ADJECTIVES"]) for name in ("TRAINING", "VALIDATION")]
+    """The hidden test asks for the recipe's adjectives; the released notebook holds
+    none of them."""
+    words = lambda table: {
+        word for pair in table.values() for half in pair for word in half.split()
+    }
+    parts = [
+        words(answers[f"{name}_ADJECTIVES"]) for name in ("TRAINING", "VALIDATION")
+    ]
     hidden = words(recipe.TEST_ADJECTIVES)
     assert [len(part) for part in (*parts, hidden)] == [24, 18, 18]
     assert all(not a & b for a, b in itertools.combinations([*parts, hidden], 2))
-    released = (ROOT / "exercises" / "sentence-bert" / "sentence-bert.ipynb").read_text(encoding="utf-8")
+    released = (ROOT / "exercises" / "sentence-bert" / "sentence-bert.ipynb").read_text(
+        encoding="utf-8"
+    )
     assert hidden & set(re.findall(r"\w+", released)) == set()
     assert hidden <= set(answers["PLACE"])
-    cell = next(cell.source for cell in source.cells if cell["id"] == "experiment-pairs")
-    assert all(f'"{half}"' in cell for pair in recipe.TEST_ADJECTIVES.values() for half in pair)
+    cell = next(
+        cell.source for cell in source.cells if cell["id"] == "experiment-pairs"
+    )
+    assert all(
+        f'"{half}"' in cell for pair in recipe.TEST_ADJECTIVES.values() for half in pair
+    )
 
 
 @pytest.mark.slow
-def test_the_experiment_passes_by_a_margin_and_no_raw_vectors_do(answers: dict[str, Any], recipe: ModuleType) -> None:
-    """The tests ask for 0.88: six draws of pairs stay above it, and every pooling of the raw states below."""
-    asked = [answers["pairs"](300, 5_000 + draw, recipe.TEST_ADJECTIVES) for draw in range(6)]
+def test_the_experiment_passes_by_a_margin_and_no_raw_vectors_do(
+    answers: dict[str, Any], recipe: ModuleType
+) -> None:
+    """The tests ask for 0.88: six draws of pairs stay above it, and every pooling of
+    the raw states below."""
+    asked = [
+        answers["pairs"](300, 5_000 + draw, recipe.TEST_ADJECTIVES) for draw in range(6)
+    ]
 
     def score(model: torch.nn.Module, rows: list) -> float:
         sides = [[answers["ids_of"](row[side]) for row in rows] for side in (0, 1)]
-        return sts_score(*(answers["encode"](model, side, 64) for side in sides), [row[2] for row in rows])
+        return sts_score(
+            *(answers["encode"](model, side, 64) for side in sides),
+            [row[2] for row in rows],
+        )
 
     with contextlib.chdir(SOLUTIONS):
         trained = []
         for draw, rows in enumerate(asked):
             lessons = answers["pairs"](192, 500 + draw, answers["TRAINING_ADJECTIVES"])
-            trained.append(score(answers["experiment"](answers["make_model"], lessons), rows))
+            trained.append(
+                score(answers["experiment"](answers["make_model"], lessons), rows)
+            )
         raw = [
             score(answers["make_model"](pool=answers[name]), rows)
             for name in ("mean_pool", "cls_pool", "max_pool")

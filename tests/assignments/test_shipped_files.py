@@ -1,4 +1,5 @@
-"""A file that an assignment ships: it reaches the student whole, and changing it gains nothing."""
+"""A file that an assignment ships: it reaches the student whole, and changing it gains
+nothing."""
 
 import importlib.util
 import json
@@ -28,7 +29,8 @@ FILE = "translator.safetensors"
 SOLUTIONS = ROOT / "solutions" / NAME
 TRANSLATION = "greedy-translation"
 
-#: Where the translation test must send a student whose mistake another cell is about, by the start of its name.
+#: Where the translation test must send a student whose mistake another cell is about,
+#: by the start of its name.
 PART = {
     "attention": "Part 1 (",
     "multi-head": "Part 2 (",
@@ -55,11 +57,15 @@ def source() -> NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def loader(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+def loader(
+    source: NotebookNode, tmp_path_factory: pytest.TempPathFactory
+) -> ModuleType:
     """The notebook's own loader, as a module."""
     cell = next(cell for cell in source.cells if cell["id"] == "model")
     path = tmp_path_factory.mktemp("loader") / "loader.py"
-    path.write_text(f'import torch\n\ndevice = "cpu"\n{cell.source}\n', encoding="utf-8")
+    path.write_text(
+        f'import torch\n\ndevice = "cpu"\n{cell.source}\n', encoding="utf-8"
+    )
     spec = importlib.util.spec_from_file_location("loader", path)
     assert spec is not None
     assert spec.loader is not None
@@ -70,7 +76,11 @@ def loader(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> Mo
 
 def with_answers(released: NotebookNode, source: NotebookNode) -> NotebookNode:
     submission = nbformat.from_dict(released)
-    answers = {cell["id"]: cell.source for cell in source.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    answers = {
+        cell["id"]: cell.source
+        for cell in source.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
     for cell in submission.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = answers[cell.metadata.nbgrader.grade_id]
@@ -82,19 +92,26 @@ def tampered(path: Path) -> None:
     with safe_open(SOLUTIONS / FILE, "pt") as file:
         facts = file.metadata()
     weights = load_file(SOLUTIONS / FILE)
-    weights["target_embedding.weight"] = weights["target_embedding.weight"].flip(0).contiguous()
+    weights["target_embedding.weight"] = (
+        weights["target_embedding.weight"].flip(0).contiguous()
+    )
     save_file(weights, path, facts)
 
 
-def test_a_missing_file_is_named_with_what_to_do(loader: ModuleType, tmp_path: Path, monkeypatch) -> None:
+def test_a_missing_file_is_named_with_what_to_do(
+    loader: ModuleType, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        FileNotFoundError, match=f"{FILE} is not in the folder of this notebook.*On Colab, open the Files"
+        FileNotFoundError,
+        match=f"{FILE} is not in the folder of this notebook.*On Colab, open the Files",
     ):
         loader.load_translator()
 
 
-@pytest.mark.parametrize("damage", ["tampered", "cut off", "empty", "not a safetensors file"])
+@pytest.mark.parametrize(
+    "damage", ["tampered", "cut off", "empty", "not a safetensors file"]
+)
 def test_a_file_that_was_not_released_is_refused_before_it_is_read(
     loader: ModuleType, tmp_path: Path, monkeypatch, damage: str
 ) -> None:
@@ -102,10 +119,16 @@ def test_a_file_that_was_not_released_is_refused_before_it_is_read(
     if damage == "tampered":
         tampered(tmp_path / FILE)
     else:
-        damaged = {"cut off": whole[:-1], "empty": b"", "not a safetensors file": b"import os"}
+        damaged = {
+            "cut off": whole[:-1],
+            "empty": b"",
+            "not a safetensors file": b"import os",
+        }
         (tmp_path / FILE).write_bytes(damaged[damage])
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="is not the file that belongs to this notebook"):
+    with pytest.raises(
+        ValueError, match="is not the file that belongs to this notebook"
+    ):
         loader.load_translator()
 
 
@@ -115,18 +138,27 @@ def test_a_declared_file_that_is_not_there_stops_the_release(course: Path) -> No
         release(NAME, course, database=False)
 
 
-@pytest.mark.parametrize("file", ["weights.pt", "model.py", "../attention/weights.safetensors"])
+@pytest.mark.parametrize(
+    "file", ["weights.pt", "model.py", "../attention/weights.safetensors"]
+)
 def test_only_weights_beside_the_source_can_be_shipped(course: Path, file: str) -> None:
     path = course / "solutions" / NAME / f"{NAME}.py"
-    text = path.read_text(encoding="utf-8").replace("#     ships:\n", f"#     ships:\n#       - {file}\n")
+    text = path.read_text(encoding="utf-8").replace(
+        "#     ships:\n", f"#     ships:\n#       - {file}\n"
+    )
     path.write_text(text, encoding="utf-8")
     with pytest.raises(AssignmentError, match="cannot be shipped"):
         release(NAME, course, database=False)
 
 
 def test_an_undeclared_file_does_not_reach_the_students(course: Path) -> None:
-    shutil.copy(course / "solutions" / NAME / FILE, course / "solutions" / NAME / "other.safetensors")
-    with pytest.raises(AssignmentError, match=r"other\.safetensors lies beside the notebook"):
+    shutil.copy(
+        course / "solutions" / NAME / FILE,
+        course / "solutions" / NAME / "other.safetensors",
+    )
+    with pytest.raises(
+        AssignmentError, match=r"other\.safetensors lies beside the notebook"
+    ):
         release(NAME, course, database=False)
 
 
@@ -142,7 +174,9 @@ def test_the_file_says_what_it_is_and_where_it_comes_from() -> None:
     with safe_open(SOLUTIONS / FILE, "pt") as file:
         facts = json.loads(file.metadata()["course"])
     tensors = load_file(SOLUTIONS / FILE)
-    weights = [tensor for name, tensor in tensors.items() if not name.startswith("trace.")]
+    weights = [
+        tensor for name, tensor in tensors.items() if not name.startswith("trace.")
+    ]
     assert sum(tensor.numel() for tensor in weights) == facts["parameters"]
     assert (ROOT / facts["made_by"]).is_file()
     assert facts["test_exact_match"] > 0.98
@@ -152,9 +186,14 @@ def test_the_file_says_what_it_is_and_where_it_comes_from() -> None:
 
 
 @pytest.mark.slow
-def test_the_sentences_to_translate_are_of_the_test_split_and_none_was_trained_on(source: NotebookNode) -> None:
+def test_the_sentences_to_translate_are_of_the_test_split_and_none_was_trained_on(
+    source: NotebookNode,
+) -> None:
     data = load("translation", source="embedded")
-    test, train = set(zip(data["test"]["en"], data["test"]["fr"], strict=True)), set(data["train"]["en"])
+    test, train = (
+        set(zip(data["test"]["en"], data["test"]["fr"], strict=True)),
+        set(data["train"]["en"]),
+    )
     cell = next(cell for cell in source.cells if cell["id"] == TRANSLATION)
     pairs = re.findall(r"^([a-z' ]+ [a-z' ]+) = ([\w' ]+)$", cell.source, re.MULTILINE)
     assert len(pairs) == 9 + 40
@@ -168,9 +207,15 @@ def test_wrong_translations_send_the_student_to_the_part_with_the_mistake() -> N
     sent, astray = 0, {}
     for mutant in mutants:
         mark = outcomes[mutant.name].student[TRANSLATION]
-        if mark.points == mark.max_points or mutant.cell == TRANSLATION or "NotImplementedError" in mark.words:
+        if (
+            mark.points == mark.max_points
+            or mutant.cell == TRANSLATION
+            or "NotImplementedError" in mark.words
+        ):
             continue
-        part = next(words for cell, words in PART.items() if mutant.cell.startswith(cell))
+        part = next(
+            words for cell, words in PART.items() if mutant.cell.startswith(cell)
+        )
         sent += 1
         if part not in mark.words:
             astray[mutant.name] = mark.words
@@ -179,7 +224,9 @@ def test_wrong_translations_send_the_student_to_the_part_with_the_mistake() -> N
 
 
 @pytest.mark.slow
-def test_course_check_finds_the_file_and_passes_the_solution(source: NotebookNode, tmp_path: Path) -> None:
+def test_course_check_finds_the_file_and_passes_the_solution(
+    source: NotebookNode, tmp_path: Path
+) -> None:
     released = nbformat.read(ROOT / "exercises" / NAME / f"{NAME}.ipynb", 4)
     nbformat.write(with_answers(released, source), tmp_path / f"{NAME}.ipynb")
     report = check(tmp_path / f"{NAME}.ipynb")
@@ -187,8 +234,11 @@ def test_course_check_finds_the_file_and_passes_the_solution(source: NotebookNod
 
 
 @pytest.fixture(scope="module")
-def graded(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
-    """Three students through stock nbgrader: none hands in the file that was released."""
+def graded(
+    source: NotebookNode, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, dict]]:
+    """Three students through stock nbgrader: none hands in the file that was
+    released."""
     course = tmp_path_factory.mktemp("course")
     shutil.copy(ROOT / "nbgrader_config.py", course)
     built = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__")
@@ -197,7 +247,9 @@ def graded(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> tu
     right = with_answers(blank, source)
     wrong = with_answers(blank, source)
     for cell in wrong.cells:
-        cell.source = cell.source.replace("self.to_output(merge_heads(mixed)), weights", "merge_heads(mixed), weights")
+        cell.source = cell.source.replace(
+            "self.to_output(merge_heads(mixed)), weights", "merge_heads(mixed), weights"
+        )
     for student, notebook in (
         ("without-the-file", right),
         ("own-file", right),
@@ -210,12 +262,19 @@ def graded(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> tu
         if student.startswith("own-file"):
             tampered(folder / FILE)
     nbgrader = Path(sys.executable).with_name("nbgrader")
-    subprocess.run([nbgrader, "autograde", NAME, "--create"], cwd=course, check=True, capture_output=True)
+    subprocess.run(
+        [nbgrader, "autograde", NAME, "--create"],
+        cwd=course,
+        check=True,
+        capture_output=True,
+    )
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         scores = {
             folder.name: {
                 grade.cell.name: (grade.auto_score, grade.max_score)
-                for grade in gradebook.find_submission_notebook(NAME, NAME, folder.name).grades
+                for grade in gradebook.find_submission_notebook(
+                    NAME, NAME, folder.name
+                ).grades
                 if grade.cell.cell_type == "code"
             }
             for folder in (course / "submitted").iterdir()
@@ -225,16 +284,26 @@ def graded(source: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("student", ["without-the-file", "own-file"])
-def test_the_grader_puts_the_released_file_in_place(graded: tuple[Path, dict[str, dict]], student: str) -> None:
+def test_the_grader_puts_the_released_file_in_place(
+    graded: tuple[Path, dict[str, dict]], student: str
+) -> None:
     course, scores = graded
-    assert (course / "autograded" / student / NAME / FILE).read_bytes() == (SOLUTIONS / FILE).read_bytes()
-    assert all(score == most for score, most in scores[student].values()), scores[student]
+    assert (course / "autograded" / student / NAME / FILE).read_bytes() == (
+        SOLUTIONS / FILE
+    ).read_bytes()
+    assert all(score == most for score, most in scores[student].values()), scores[
+        student
+    ]
 
 
 @pytest.mark.slow
-def test_a_wrong_part_does_not_translate_whatever_file_is_handed_in(graded: tuple[Path, dict[str, dict]]) -> None:
+def test_a_wrong_part_does_not_translate_whatever_file_is_handed_in(
+    graded: tuple[Path, dict[str, dict]],
+) -> None:
     _, scores = graded
-    failed = {cell for cell, (score, most) in scores["own-file-wrong"].items() if score < most}
+    failed = {
+        cell for cell, (score, most) in scores["own-file-wrong"].items() if score < most
+    }
     assert failed == {"multi-head-values", TRANSLATION}
 
 

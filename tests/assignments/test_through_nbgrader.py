@@ -1,7 +1,9 @@
-"""The same notebook through nbgrader itself: the stock command, a kernel for each student, every cell run.
+"""The same notebook through nbgrader itself: the stock command, a kernel for each
+student, every cell run.
 
-The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show that it marks as nbgrader does.
-Demonstrations, which take most of the time, run in the reference alone: in the class's release they stand idle.
+The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show
+that it marks as nbgrader does. Demonstrations, which take most of the time, run in the
+reference alone: in the class's release they stand idle.
 """
 
 import shutil
@@ -19,20 +21,31 @@ from nbgrader.api import Gradebook
 
 from course_lib.grading.mutants import change, load_cases, run_cases
 from course_lib.grading.release import assignments, release
-from course_lib.grading.source import answered, copy_idle, is_demonstration, others, read_source, ships
+from course_lib.grading.source import (
+    answered,
+    copy_idle,
+    is_demonstration,
+    others,
+    read_source,
+    ships,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = "-shown"  # what the id of a demonstration's copy that runs ends in
 SECONDS = 60  # of processor time, which the assignments promise
-YARDSTICK_SECONDS = 3  # what YARDSTICK takes at most where the promise holds; where it takes longer, so may they
-#: The last cell: what the notebook has used until then, and how fast this machine runs small steps in Python and torch.
+# what YARDSTICK takes at most where the promise holds; where it takes longer, so may
+# they
+YARDSTICK_SECONDS = 3
+#: The last cell: what the notebook has used until then, and how fast this machine runs
+#: small steps in Python and torch.
 YARDSTICK = """import time, torch
 used = time.process_time()
 weight = torch.full((64, 64), 1 / 64)
 for _ in range(100_000): weight = torch.tanh(weight @ weight)
 print(used, time.process_time() - used)"""
 
-# Of each assignment two answers: wrong ones, and where the first is one that hidden tests alone see, a right one.
+# Of each assignment two answers: wrong ones, and where the first is one that hidden
+# tests alone see, a right one.
 SAMPLE = {
     "attention": ["entropy_in_bits", "ready_made_attention"],
     "bert": ["dropout_after_gelu", "loaded_by_load_state_dict"],
@@ -51,7 +64,8 @@ Scores = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Graded:
-    """By student: what `nbgrader autograde` gives for each question, and what each cell printed."""
+    """By student: what `nbgrader autograde` gives for each question, and what each cell
+    printed."""
 
     name: str
     source: NotebookNode
@@ -62,47 +76,74 @@ class Graded:
     def shown(self) -> dict[str, str]:
         """What the demonstrations printed, which run in the reference alone."""
         return {
-            cell.removesuffix(SHOWN): text for cell, text in self.printed["reference"].items() if cell.endswith(SHOWN)
+            cell.removesuffix(SHOWN): text
+            for cell, text in self.printed["reference"].items()
+            if cell.endswith(SHOWN)
         }
 
     @property
     def by_hand(self) -> dict[str, None]:
         """The questions that a person marks: nbgrader gives none of them a score."""
-        return dict.fromkeys(cell.metadata.nbgrader.grade_id for cell in graded_cells(self.source, "markdown"))
+        return dict.fromkeys(
+            cell.metadata.nbgrader.grade_id
+            for cell in graded_cells(self.source, "markdown")
+        )
 
 
 def graded_cells(notebook: NotebookNode, kind: str) -> list[NotebookNode]:
     """The cells of a kind that earn points."""
-    return [c for c in notebook.cells if c.cell_type == kind and c.metadata.get("nbgrader", {}).get("grade")]
+    return [
+        c
+        for c in notebook.cells
+        if c.cell_type == kind and c.metadata.get("nbgrader", {}).get("grade")
+    ]
 
 
-def with_demonstrations_of(source: NotebookNode, submission: NotebookNode) -> NotebookNode:
-    """Put each demonstration of the source behind its idle copy, as a cell of the student's own."""
+def with_demonstrations_of(
+    source: NotebookNode, submission: NotebookNode
+) -> NotebookNode:
+    """Put each demonstration of the source behind its idle copy, as a cell of the
+    student's own."""
     shown = {
         cell.id: nbformat.v4.new_code_cell(cell.source, id=f"{cell.id}{SHOWN}")
         for cell in source.cells
         if is_demonstration(cell)
     }
-    cells = [added for cell in submission.cells for added in (cell, shown.get(cell.id)) if added is not None]
+    cells = [
+        added
+        for cell in submission.cells
+        for added in (cell, shown.get(cell.id))
+        if added is not None
+    ]
     return nbformat.from_dict(submission | {"cells": cells})
 
 
 def grade(name: str, course: Path) -> Graded:
-    """Hand in the solution, the blank release and the sample, and let nbgrader mark them."""
+    """Hand in the solution, the blank release and the sample, and let nbgrader mark
+    them."""
     shutil.copy(ROOT / "nbgrader_config.py", course)
     source = read_source(ROOT / "solutions" / name / f"{name}.py")
-    for needed in (name, *others(source)):  # the capstone is made of parts of the others
+    for needed in (
+        name,
+        *others(source),
+    ):  # the capstone is made of parts of the others
         copy_idle(needed, ROOT, course)
     released = release(name, course)
-    changes = {case.name: case.changes for cases in load_cases(name, ROOT) for case in cases}
+    changes = {
+        case.name: case.changes for cases in load_cases(name, ROOT) for case in cases
+    }
     submissions = {
-        "reference": with_demonstrations_of(source, answered(nbformat.read(released, 4), source)),
+        "reference": with_demonstrations_of(
+            source, answered(nbformat.read(released, 4), source)
+        ),
         "blank": nbformat.read(released, 4),
     }
     watch = nbformat.v4.new_code_cell(YARDSTICK, id="used")
     submissions["reference"].cells.append(watch)
     for case in SAMPLE[name]:
-        submissions[case] = answered(nbformat.read(released, 4), change(source, changes[case]))
+        submissions[case] = answered(
+            nbformat.read(released, 4), change(source, changes[case])
+        )
     for student, notebook in submissions.items():
         folder = course / "submitted" / student / name
         folder.mkdir(parents=True)
@@ -110,19 +151,28 @@ def grade(name: str, course: Path) -> Graded:
         for file in ships(source):
             shutil.copy(released.parent / file, folder)
     nbgrader = Path(sys.executable).with_name("nbgrader")
-    subprocess.run([nbgrader, "autograde", name, "--create"], cwd=course, check=True, capture_output=True)
+    subprocess.run(
+        [nbgrader, "autograde", name, "--create"],
+        cwd=course,
+        check=True,
+        capture_output=True,
+    )
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         scores = {
             student: {
                 grade.cell.name: grade.auto_score
-                for grade in gradebook.find_submission_notebook(name, name, student).grades
+                for grade in gradebook.find_submission_notebook(
+                    name, name, student
+                ).grades
             }
             for student in submissions
         }
     printed = {
         student: {
             cell.id: "".join(output.get("text", "") for output in cell.outputs)
-            for cell in nbformat.read(course / "autograded" / student / name / f"{name}.ipynb", 4).cells
+            for cell in nbformat.read(
+                course / "autograded" / student / name / f"{name}.ipynb", 4
+            ).cells
             if cell.cell_type == "code"
         }
         for student in submissions
@@ -134,7 +184,9 @@ Classes = Callable[[str], Graded]
 
 
 @pytest.fixture(scope="module")
-def every_class(tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path) -> Classes:
+def every_class(
+    tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path
+) -> Classes:
     """By assignment, its class; one whose tests are left out is not graded."""
 
     def class_of(name: str) -> Graded:
@@ -161,7 +213,8 @@ def test_every_assignment_is_sampled() -> None:
 
 def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:
     points = {
-        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points for cell in graded_cells(graded.source, "code")
+        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points
+        for cell in graded_cells(graded.source, "code")
     }
     assert points
     assert graded.scores["reference"] == points | graded.by_hand
@@ -172,7 +225,9 @@ def test_the_blank_release_gets_nothing(graded: Graded) -> None:
     assert all(score == 0 for score in graded.scores["blank"].values())
 
 
-def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(graded: Graded) -> None:
+def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(
+    graded: Graded,
+) -> None:
     quick = run_cases(graded.name, ROOT)
     for case in SAMPLE[graded.name]:
         marks = {cell: mark.points for cell, mark in quick[case].grader.items()}
@@ -180,13 +235,15 @@ def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(graded: Graded)
 
 
 def test_the_solution_runs_within_a_minute(graded: Graded) -> None:
-    """In processor time, which does not depend on who else is working, and measured by this machine's own speed."""
+    """In processor time, which does not depend on who else is working, and measured by
+    this machine's own speed."""
     used, yardstick = map(float, graded.printed["reference"]["used"].split())
     assert used < SECONDS * max(1, yardstick / YARDSTICK_SECONDS)
 
 
 def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) -> None:
-    """Reads what the student reads: the error rate of the trained model, and of its two controls."""
+    """Reads what the student reads: the error rate of the trained model, and of its two
+    controls."""
     rates = {
         line.partition(",")[2].partition(":")[0].strip(): float(line.rpartition(":")[2])
         for line in attention.shown["translator"].splitlines()
@@ -200,6 +257,13 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) ->
 
 def test_a_phrase_that_was_never_seen_is_turned_round(attention: Graded) -> None:
     shown = attention.shown
-    for pair in ("zone looks at area", "économique looks at economic", "européenne looks at european"):
+    for pair in (
+        "zone looks at area",
+        "économique looks at economic",
+        "européenne looks at european",
+    ):
         assert pair in shown["picture"]
-    assert shown["translate"].splitlines()[1] == "la zone économique européenne soutient le nouveau traité"
+    assert (
+        shown["translate"].splitlines()[1]
+        == "la zone économique européenne soutient le nouveau traité"
+    )

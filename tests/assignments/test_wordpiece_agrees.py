@@ -1,4 +1,5 @@
-"""The assignment's WordPiece and the library's are one algorithm: same merges, same pieces, same offsets."""
+"""The assignment's WordPiece and the library's are one algorithm: same merges, same
+pieces, same offsets."""
 
 import random
 from pathlib import Path
@@ -24,13 +25,18 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
-    """The reference answers, as a student's kernel would know them: no test cell has run."""
+    """The reference answers, as a student's kernel would know them: no test cell has
+    run."""
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell(config=config)
     for cell in read_source(ROOT / "solutions" / "wordpiece" / "wordpiece.py").cells:
         nbgrader = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and not nbgrader.get("grade") and not is_demonstration(cell):
+        if (
+            cell.cell_type == "code"
+            and not nbgrader.get("grade")
+            and not is_demonstration(cell)
+        ):
             shell.run_cell(cell.source).raise_error()
     return shell.user_ns
 
@@ -38,11 +44,16 @@ def answers() -> dict[str, Any]:
 def corpus(seed: int, letters: str) -> dict[str, int]:
     """Words without meaning and with small counts: every step of training is a tie."""
     chance = random.Random(seed)
-    return {"".join(chance.choices(letters, k=chance.randint(1, 9))): chance.randint(1, 4) for _ in range(40)}
+    return {
+        "".join(chance.choices(letters, k=chance.randint(1, 9))): chance.randint(1, 4)
+        for _ in range(40)
+    }
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(("letters", "size", "least"), [("ab", 60, 1), ("abcdé", 90, 2), ("東京kq#", 70, 3)])
+@pytest.mark.parametrize(
+    ("letters", "size", "least"), [("ab", 60, 1), ("abcdé", 90, 2), ("東京kq#", 70, 3)]
+)
 def test_training_makes_the_library_s_merges(
     answers: dict[str, Any], seed: int, letters: str, size: int, least: int
 ) -> None:
@@ -51,18 +62,27 @@ def test_training_makes_the_library_s_merges(
     vocab, merges = answers["train"](counts, size, min_frequency=least)
     assert merges == [(merge.left, merge.right) for merge in expected.merges]
     assert vocab == expected.vocab
-    by_frequency = answers["train"](counts, size, score=lambda piece_counts, pair_counts: pair_counts)
+    by_frequency = answers["train"](
+        counts, size, score=lambda piece_counts, pair_counts: pair_counts
+    )
     assert by_frequency[0] == train_wordpiece(counts, size, score="frequency").vocab
 
 
-def test_encoding_gives_the_library_s_pieces_and_offsets(answers: dict[str, Any]) -> None:
+def test_encoding_gives_the_library_s_pieces_and_offsets(
+    answers: dict[str, Any],
+) -> None:
     words = {word: 2 for text in TEXTS[:3] for word, _ in answers["split_words"](text)}
-    vocab = [piece for piece in train_wordpiece(words, 95).vocab if piece not in ("g", "##g")]
+    vocab = [
+        piece for piece in train_wordpiece(words, 95).vocab if piece not in ("g", "##g")
+    ]
     library = WordPiece(vocab)
     unknown = 0
     for text in TEXTS:
         encoding = library.encode(text, add_special_tokens=False)
-        expected = [(token, *span) for token, span in zip(encoding.tokens, encoding.offsets, strict=True)]
+        expected = [
+            (token, *span)
+            for token, span in zip(encoding.tokens, encoding.offsets, strict=True)
+        ]
         assert answers["encode"](text, set(vocab)) == expected
         unknown += encoding.tokens.count("[UNK]")
     assert unknown > 3

@@ -1,4 +1,5 @@
-"""The benchmarks run, measure what they say, and their records can be made again. No test here asserts a time."""
+"""The benchmarks run, measure what they say, and their records can be made again. No
+test here asserts a time."""
 
 import importlib
 import re
@@ -13,13 +14,40 @@ import torch
 from course_lib.experiments import records
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--rounds", "2", "--batch", "2", "--length", "8", "--dim", "16", "--heads", "2"]
+SMALL = [
+    "--rounds",
+    "2",
+    "--batch",
+    "2",
+    "--length",
+    "8",
+    "--dim",
+    "16",
+    "--heads",
+    "2",
+]
 MORE = {
-    "attention": ["--memory-dim", "8", "--memory-heads", "2", "--memory-lengths", "16", "32"],
+    "attention": [
+        "--memory-dim",
+        "8",
+        "--memory-heads",
+        "2",
+        "--memory-lengths",
+        "16",
+        "32",
+    ],
     "transformer": ["--hidden-dim", "24", "--vocab", "20", "--layers", "1"],
 }
 MODULES = (
-    *("side_by_side", "attention", "transformer", "tokenizer", "tokenizer_agreement", "bert_sides", "bert"),
+    *(
+        "side_by_side",
+        "attention",
+        "transformer",
+        "tokenizer",
+        "tokenizer_agreement",
+        "bert_sides",
+        "bert",
+    ),
     *("sentence_bert", "red_team", "stock_cage"),
 )
 BENCHMARKS = pytest.mark.parametrize("name", ["attention", "transformer"])
@@ -27,7 +55,8 @@ BENCHMARKS = pytest.mark.parametrize("name", ["attention", "transformer"])
 
 @pytest.fixture
 def benchmark(monkeypatch):
-    """A program of benchmarks/, imported as Python runs it: from its own folder, whose names mean nothing elsewhere."""
+    """A program of benchmarks/, imported as Python runs it: from its own folder, whose
+    names mean nothing elsewhere."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     for module in MODULES:  # the mutants of an assignment have such names, too
         monkeypatch.delitem(sys.modules, module, raising=False)
@@ -48,7 +77,11 @@ def test_it_runs_at_a_tiny_size_and_its_table_has_all_rows(name):
     )
     assert done.returncode == 0, done.stderr
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in done.stdout.splitlines()
+        if "│" in line
+    ]
     calls = {
         "attention": ["self", "self, causal", "self, padding", "cross, padding"],
         "transformer": ["encoder", "encoder, no padding", "decoder", "Transformer"],
@@ -56,24 +89,46 @@ def test_it_runs_at_a_tiny_size_and_its_table_has_all_rows(name):
     expected = [
         [device, precision, call, mode, dropout]
         for device in devices
-        for precision in (("fp32",) if f"bf16 is left out on {device}" in done.stdout else ("fp32", "bf16"))
+        for precision in (
+            ("fp32",)
+            if f"bf16 is left out on {device}" in done.stdout
+            else ("fp32", "bf16")
+        )
         for call in calls
-        for mode, dropout in (("forward", "0"), ("training step", "0"), ("training step", "0.1"))
+        for mode, dropout in (
+            ("forward", "0"),
+            ("training step", "0"),
+            ("training step", "0.1"),
+        )
     ]
     times = [row for row in rows if len(row) == 8]
     assert [row[:5] for row in times] == expected
-    assert all(re.fullmatch(r"\d+\.\d\d \(\d+\.\d\d to \d+\.\d\d\)", row[7]) for row in times)
+    assert all(
+        re.fullmatch(r"\d+\.\d\d \(\d+\.\d\d to \d+\.\d\d\)", row[7]) for row in times
+    )
     memory = [row[:3] for row in rows if len(row) == 6]
-    wanted = [[d, who, path] for d in devices for who in ("ours", "torch") for path in ("fused", "explicit")]
+    wanted = [
+        [d, who, path]
+        for d in devices
+        for who in ("ours", "torch")
+        for path in ("fused", "explicit")
+    ]
     assert memory == (wanted if name == "attention" else [])
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize(("who", "path", "exponent"), [("ours", "fused", 1), ("ours", "explicit", 2)])
-def test_memory_grows_with_the_length_on_the_fused_path_and_with_its_square_in_the_open(benchmark, who, path, exponent):
-    """torch's allocator counts the same bytes on every run. The constant part pulls both exponents down a little."""
+@pytest.mark.parametrize(
+    ("who", "path", "exponent"), [("ours", "fused", 1), ("ours", "explicit", 2)]
+)
+def test_memory_grows_with_the_length_on_the_fused_path_and_with_its_square_in_the_open(
+    benchmark, who, path, exponent
+):
+    """torch's allocator counts the same bytes on every run. The constant part pulls
+    both exponents down a little."""
     attention = benchmark("attention")
-    settings = attention.Settings(memory_dim=16, memory_heads=2, memory_lengths=(256, 512, 1024, 2048))
+    settings = attention.Settings(
+        memory_dim=16, memory_heads=2, memory_lengths=(256, 512, 1024, 2048)
+    )
     measured = attention.memory_of(settings, who, path, torch.device("cpu"))
     assert measured["exponent"] == pytest.approx(exponent, abs=0.1)
 
@@ -99,7 +154,8 @@ def test_programs_that_compute_different_things_are_not_compared(benchmark):
 
 
 def test_a_race_reports_the_median_ratio_whoever_goes_first(benchmark, monkeypatch):
-    """By a clock that the two contestants move themselves: ours by 2 seconds a call, torch's by 3."""
+    """By a clock that the two contestants move themselves: ours by 2 seconds a call,
+    torch's by 3."""
     side_by_side = benchmark("side_by_side")
     now, order = [0.0], []
 
@@ -112,8 +168,15 @@ def test_a_race_reports_the_median_ratio_whoever_goes_first(benchmark, monkeypat
 
     for clock in ("process_time", "perf_counter"):
         monkeypatch.setattr(side_by_side.time, clock, lambda: now[0])
-    result = side_by_side.race(runs("ours", 2.0), runs("theirs", 3.0), torch.device("cpu"), rounds=5)
-    assert (result["ratio"], result["low"], result["high"], result["rounds"]) == (1.5, 1.5, 1.5, 5)
+    result = side_by_side.race(
+        runs("ours", 2.0), runs("theirs", 3.0), torch.device("cpu"), rounds=5
+    )
+    assert (result["ratio"], result["low"], result["high"], result["rounds"]) == (
+        1.5,
+        1.5,
+        1.5,
+        5,
+    )
     assert (result["milliseconds"], result["peer_milliseconds"]) == (2000, 3000)
     pairs = [tuple(order[place : place + 2]) for place in range(0, len(order), 2)]
     assert len(pairs) == 5 + side_by_side.WARM_UP
@@ -121,7 +184,9 @@ def test_a_race_reports_the_median_ratio_whoever_goes_first(benchmark, monkeypat
     assert pairs[0::2] == [pairs[0]] * len(pairs[0::2])
 
 
-RECORDED = pytest.mark.parametrize("path", sorted(records.RESULTS.glob("benchmark-*.json")), ids=lambda path: path.stem)
+RECORDED = pytest.mark.parametrize(
+    "path", sorted(records.RESULTS.glob("benchmark-*.json")), ids=lambda path: path.stem
+)
 
 
 @RECORDED
@@ -130,19 +195,30 @@ def test_a_record_s_command_gives_its_configuration(path, benchmark):
     program, script, *words = shlex.split(record.command)
     name = path.stem.removeprefix("benchmark-")
     assert (program, script) == ("python", f"benchmarks/{name}.py")
-    settings, recorded = benchmark("side_by_side").read_settings(benchmark(name).Settings, words, None)
+    settings, recorded = benchmark("side_by_side").read_settings(
+        benchmark(name).Settings, words, None
+    )
     assert recorded
-    loaded = {key: tuple(value) if isinstance(value, list) else value for key, value in record.configuration.items()}
+    loaded = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in record.configuration.items()
+    }
     assert vars(settings) == loaded
 
 
 @RECORDED
 def test_a_record_says_where_when_and_with_what_it_was_made(path):
     record = records.load(path.stem)
-    assert re.fullmatch(r"[0-9a-f]{40}", record.commit), "recorded from files that no commit holds"
+    assert re.fullmatch(r"[0-9a-f]{40}", record.commit), (
+        "recorded from files that no commit holds"
+    )
     assert record.date.startswith("20")
-    # benchmark-grading times commands, whose processes have a thread each and none of this one's
-    assert path.stem == "benchmark-grading" or record.machine["threads"] == record.configuration["threads"]
+    # benchmark-grading times commands, whose processes have a thread each and none of
+    # this one's
+    assert (
+        path.stem == "benchmark-grading"
+        or record.machine["threads"] == record.configuration["threads"]
+    )
     assert record.machine["name"]
     assert record.seeds == []
 
@@ -150,9 +226,12 @@ def test_a_record_says_where_when_and_with_what_it_was_made(path):
 @pytest.mark.parametrize("name", ["benchmark-attention", "benchmark-transformer"])
 def test_a_record_holds_every_row_with_enough_rounds(name):
     rows = [row for row in records.load(name).results if "ratio" in row]
-    assert len({(row["device"], row["precision"], row["what"], row["mode"], row["dropout"]) for row in rows}) == len(
-        rows
-    )
+    assert len(
+        {
+            (row["device"], row["precision"], row["what"], row["mode"], row["dropout"])
+            for row in rows
+        }
+    ) == len(rows)
     assert len([row for row in rows if row["device"] == "cpu"]) == 24
     for row in rows:
         assert row["rounds"] >= 30
@@ -165,7 +244,9 @@ def test_a_recorded_training_step_of_our_encoder_is_as_fast_as_torch_s():
         for row in records.load("benchmark-transformer").results
         if row["what"].startswith("encoder") and row["mode"] == "training step"
     ]
-    assert len([row for row in rows if row["device"] == "cpu"]) == 8  # with padding and without, precisions, dropouts
+    assert (
+        len([row for row in rows if row["device"] == "cpu"]) == 8
+    )  # with padding and without, precisions, dropouts
     assert [row for row in rows if row["ratio"] < 1] == []
 
 

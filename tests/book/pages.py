@@ -1,4 +1,5 @@
-"""What the tests of pages share: a browser page that must stay silent, what axe finds, a book of one page."""
+"""What the tests of pages share: a browser page that must stay silent, what axe finds,
+a book of one page."""
 
 import re
 import threading
@@ -15,11 +16,13 @@ from course_lib import site_pages
 from course_lib.site import build, server
 
 LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
-# Without preload axe does not fetch style sheets by itself, which a page from disk may not.
+# Without preload axe does not fetch style sheets by itself, which a page from disk may
+# not.
 AXE_OPTIONS = {"preload": False, "resultTypes": ["violations"]}
 CONTRAST = {"runOnly": ["color-contrast"]}
 ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
-#: Milliseconds until a test that waits for what never comes says so: more than any machine needs.
+#: Milliseconds until a test that waits for what never comes says so: more than any
+#: machine needs.
 PATIENCE = 1_200_000
 TRIAL = """\
 ---
@@ -35,7 +38,8 @@ kernelspec: {display_name: Python 3, language: python, name: python3}
 
 @contextmanager
 def quiet_page(browser, **settings) -> Iterator[object]:
-    """A page that must stay silent: no error, no failed request, nothing asked of another machine."""
+    """A page that must stay silent: no error, no failed request, nothing asked of
+    another machine."""
     faults: list[str] = []
     context = browser.new_context(**settings)
     context.set_default_timeout(PATIENCE)
@@ -49,11 +53,26 @@ def quiet_page(browser, **settings) -> Iterator[object]:
 
     context.route("**/*", only_local)
     page = context.new_page()
-    page.on("console", lambda message: message.type == "error" and faults.append(f"console: {message.text}"))
+    page.on(
+        "console",
+        lambda message: (
+            message.type == "error" and faults.append(f"console: {message.text}")
+        ),
+    )
     page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-    if settings.get("java_script_enabled", True):  # without it, the browser gives up on every script
-        page.on("requestfailed", lambda request: faults.append(f"could not load {request.url}"))
-    page.on("response", lambda answer: answer.status >= 400 and faults.append(f"{answer.status} for {answer.url}"))
+    if settings.get(
+        "java_script_enabled", True
+    ):  # without it, the browser gives up on every script
+        page.on(
+            "requestfailed",
+            lambda request: faults.append(f"could not load {request.url}"),
+        )
+    page.on(
+        "response",
+        lambda answer: (
+            answer.status >= 400 and faults.append(f"{answer.status} for {answer.url}")
+        ),
+    )
     try:
         yield page
     finally:
@@ -63,7 +82,8 @@ def quiet_page(browser, **settings) -> Iterator[object]:
 
 @contextmanager
 def address_of(root: Path, scheme: str) -> Iterator[str]:
-    """Where a built site is: its folder on disk ("file"), or a server on the loopback interface ("http")."""
+    """Where a built site is: its folder on disk ("file"), or a server on the loopback
+    interface ("http")."""
     if scheme == "file":
         yield (root / "_build" / "html").as_uri()
         return
@@ -77,11 +97,16 @@ def address_of(root: Path, scheme: str) -> Iterator[str]:
 
 def pages_of(site: Path) -> list[str]:
     """The built pages, by their address in the site."""
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
+    return sorted(
+        path.relative_to(site).as_posix()
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts
+    )
 
 
 class _Kinds(HTMLParser):
-    """Which kinds of elements a page has: each its name and classes, and those of what it stands in."""
+    """Which kinds of elements a page has: each its name and classes, and those of what
+    it stands in."""
 
     EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta", "source", "wbr"))
 
@@ -91,7 +116,10 @@ class _Kinds(HTMLParser):
         self.kinds: set[tuple[str, str, str, str]] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        kind = (tag, next((value or "" for name, value in attrs if name == "class"), ""))
+        kind = (
+            tag,
+            next((value or "" for name, value in attrs if name == "class"), ""),
+        )
         self.kinds.add((*(self.within[-1] if self.within else ("", "")), *kind))
         if tag not in self.EMPTY:
             self.within.append(kind)
@@ -108,31 +136,48 @@ def written(site: Path) -> list[str]:
 
 
 def of_every_kind(site: Path) -> list[str]:
-    """Generated pages on which every kind of element occurs that occurs on any generated page.
+    """Generated pages on which every kind of element occurs that occurs on any
+    generated page.
 
-    Hundreds of pages come from one template; the chosen ones have all that the others have, in other words. Small
-    ones are taken first: a browser is done with them sooner.
+    Hundreds of pages come from one template; the chosen ones have all that the others
+    have, in other words. Small ones are taken first: a browser is done with them
+    sooner.
     """
     kinds: dict[str, set[tuple[str, str, str, str]]] = {}
     size: dict[str, int] = {}
     for name in sorted(set(pages_of(site)) - set(written(site))):
-        parser, text = _Kinds(), (site / name).read_text(encoding="utf-8").partition("<main")[2].partition("</main>")[0]
+        parser, text = (
+            _Kinds(),
+            (site / name)
+            .read_text(encoding="utf-8")
+            .partition("<main")[2]
+            .partition("</main>")[0],
+        )
         parser.feed(text)
         kinds[name], size[name] = parser.kinds, len(text)
     chosen: list[str] = []
     missing = set().union(*kinds.values())
     while missing:
-        chosen.append(max(kinds, key=lambda name: len(kinds[name] & missing) / (100_000 + size[name])))
+        chosen.append(
+            max(
+                kinds,
+                key=lambda name: len(kinds[name] & missing) / (100_000 + size[name]),
+            )
+        )
         missing -= kinds[chosen[-1]]
     return chosen
 
 
 def typeset(page) -> None:
     """Wait until MathJax has done its work, where the page has any."""
-    page.wait_for_function("!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() => true)")
+    page.wait_for_function(
+        "!window.MathJax || !MathJax.startup || MathJax.startup.promise.then(() =>"
+        " true)"
+    )
 
 
-# A code block or formula is told by what it stands in, by whether it has to be scrolled, and by the kinds of its parts.
+# A code block or formula is told by what it stands in, by whether it has to be
+# scrolled, and by the kinds of its parts.
 HIDE_REPEATS = """seen => {
   const known = new Set(seen);
   const kind = part => [part.tagName, part.getAttribute("class"), part.style.color, part.style.background].join(".");
@@ -146,21 +191,24 @@ HIDE_REPEATS = """seen => {
     kinds.forEach(one => known.add(one));
   }
   return [...known];
-}"""
+}"""  # noqa: E501
 
 
 def hide_repeats(page, seen: set[str]) -> None:
-    """Hide code blocks and formulas that have nothing but kinds of elements seen before: most of a chapter is such.
+    """Hide code blocks and formulas that have nothing but kinds of elements seen
+    before: most of a chapter is such.
 
-    To axe each of a block's words is an element with a contrast of its own, and a chapter has thousands of them in a
-    dozen colours. What kinds a page adds goes into `seen`.
+    To axe each of a block's words is an element with a contrast of its own, and a
+    chapter has thousands of them in a dozen colours. What kinds a page adds goes into
+    `seen`.
     """
     seen.update(page.evaluate(HIDE_REPEATS, sorted(seen)))
 
 
-# How well a word can be read depends on its colour, size and weight, and on what is painted under it. A word is told by
-# these, as the browser has computed them, by its kind, and by that of what it stands in. What has no words of its own,
-# is not shown or is left out tells nothing of its like.
+# How well a word can be read depends on its colour, size and weight, and on what is
+# painted under it. A word is told by these, as the browser has computed them, by its
+# kind, and by that of what it stands in. What has no words of its own, is not shown or
+# is left out tells nothing of its like.
 FADE_REPEATS = """([seen, leftOut]) => {
   const known = new Set(seen), under = new Map(), looks = new Map();
   const kind = part => part && [part.tagName, part.getAttribute("class")].join(".");
@@ -181,37 +229,49 @@ FADE_REPEATS = """([seen, leftOut]) => {
     if (look) known.add(look);
   }
   return [...known];
-}"""
+}"""  # noqa: E501
 
 
 def fade_repeats(page, seen: set[str], leave_out: str | None = None) -> None:
-    """Make invisible, in its place, each element whose words look like some of the set `seen`; add the others to it.
+    """Make invisible, in its place, each element whose words look like some of the set
+    `seen`; add the others to it.
 
-    Axe compares the colours of what is visible, element by element: most of its time, and the words of a page differ in
-    little of what it looks at. What paints a background stays, for the words on it. What axe is to leave out is no
-    reason to hide its like elsewhere.
+    Axe compares the colours of what is visible, element by element: most of its time,
+    and the words of a page differ in little of what it looks at. What paints a
+    background stays, for the words on it. What axe is to leave out is no reason to hide
+    its like elsewhere.
     """
     seen.update(page.evaluate(FADE_REPEATS, [sorted(seen), leave_out]))
 
 
-def serious_violations(page, leave_out: str | None = None, which: dict[str, object] | None = None) -> list[str]:
-    """Say what axe finds on a page that keeps a reader from using it, once its colours have stopped changing.
+def serious_violations(
+    page, leave_out: str | None = None, which: dict[str, object] | None = None
+) -> list[str]:
+    """Say what axe finds on a page that keeps a reader from using it, once its colours
+    have stopped changing.
 
-    A part of the page can be left out (a selector), and only some of axe's rules asked: CONTRAST, or ALL_BUT_CONTRAST.
+    A part of the page can be left out (a selector), and only some of axe's rules asked:
+    CONTRAST, or ALL_BUT_CONTRAST.
     """
-    page.evaluate("Promise.allSettled(document.getAnimations().map(animation => animation.finished))")
+    page.evaluate(
+        "Promise.allSettled(document.getAnimations().map(animation =>"
+        " animation.finished))"
+    )
     context = {"exclude": [[leave_out]]} if leave_out else None
     options = AXE_OPTIONS | (which or {})
     return [
         f"{violation['help']}: {node['html'][:120]}"
-        for violation in Axe().run(page, context=context, options=options).response["violations"]
+        for violation in (
+            Axe().run(page, context=context, options=options).response["violations"]
+        )
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
 
 
 def lay_out_book(root: Path, cells: str) -> None:
-    """Make a book of one page, TRIAL and these cells, with the real settings and extensions, ready to be built."""
+    """Make a book of one page, TRIAL and these cells, with the real settings and
+    extensions, ready to be built."""
     book = root / "book"
     book.mkdir()
     (root / "course_lib").mkdir()

@@ -1,7 +1,7 @@
 """The built site in headless Chromium, from disk and over HTTP, as a reader meets it.
 
-What fails here: an error in the console, a request that leaves the machine, a page that a screen reader or a keyboard
-cannot use, a figure that the dark page swallows.
+What fails here: an error in the console, a request that leaves the machine, a page that
+a screen reader or a keyboard cannot use, a figure that the dark page swallows.
 """
 
 import io
@@ -20,7 +20,8 @@ from places import BOOK, ROOT
 # One worker builds and opens the site, however many there are.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-#: WCAG 2.2, success criterion 1.4.3: text of large size needs 3 to 1; figures' ink is held to it.
+#: WCAG 2.2, success criterion 1.4.3: text of large size needs 3 to 1; figures' ink is
+#: held to it.
 FIGURE_CONTRAST = 3.0
 
 
@@ -38,7 +39,8 @@ def chapters_of(site: Path) -> list[str]:
 
 
 def test_every_page_loads_in_silence_and_describes_its_images(browser, site, address):
-    """All pages that somebody wrote; from disk also some of every kind of the hundreds that code writes."""
+    """All pages that somebody wrote; from disk also some of every kind of the hundreds
+    that code writes."""
     generated = of_every_kind(site) if address.startswith("file:") else []
     with quiet_page(browser) as page:
         for name in [*written(site), *generated]:
@@ -46,25 +48,45 @@ def test_every_page_loads_in_silence_and_describes_its_images(browser, site, add
             typeset(page)
             text = page.inner_text("main")
             # The reference quotes doctests, and some of them expect an error.
-            assert name.startswith("_generated/api/") or "Traceback (most recent call last)" not in text, name
+            assert (
+                name.startswith("_generated/api/")
+                or "Traceback (most recent call last)" not in text
+            ), name
             for image in page.locator("img").all():
                 alt, source = image.get_attribute("alt"), image.get_attribute("src")
-                # A writer that finds no text falls back on the file's name, which describes nothing.
-                decorative = image.evaluate("node => node.closest('a, button') !== null")
+                # A writer that finds no text falls back on the file's name, which
+                # describes nothing.
+                decorative = image.evaluate(
+                    "node => node.closest('a, button') !== null"
+                )
                 assert alt is not None, f"{name}: {source} has no alt text"
-                assert decorative or (alt.strip() and Path(source).name not in alt), f"{name}: {source} has alt {alt!r}"
+                assert decorative or (alt.strip() and Path(source).name not in alt), (
+                    f"{name}: {source} has alt {alt!r}"
+                )
 
 
 def test_no_page_is_too_heavy_for_a_phone(site):
-    """The largest chapter is half a megabyte; a constant that the reference prints whole can be twenty."""
-    heavy = {name: size for name in pages_of(site) if (size := (site / name).stat().st_size) > 1_000_000}
+    """The largest chapter is half a megabyte; a constant that the reference prints
+    whole can be twenty."""
+    heavy = {
+        name: size
+        for name in pages_of(site)
+        if (size := (site / name).stat().st_size) > 1_000_000
+    }
     assert heavy == {}
 
 
 def test_no_page_names_a_folder_of_the_machine_that_built_it(site):
-    """The reference prints the values of constants, and a path among them is another one on each machine."""
-    written_out = re.compile(re.escape(str(ROOT)) + r"['/]")  # the folder itself, or what is in it
-    assert [name for name in pages_of(site) if written_out.search((site / name).read_text(encoding="utf-8"))] == []
+    """The reference prints the values of constants, and a path among them is another
+    one on each machine."""
+    written_out = re.compile(
+        re.escape(str(ROOT)) + r"['/]"
+    )  # the folder itself, or what is in it
+    assert [
+        name
+        for name in pages_of(site)
+        if written_out.search((site / name).read_text(encoding="utf-8"))
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -75,10 +97,19 @@ def test_no_page_names_a_folder_of_the_machine_that_built_it(site):
         ("_generated/data/stories.html", "Data"),
     ],
 )
-def test_the_sidebar_names_every_chapter_by_its_number_and_marks_where_one_is(site, name, marked):
-    """Sphinx makes it of titles alone (`book/_ext/sidebar.py`), and has to find the numbers and the way down there."""
-    sidebar = re.search(r'<nav class="bd-links bd-docs-nav".*?</nav>', (site / name).read_text(encoding="utf-8"), re.S)
-    entries = re.findall(r'<li class="toctree-l1([^"]*)"><a [^>]*>([^<]*)</a>', sidebar[0])
+def test_the_sidebar_names_every_chapter_by_its_number_and_marks_where_one_is(
+    site, name, marked
+):
+    """Sphinx makes it of titles alone (`book/_ext/sidebar.py`), and has to find the
+    numbers and the way down there."""
+    sidebar = re.search(
+        r'<nav class="bd-links bd-docs-nav".*?</nav>',
+        (site / name).read_text(encoding="utf-8"),
+        re.S,
+    )
+    entries = re.findall(
+        r'<li class="toctree-l1([^"]*)"><a [^>]*>([^<]*)</a>', sidebar[0]
+    )
     titles = [title for _, title in entries]
     assert [title.split(". ")[0] for title in titles if title[0].isdigit()] == [
         str(int(chapter[:2])) for chapter in chapters_of(site)
@@ -91,9 +122,14 @@ def test_formulas_are_typeset(browser, site, address):
         for name in chapters_of(site):
             page.goto(f"{address}/{name}")
             typeset(page)
-            formulas, drawn = page.locator(".math").count(), page.locator("mjx-container").count()
+            formulas, drawn = (
+                page.locator(".math").count(),
+                page.locator("mjx-container").count(),
+            )
             assert formulas > 5
-            assert drawn >= formulas, f"{name}: {drawn} of {formulas} formulas are typeset"
+            assert drawn >= formulas, (
+                f"{name}: {drawn} of {formulas} formulas are typeset"
+            )
             assert page.locator("mjx-merror").count() == 0
             assert page.locator("mjx-container").first.bounding_box()["height"] > 5
 
@@ -101,24 +137,31 @@ def test_formulas_are_typeset(browser, site, address):
 def test_search_for_alignment_finds_chapter_1(browser, site, address):
     with quiet_page(browser) as page:
         page.goto(f"{address}/search.html?q=alignment")
-        result = page.locator("#search-results a", has_text="Sequence to sequence").first
+        result = page.locator(
+            "#search-results a", has_text="Sequence to sequence"
+        ).first
         result.wait_for()
         result.click()
         page.wait_for_load_state()
         assert "/01-" in page.url
 
 
-def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(browser, site, address):
+def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(
+    browser, site, address
+):
     with quiet_page(browser) as page:
         page.goto(f"{address}/{chapters_of(site)[0]}")
         quiz = page.locator("form.quiz", has=page.locator("input[type=radio]")).first
         inputs = quiz.locator("input")
-        keys = inputs.evaluate_all("nodes => nodes.map(node => node.dataset.correct === 'true')")
+        keys = inputs.evaluate_all(
+            "nodes => nodes.map(node => node.dataset.correct === 'true')"
+        )
         right, status = keys.index(True), quiz.locator("[role=status]")
         wrong = 0 if right else 1
 
         def answer(position: int) -> None:
-            """Reach the group with Tab, choose with the arrow keys, and confirm with Enter on the button."""
+            """Reach the group with Tab, choose with the arrow keys, and confirm with
+            Enter on the button."""
             for _ in range(len(keys)):
                 if inputs.nth(position).is_checked():
                     break
@@ -131,9 +174,12 @@ def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(browser, sit
             page.keyboard.press("Enter")
 
         page.evaluate("node => node.scrollIntoView()", quiz.element_handle())
-        # Start from what precedes the question, as a reader who tabs through the page does.
+        # Start from what precedes the question, as a reader who tabs through the page
+        # does.
         quiz.evaluate("node => { node.tabIndex = -1; node.focus(); }")
-        for _ in range(3):  # a question that shows code has a button to copy it before its choices
+        for _ in range(
+            3
+        ):  # a question that shows code has a button to copy it before its choices
             page.keyboard.press("Tab")
             if quiz.locator("input:focus").count():
                 break
@@ -142,13 +188,17 @@ def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(browser, sit
         answer(wrong)
         assert "Not right" in status.inner_text()
         shown = quiz.locator(".quiz-explanation:visible")
-        assert shown.count() == 1, "a wrong answer explains itself and does not give the key away"
+        assert shown.count() == 1, (
+            "a wrong answer explains itself and does not give the key away"
+        )
         assert len(shown.first.inner_text()) > len("A is wrong.") + 10
 
         page.keyboard.press("Shift+Tab")
         answer(right)
         assert "Right." in status.inner_text()
-        assert quiz.locator(".quiz-explanation:visible").count() == len(keys), "then every choice is explained"
+        assert quiz.locator(".quiz-explanation:visible").count() == len(keys), (
+            "then every choice is explained"
+        )
 
 
 def test_quiz_without_javascript_keeps_its_answers(browser, site):
@@ -163,14 +213,18 @@ def test_quiz_without_javascript_keeps_its_answers(browser, site):
 def relative_luminance(rgb: np.ndarray) -> np.ndarray:
     """WCAG 2.2's relative luminance of colours in 0-255, along the last axis."""
     channel = rgb[..., :3] / 255
-    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    linear = np.where(
+        channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4
+    )
     return linear @ np.array([0.2126, 0.7152, 0.0722])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_figures_are_legible_on_a_page_of_either_colour(browser, site, theme):
     figures = 0
-    with quiet_page(browser, color_scheme="light", viewport={"width": 1400, "height": 1000}) as page:
+    with quiet_page(
+        browser, color_scheme="light", viewport={"width": 1400, "height": 1000}
+    ) as page:
         for name in chapters_of(site):
             page.goto((site / name).as_uri())
             for _ in range(3):  # the button goes round auto, light and dark
@@ -178,18 +232,33 @@ def test_figures_are_legible_on_a_page_of_either_colour(browser, site, theme):
                     break
                 page.locator("button.theme-switch-button:visible").first.click()
             assert page.evaluate("document.documentElement.dataset.theme") == theme
-            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            paper = relative_luminance(np.array([float(n) for n in re.findall(r"[\d.]+", background)[:3]]))
+            background = page.evaluate(
+                "getComputedStyle(document.body).backgroundColor"
+            )
+            paper = relative_luminance(
+                np.array([float(n) for n in re.findall(r"[\d.]+", background)[:3]])
+            )
             for image in page.locator("main figure img").all():
                 figures += 1
-                pixels = np.asarray(Image.open(io.BytesIO(image.screenshot())).convert("RGB"), dtype=float)
+                pixels = np.asarray(
+                    Image.open(io.BytesIO(image.screenshot())).convert("RGB"),
+                    dtype=float,
+                )
                 luminance = relative_luminance(pixels)
-                # The corner is the figure's own background: it must be the page, not a box.
-                assert abs(luminance[2, 2] - paper) < 0.01, f"{name}: a figure stands in a box"
-                contrast = (np.maximum(luminance, paper) + 0.05) / (np.minimum(luminance, paper) + 0.05)
-                # The margin left of the axes holds labels and tick labels, and nothing else.
+                # The corner is the figure's own background: it must be the page, not a
+                # box.
+                assert abs(luminance[2, 2] - paper) < 0.01, (
+                    f"{name}: a figure stands in a box"
+                )
+                contrast = (np.maximum(luminance, paper) + 0.05) / (
+                    np.minimum(luminance, paper) + 0.05
+                )
+                # The margin left of the axes holds labels and tick labels, and nothing
+                # else.
                 margin = contrast[:, : contrast.shape[1] // 12]
-                assert margin.max() >= FIGURE_CONTRAST, f"{name}: labels reach a contrast of {margin.max():.1f} only"
+                assert margin.max() >= FIGURE_CONTRAST, (
+                    f"{name}: labels reach a contrast of {margin.max():.1f} only"
+                )
     assert figures >= 3
 
 
@@ -197,10 +266,16 @@ def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site)
     with quiet_page(browser) as page:
         for name in chapters_of(site):
             page.goto((site / name).as_uri())
-            links = page.locator(".article-header-buttons a").evaluate_all("nodes => nodes.map(node => node.href)")
+            links = page.locator(".article-header-buttons a").evaluate_all(
+                "nodes => nodes.map(node => node.href)"
+            )
             colab = next(link for link in links if "colab.research.google.com" in link)
             binder = next(link for link in links if "mybinder.org" in link)
-            download = next(link for link in links if link.endswith(".ipynb") and link.startswith("file:"))
+            download = next(
+                link
+                for link in links
+                if link.endswith(".ipynb") and link.startswith("file:")
+            )
             targets = [
                 site / colab.partition("/blob/gh-pages/")[2],
                 site / unquote(binder).partition("urlpath=lab/tree/")[2],
@@ -209,19 +284,32 @@ def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site)
             assert len(set(targets)) == 1
             notebook = nbformat.read(targets[0], as_version=4)
             nbformat.validate(notebook)
-            text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-            assert not re.search(r"\{[a-z:]+\}`|```\{|:::", text), "a directive or role is left"
+            text = "\n".join(
+                cell.source for cell in notebook.cells if cell.cell_type == "markdown"
+            )
+            assert not re.search(r"\{[a-z:]+\}`|```\{|:::", text), (
+                "a directive or role is left"
+            )
             assert "**Question.**" in text
             assert "google.colab" in notebook.cells[0].source
             assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_or_their_own_pages_link_to_them(browser, site):
+def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_or_their_own_pages_link_to_them(  # noqa: E501
+    browser, site
+):
     released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
     assert released
-    own_pages = [page for page in (path.with_suffix(".html").name for path in released) if (site / page).exists()]
+    own_pages = [
+        page
+        for page in (path.with_suffix(".html").name for path in released)
+        if (site / page).exists()
+    ]
     assert own_pages == ["capstone.html"]
-    text = "".join((site / name).read_text(encoding="utf-8") for name in [*chapters_of(site), *own_pages])
+    text = "".join(
+        (site / name).read_text(encoding="utf-8")
+        for name in [*chapters_of(site), *own_pages]
+    )
     for path in released:
         place = path.relative_to(ROOT).as_posix()
         assert (site / place).read_bytes() == path.read_bytes()
@@ -233,7 +321,9 @@ def test_a_keyboard_reader_can_skip_to_the_content(browser, site):
     with quiet_page(browser) as page:
         page.goto((site / "index.html").as_uri())
         page.keyboard.press("Tab")
-        assert "Skip to main content" in page.evaluate("document.activeElement.textContent")
+        assert "Skip to main content" in page.evaluate(
+            "document.activeElement.textContent"
+        )
         page.keyboard.press("Enter")
         assert page.evaluate("document.getElementById('main-content') !== null")
 

@@ -1,4 +1,5 @@
-"""A page's notebook runs where it is opened: an installed wheel has its records and checkpoints."""
+"""A page's notebook runs where it is opened: an installed wheel has its records and
+checkpoints."""
 
 import json
 import os
@@ -26,7 +27,11 @@ def wheel(tmp_path_factory) -> Path:
     """The library's wheel, built from a copy, without a network."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for folder in SHIPPED:
-        shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        shutil.copytree(
+            ROOT / folder,
+            source / folder,
+            ignore=shutil.ignore_patterns("__pycache__", ".*"),
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip("wheel", "--no-build-isolation", "--wheel-dir", built, source)
@@ -42,7 +47,16 @@ def installed(wheel, tmp_path_factory) -> Path:
 
 
 def pip(*arguments) -> None:
-    command = [sys.executable, "-m", "pip", arguments[0], "--quiet", "--no-deps", "--no-index", *arguments[1:]]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        arguments[0],
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        *arguments[1:],
+    ]
     subprocess.run(list(map(str, command)), check=True, cwd=ROOT.anchor)
 
 
@@ -51,10 +65,15 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
         f"{inside}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, inside in SHIPPED.items()
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in path.parts[-3:])
+        if path.is_file()
+        and not any(
+            part == "__pycache__" or part.startswith(".") for part in path.parts[-3:]
+        )
     }
     with zipfile.ZipFile(wheel) as archive:
-        assert {name for name in archive.namelist() if ".dist-info/" not in name} == expected
+        assert {
+            name for name in archive.namelist() if ".dist-info/" not in name
+        } == expected
 
 
 def code_of_pages() -> dict[str, list[str]]:
@@ -62,9 +81,19 @@ def code_of_pages() -> dict[str, list[str]]:
     from student_notebook import GLUE_IMPORT, set_up_cell
 
     set_up = TransformerManager().transform_cell(set_up_cell(REPOSITORY))
-    pages = {path.stem: jupytext.read(path, fmt="md:myst") for path in sorted(BOOK.glob("*.md"))}
+    pages = {
+        path.stem: jupytext.read(path, fmt="md:myst")
+        for path in sorted(BOOK.glob("*.md"))
+    }
     return {
-        name: [set_up, *(GLUE_IMPORT.sub("", cell.source) for cell in page.cells if cell.cell_type == "code")]
+        name: [
+            set_up,
+            *(
+                GLUE_IMPORT.sub("", cell.source)
+                for cell in page.cells
+                if cell.cell_type == "code"
+            ),
+        ]
         for name, page in pages.items()
         if "kernelspec" in page.metadata
     }
@@ -83,21 +112,44 @@ def test_cells_that_load_run_in_an_empty_folder(installed, tmp_path, capsys):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     with capsys.disabled():
-        print(f"\n{len(pages)} pages; cells that ran: {sum(len(page['ran']) for page in told['pages'].values())}")
+        print(
+            f"\n{len(pages)} pages; cells that ran:"
+            f" {sum(len(page['ran']) for page in told['pages'].values())}"
+        )
         for name, page in told["pages"].items():
-            print(f"{name}: {page['ran']}", *page["left_out"], sep="\n  trains, left out: ")
-    loading = {name for name, cells in pages.items() if re.search(r"\b(records|shipped)\.\w", "\n".join(cells))}
+            print(
+                f"{name}: {page['ran']}",
+                *page["left_out"],
+                sep="\n  trains, left out: ",
+            )
+    loading = {
+        name
+        for name, cells in pages.items()
+        if re.search(r"\b(records|shipped)\.\w", "\n".join(cells))
+    }
     assert {name for name in loading if not told["pages"][name]["ran"]} == set()
     read = {
-        folder for path in told["opened"] for folder in SHIPPED.values() if path.startswith(f"{installed}/{folder}/")
+        folder
+        for path in told["opened"]
+        for folder in SHIPPED.values()
+        if path.startswith(f"{installed}/{folder}/")
     }
     assert read >= {"course_lib/checkpoints", "course_lib/results"}
-    assert [path for path in told["opened"] if path.startswith(tuple(f"{ROOT}/{folder}/" for folder in SHIPPED))] == []
+    assert [
+        path
+        for path in told["opened"]
+        if path.startswith(tuple(f"{ROOT}/{folder}/" for folder in SHIPPED))
+    ] == []
 
 
 def test_colab_and_binder_install_the_library_from_the_repository(tmp_path):
     from student_notebook import describe_binder, set_up_cell
 
     describe_binder(tmp_path / "binder", ROOT, REPOSITORY)
-    assert f'%pip install --quiet "course_lib @ git+{REPOSITORY}"' in set_up_cell(REPOSITORY)
-    assert f"course_lib[student] @ git+{REPOSITORY}" in (tmp_path / "binder" / "requirements.txt").read_text()
+    assert f'%pip install --quiet "course_lib @ git+{REPOSITORY}"' in set_up_cell(
+        REPOSITORY
+    )
+    assert (
+        f"course_lib[student] @ git+{REPOSITORY}"
+        in (tmp_path / "binder" / "requirements.txt").read_text()
+    )

@@ -1,4 +1,5 @@
-"""Building: what has changed is executed again, a failure is never forgotten, and errors are in words."""
+"""Building: what has changed is executed again, a failure is never forgotten, and
+errors are in words."""
 
 import json
 import os
@@ -29,7 +30,8 @@ print("found", Path("../course_lib/word.txt").read_text())
 
 @pytest.fixture
 def small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A book of one page, with the real settings and extensions, whose cell shows a file of its library."""
+    """A book of one page, with the real settings and extensions, whose cell shows a
+    file of its library."""
     monkeypatch.setattr(site_pages, "write_generated_pages", lambda root: None)
     lay_out_book(tmp_path, PAGE)
     (tmp_path / "course_lib" / "word.txt").write_text("amber")
@@ -41,15 +43,22 @@ def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Pa
     assert "found amber" in build(small_book).read_text()
     (small_book / "course_lib" / "word.txt").write_text("basalt")
     assert "found basalt" in build(small_book).read_text()
-    assert len(list((small_book / "_build").glob(".jupyter_cache-*"))) == 1  # the stale cache is gone
+    assert (
+        len(list((small_book / "_build").glob(".jupyter_cache-*"))) == 1
+    )  # the stale cache is gone
 
 
 @pytest.mark.slow
-def test_a_module_that_no_page_imports_executes_none_again_and_one_that_a_page_imports_does(small_book: Path):
+def test_a_module_that_no_page_imports_executes_none_again_and_one_that_a_page_imports_does(  # noqa: E501
+    small_book: Path,
+):
     library = small_book / "course_lib"
     used = 'open("../executed", "a").write("once ")\n'
     (small_book / "book" / "index.md").write_text(
-        TRIAL + "```{code-cell} ipython3\nif False:\n    import course_lib.used\n" + used + "```\n"
+        TRIAL
+        + "```{code-cell} ipython3\nif False:\n    import course_lib.used\n"
+        + used
+        + "```\n"
     )
     for file, text in (("used.py", "x = 1"), ("grader.py", "x = 1")):
         (library / file).write_text(text)
@@ -87,7 +96,7 @@ from myst_nb import glue
 glue("length", 12.34, display=False)
 glue("count", 56789, display=False)
 ```
-"""
+"""  # noqa: E501
     (small_book / "book" / "index.md").write_text(TRIAL + PAGE + cell)
     page = build(small_book).read_text()
     assert 'alt="A trial of 12.3 and 56,789 again."' in page
@@ -107,7 +116,9 @@ def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Pat
 
 FAULTS = {
     "```{image} dot.svg\n```": "image without alt text",
-    "```{image} dot.svg\n:alt: It ends at {glue:text}`glued_nowhere`.\n```": "'glued_nowhere' is never glued",
+    "```{image} dot.svg\n:alt: It ends at {glue:text}`glued_nowhere`.\n```": (
+        "'glued_nowhere' is never glued"
+    ),
     "```{quiz}\nquestion: Why?\nchoices: []\n```": "a list of two or more choices",
     "See {py:func}`course_lib.attention.no_such_function`.": "no_such_function",
     "See {ref}`no-such-label`.": "no-such-label",
@@ -118,9 +129,15 @@ FAULTS = {
 
 
 @pytest.mark.slow
-def test_a_faulty_page_fails_twice_and_each_fault_is_said(small_book: Path, capfd: pytest.CaptureFixture):
-    (small_book / "book" / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
-    (small_book / "book" / "index.md").write_text(TRIAL + PAGE + "\n" + "\n\n".join(FAULTS) + "\n")
+def test_a_faulty_page_fails_twice_and_each_fault_is_said(
+    small_book: Path, capfd: pytest.CaptureFixture
+):
+    (small_book / "book" / "dot.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    )
+    (small_book / "book" / "index.md").write_text(
+        TRIAL + PAGE + "\n" + "\n\n".join(FAULTS) + "\n"
+    )
     for _ in range(2):
         with pytest.raises(SiteError):
             build(small_book)
@@ -130,26 +147,36 @@ def test_a_faulty_page_fails_twice_and_each_fault_is_said(small_book: Path, capf
 
 @pytest.mark.slow
 def test_one_warning_alone_fails_a_build(small_book: Path):
-    (small_book / "book" / "index.md").write_text(TRIAL + PAGE + "\nSee {ref}`no-such-label`.\n")
+    (small_book / "book" / "index.md").write_text(
+        TRIAL + PAGE + "\nSee {ref}`no-such-label`.\n"
+    )
     with pytest.raises(SiteError):
         build(small_book)
 
 
 @pytest.mark.slow  # the site is built first, where it is not
-def test_every_data_set_has_a_page_with_its_label_and_what_the_course_makes_itself_has_figures(site: Path):
+def test_every_data_set_has_a_page_with_its_label_and_what_the_course_makes_itself_has_figures(  # noqa: E501
+    site: Path,
+):
     for name, entry in DATASETS.items():
         card = (BOOK / "_generated" / "data" / f"{name}.md").read_text(encoding="utf-8")
         assert card.startswith(f"(data-{name})=\n# `{name}`\n")
         if entry.embedded:
             assert "Measured from the rows that loaded when this was written." in card
-        page = (site / "_generated" / "data" / f"{name}.html").read_text(encoding="utf-8")
+        page = (site / "_generated" / "data" / f"{name}.html").read_text(
+            encoding="utf-8"
+        )
         assert f'id="data-{name.replace("_", "-")}"' in page
-    alignments = (BOOK / "_generated" / "data" / "translation.md").read_text(encoding="utf-8")
+    alignments = (BOOK / "_generated" / "data" / "translation.md").read_text(
+        encoding="utf-8"
+    )
     assert alignments.count("- `alignment`: ") == 3
 
 
 @pytest.mark.slow
-def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(small_book: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(
+    small_book: Path, monkeypatch: pytest.MonkeyPatch
+):
     index = build(small_book)
     laid_out = index.stat().st_mtime_ns
     assert build(small_book) == index
@@ -159,8 +186,11 @@ def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(small_book: P
 
 
 @pytest.mark.slow
-def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(small_book: Path):
-    """Each opens its end of a pipe and waits until the other does: one after the other, they would not end."""
+def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(
+    small_book: Path,
+):
+    """Each opens its end of a pipe and waits until the other does: one after the other,
+    they would not end."""
     os.mkfifo(small_book / "pipe")
     ends = {"01-first": "r", "02-second": "w"}
     for name, end in ends.items():
@@ -173,13 +203,19 @@ with open("../threads-{name}", "a") as file:
 print("both", "ends")
 ```
 """
-        (small_book / "book" / f"{name}.md").write_text(TRIAL.replace("(trial)", f"({name})") + cell)
+        (small_book / "book" / f"{name}.md").write_text(
+            TRIAL.replace("(trial)", f"({name})") + cell
+        )
     entries = "".join(f"  - file: {name}\n" for name in ends)
-    (small_book / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{entries}")
+    (small_book / "book" / "_toc.yml").write_text(
+        f"format: jb-book\nroot: index\nchapters:\n{entries}"
+    )
     build(small_book)
     for name in ends:
         assert (small_book / f"threads-{name}").read_text() == "1"
-        assert "both ends" in (small_book / "_build" / "html" / f"{name}.html").read_text()
+        assert (
+            "both ends" in (small_book / "_build" / "html" / f"{name}.html").read_text()
+        )
 
 
 GAIN = """\
@@ -197,27 +233,47 @@ for key, value in {"beam_bleu_gain": gain, "beam_log_prob_gain": 1.5, **halves}.
 
 @pytest.mark.slow
 def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book: Path):
-    """Its own page does not change from build to build, and the chapter comes after it in the table of contents."""
+    """Its own page does not change from build to build, and the chapter comes after it
+    in the table of contents."""
     book = small_book / "book"
-    (book / "01-trial.md").write_text(TRIAL.replace("(trial)", "(seq2seq-attention)") + GAIN)
-    (book / "index.md").write_text("# Claims\n\n{verdict}`beam-search` {ours}`beam-search`\n")
-    (book / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: 01-trial\n")
-    for gain, shown in (("0.75", ("direction only", "0.8 ± 0.2 BLEU")), ("0.125", ("not at this scale", "0.1 ± 0.2"))):
+    (book / "01-trial.md").write_text(
+        TRIAL.replace("(trial)", "(seq2seq-attention)") + GAIN
+    )
+    (book / "index.md").write_text(
+        "# Claims\n\n{verdict}`beam-search` {ours}`beam-search`\n"
+    )
+    (book / "_toc.yml").write_text(
+        "format: jb-book\nroot: index\nchapters:\n  - file: 01-trial\n"
+    )
+    for gain, shown in (
+        ("0.75", ("direction only", "0.8 ± 0.2 BLEU")),
+        ("0.125", ("not at this scale", "0.1 ± 0.2")),
+    ):
         (small_book / "course_lib" / "word.txt").write_text(gain)
         page = build(small_book).read_text()
-        assert all(words in page for words in (*shown, "95% interval over test sentences of one model")), gain
+        assert all(
+            words in page
+            for words in (*shown, "95% interval over test sentences of one model")
+        ), gain
     (small_book / "course_lib" / "word.txt").write_text("0.5")
-    (book / "01-trial.md").write_text((book / "01-trial.md").read_text().replace('"beam_bleu_gain_half"', '"other"'))
+    (book / "01-trial.md").write_text(
+        (book / "01-trial.md").read_text().replace('"beam_bleu_gain_half"', '"other"')
+    )
     with pytest.raises(SiteError):
         build(small_book)
 
 
-BUSY = "import time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\nimport sys\nsys.stdin.read()"
+BUSY = (
+    "import time\nwhile time.process_time() < 0.5: pass\nprint('done',"
+    " flush=True)\nimport sys\nsys.stdin.read()"
+)
 
 
-def test_chapter_cost_counts_a_process_that_it_started_while_that_runs_and_when_it_has_ended():
+def test_chapter_cost_counts_a_process_that_it_started_while_that_runs_and_when_it_has_ended():  # noqa: E501
     before = chapter_cost().cpu_seconds
-    child = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == b"done\n"
     assert chapter_cost().cpu_seconds >= before + 0.4  # the system counts in hundredths
@@ -256,7 +312,9 @@ def test_the_server_answers_this_machine_alone(tmp_path: Path):
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/index.html") as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/index.html"
+            ) as answer:
                 assert answer.read() == b"<p>the book</p>"
             with pytest.raises(SiteError, match=f"cannot serve on port {port}"):
                 server(tmp_path, port=port)
@@ -270,13 +328,20 @@ def test_each_public_object_is_described_once(tmp_path: Path):
     modules = site_pages.write_api_pages(tmp_path)
     first = ("masking", "scores", "attention", "seq2seq_config", "seq2seq", "decoding")
     assert modules[:6] == [f"course_lib.{name}" for name in first]
-    assert {page.name for page in tmp_path.iterdir()} >= {"attention.md", "data.md", "_table.inc.md"}
-    assert "exclude-members: " in (tmp_path / "data.loading.md").read_text()  # `load` is described in course_lib.data
+    assert {page.name for page in tmp_path.iterdir()} >= {
+        "attention.md",
+        "data.md",
+        "_table.inc.md",
+    }
+    assert (
+        "exclude-members: " in (tmp_path / "data.loading.md").read_text()
+    )  # `load` is described in course_lib.data
     assert "course_lib.cli" not in modules
 
 
 def test_the_reference_s_list_of_modules_shows_no_role_as_text(tmp_path: Path):
-    """Its lines are docstrings, which are reStructuredText; the page that includes them is Markdown."""
+    """Its lines are docstrings, which are reStructuredText; the page that includes them
+    is Markdown."""
     site_pages.write_api_pages(tmp_path)
     lines = (tmp_path / "_table.inc.md").read_text().splitlines()
     assert [line for line in lines if re.search(r":\w+:`", line)] == []
@@ -304,7 +369,10 @@ def test_a_docstring_is_left_out_and_the_code_is_not():
                 # why
                 return query * 2
     """
-    assert without_docstring(textwrap.dedent(source)).strip() == textwrap.dedent(expected).strip()
+    assert (
+        without_docstring(textwrap.dedent(source)).strip()
+        == textwrap.dedent(expected).strip()
+    )
 
 
 def test_settings_send_nothing_to_other_hosts():

@@ -1,4 +1,5 @@
-"""Pages side by side: every failure is told, Ctrl-C leaves no process, a log never falls silent, costs are kept."""
+"""Pages side by side: every failure is told, Ctrl-C leaves no process, a log never
+falls silent, costs are kept."""
 
 import os
 import re
@@ -21,7 +22,10 @@ from course_lib.training_console import progress
 
 PAGES = {
     "01-works": "print('fine')",
-    "02-raises": "x = 1\n```\n\n```{code-cell} ipython3\ndef f():\n    raise ValueError('first line\\nlast line')\nf()",
+    "02-raises": (
+        "x = 1\n```\n\n```{code-cell} ipython3\ndef f():\n    raise ValueError('first"
+        " line\\nlast line')\nf()"
+    ),
     "03-dies": "import os\nos._exit(3)",
 }
 
@@ -32,7 +36,8 @@ def cell(code: str) -> str:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    """A book of three pages: one works, one raises in its second cell, one ends its kernel."""
+    """A book of three pages: one works, one raises in its second cell, one ends its
+    kernel."""
     lay_out_book(tmp_path, "")
     for name, code in PAGES.items():
         (tmp_path / "book" / f"{name}.md").write_text(cell(code))
@@ -44,7 +49,9 @@ def pages(root: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_page_that_fails_stops_no_other_and_all_failures_are_told_with_place_and_words(book: Path, capsys):
+def test_a_page_that_fails_stops_no_other_and_all_failures_are_told_with_place_and_words(  # noqa: E501
+    book: Path, capsys
+):
     with pytest.raises(SiteError) as raised:
         build(book)
     first, *failures = sorted(str(raised.value).splitlines())
@@ -55,8 +62,12 @@ def test_a_page_that_fails_stops_no_other_and_all_failures_are_told_with_place_a
 
 
 @pytest.mark.slow
-def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(book: Path, capsys):
-    (book / "book" / "01-works.md").write_text(cell("import time\nwhile time.process_time() < 1.5: pass"))
+def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(
+    book: Path, capsys
+):
+    (book / "book" / "01-works.md").write_text(
+        cell("import time\nwhile time.process_time() < 1.5: pass")
+    )
     cache = book / "_build" / "cache"
     assert len(execute_pages(book, pages(book), cache, os.environ)) == 2
     costs = page_costs(book, pages(book), cache)
@@ -70,18 +81,27 @@ def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(book: P
 
 @pytest.mark.slow
 def test_ctrl_c_ends_every_process_at_once(book: Path):
-    """The pages' kernels have sessions of their own, so that the terminal's signal does not reach them."""
+    """The pages' kernels have sessions of their own, so that the terminal's signal does
+    not reach them."""
     started = book / "started"
     for name in PAGES:
         code = f"import subprocess, sys\nopen({str(started)!r}, 'a').write('x')\n"
-        code += "subprocess.run([sys.executable, '-c', 'import time; time.sleep(3600)'])"
+        code += (
+            "subprocess.run([sys.executable, '-c', 'import time; time.sleep(3600)'])"
+        )
         (book / "book" / f"{name}.md").write_text(cell(code))
-    program = "import pathlib, sys; from course_lib.site import build; build(pathlib.Path(sys.argv[1]))"
+    program = (
+        "import pathlib, sys; from course_lib.site import build;"
+        " build(pathlib.Path(sys.argv[1]))"
+    )
     child = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {program}",
+            (
+                "import signal; signal.signal(signal.SIGINT,"
+                f" signal.default_int_handler); {program}"
+            ),
             book,
         ],
         stderr=subprocess.PIPE,
@@ -98,8 +118,11 @@ def test_ctrl_c_ends_every_process_at_once(book: Path):
     assert alive == []
 
 
-def test_what_is_left_is_estimated_from_how_this_machine_has_done(monkeypatch: pytest.MonkeyPatch):
-    """Twice as slow as expected so far: 80 - 10, 60 and 60 seconds are left, two jobs at a time."""
+def test_what_is_left_is_estimated_from_how_this_machine_has_done(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Twice as slow as expected so far: 80 - 10, 60 and 60 seconds are left, two jobs
+    at a time."""
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     ended, running, waiting = (
@@ -112,12 +135,18 @@ def test_what_is_left_is_estimated_from_how_this_machine_has_done(monkeypatch: p
     ended.end()
     running.begin()
     now[0] += 10
-    assert remaining_seconds([ended, running, *waiting], 2) == pytest.approx((80 - 10 + 60 + 60) / 2)
-    assert remaining_seconds([ended, running], 2) == pytest.approx(80 - 10)  # one job cannot be shared
+    assert remaining_seconds([ended, running, *waiting], 2) == pytest.approx(
+        (80 - 10 + 60 + 60) / 2
+    )
+    assert remaining_seconds([ended, running], 2) == pytest.approx(
+        80 - 10
+    )  # one job cannot be shared
     assert remaining_seconds([ended], 2) == 0
 
 
-def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(tmp_path: Path, capsys, monkeypatch):
+def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(
+    tmp_path: Path, capsys, monkeypatch
+):
     monkeypatch.setattr("course_lib.site_progress.SECONDS_BETWEEN_LINES", 0.01)
     job = Job("06-pretraining", expected=90.0, parts=41, steps=tmp_path / "steps")
     job.begin()
@@ -130,13 +159,23 @@ def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(tmp_pat
         while "\n" not in said:
             said += capsys.readouterr().out
     assert re.match(
-        r"\[ 0:00\] 0 of 2 done, about 1:\d\d left: 06-pretraining \(0:00, cell 12 of 41, step 620 of 1,400\)\n", said
+        r"\[ 0:00\] 0 of 2 done, about 1:\d\d left: 06-pretraining \(0:00, cell 12 of"
+        r" 41, step 620 of 1,400\)\n",
+        said,
     )
 
 
 def test_recorded_costs_keep_to_the_limits_of_the_design():
-    """Processor seconds, children included: 600 for all pages, 150 where BERT is pre-trained, 45 for any other."""
-    costs = {result["page"]: result["processor_seconds"] for result in records.load(COSTS).results}
+    """Processor seconds, children included: 600 for all pages, 150 where BERT is
+    pre-trained, 45 for any other."""
+    costs = {
+        result["page"]: result["processor_seconds"]
+        for result in records.load(COSTS).results
+    }
     assert len(costs) >= 11
     assert sum(costs.values()) <= 600
-    assert {page: seconds for page, seconds in costs.items() if seconds > (150 if page.startswith("06") else 45)} == {}
+    assert {
+        page: seconds
+        for page, seconds in costs.items()
+        if seconds > (150 if page.startswith("06") else 45)
+    } == {}

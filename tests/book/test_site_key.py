@@ -1,10 +1,12 @@
-"""What the key of executed pages sees: imported code and its imports, but no docstring, comment or unused module."""
+"""What the key of executed pages sees: imported code and its imports, but no docstring,
+comment or unused module."""
 
 from pathlib import Path
 
 import pytest
 
-from course_lib.site_key import cells_of, digest_of_code, digest_of_files, imported_modules
+from course_lib.site_key import cells_of, digest_of_files, imported_modules
+from course_lib.whole_file import digest_of_code
 
 FILES = {
     "__init__.py": "",
@@ -30,10 +32,20 @@ def library(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "source",
-    ["import lib.attention", "from lib import attention", "from lib.attention import scores as s", "import torch"],
+    [
+        "import lib.attention",
+        "from lib import attention",
+        "from lib.attention import scores as s",
+        "import torch",
+    ],
 )
-def test_imports_are_followed_into_functions_packages_and_upwards(library: Path, source: str):
-    found = {path.relative_to(library).as_posix() for path in imported_modules([source], library)}
+def test_imports_are_followed_into_functions_packages_and_upwards(
+    library: Path, source: str
+):
+    found = {
+        path.relative_to(library).as_posix()
+        for path in imported_modules([source], library)
+    }
     assert found == (set(FILES) - {"unused.py"} if "lib" in source else set())
 
 
@@ -63,7 +75,15 @@ import lib.unused
 
 
 def test_code_of_cells_is_told_from_words_options_and_examples():
-    assert cells_of(PAGE).split() == ["import", "lib.attention", "text", "=", "'''", "```", "'''"]
+    assert cells_of(PAGE).split() == [
+        "import",
+        "lib.attention",
+        "text",
+        "=",
+        "'''",
+        "```",
+        "'''",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +97,9 @@ def test_code_of_cells_is_told_from_words_options_and_examples():
         ("x = 'Say what it is.'\n", False),
     ],
 )
-def test_a_docstring_or_comment_changes_no_key_and_code_does(tmp_path: Path, changed: str, same: bool):
+def test_a_docstring_or_comment_changes_no_key_and_code_does(
+    tmp_path: Path, changed: str, same: bool
+):
     file = tmp_path / "module.py"
     file.write_text('"""Say it."""\nx = 1\n')
     before = digest_of_code([file])

@@ -1,4 +1,5 @@
-"""The book's sources: no outputs in git, every page reachable, every symbol and reference accounted for."""
+"""The book's sources: no outputs in git, every page reachable, every symbol and
+reference accounted for."""
 
 import ast
 import re
@@ -13,15 +14,35 @@ from pybtex.database import parse_file
 
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
 PAGES = sorted(BOOK.glob("*.md"))
-CODE_CELL = re.compile(r"^```\{code-cell\}.*?\n(?:---\n(?P<options>.*?)^---\n)?(?P<code>.*?)^```", re.M | re.S)
+CODE_CELL = re.compile(
+    r"^```\{code-cell\}.*?\n(?:---\n(?P<options>.*?)^---\n)?(?P<code>.*?)^```",
+    re.M | re.S,
+)
 ALT_OF_IMAGE = re.compile(r"^:alt: (.*)|!\[([^\]]*)\]", re.MULTILINE)
 GLUED = re.compile(r"\{glue:text\}`[^`]*`")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 FEW = "an?|one|two|three|four|five|six|seven|eight|nine"
-PART = rf"(?:{FEW}) in (?:ten|a \w+)|(?:{FEW}) (?:third|quarter|fifth|eighth|tenth|sixteenth|twentieth)s?"
-ROUGH = rf"(?:about|above|almost|below|near|nearly|under) (?:[1-9]\d*|0\.\d+|half(?!-)|{FEW.removeprefix('an?|')})"
+PART = (
+    rf"(?:{FEW}) in (?:ten|a \w+)|(?:{FEW})"
+    r" (?:third|quarter|fifth|eighth|tenth|sixteenth|twentieth)s?"
+)
+ROUGH = (
+    r"(?:about|above|almost|below|near|nearly|under)"
+    rf" (?:[1-9]\d*|0\.\d+|half(?!-)|{FEW.removeprefix('an?|')})"
+)
 MEASURED = re.compile(rf"\b(?:{PART}|{ROUGH})\b")
-ARRAYS = {"Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Num", "Real", "Shaped", "UInt"}
+ARRAYS = {
+    "Bool",
+    "Complex",
+    "Float",
+    "Inexact",
+    "Int",
+    "Integer",
+    "Num",
+    "Real",
+    "Shaped",
+    "UInt",
+}
 
 
 def listed(node: object) -> list[str]:
@@ -29,21 +50,31 @@ def listed(node: object) -> list[str]:
     if isinstance(node, dict):
         own = [value for key, value in node.items() if key in ("file", "glob", "root")]
         return own + list(chain.from_iterable(map(listed, node.values())))
-    return list(chain.from_iterable(map(listed, node))) if isinstance(node, list) else []
+    return (
+        list(chain.from_iterable(map(listed, node))) if isinstance(node, list) else []
+    )
 
 
 def test_every_page_is_in_the_table_of_contents():
     entries = listed(yaml.safe_load((BOOK / "_toc.yml").read_text()))
     for page in PAGES:
-        assert page.stem in entries or any(page.relative_to(BOOK).with_suffix("").match(entry) for entry in entries), (
-            f"{page.name} cannot be reached; add it to book/_toc.yml"
-        )
+        assert page.stem in entries or any(
+            page.relative_to(BOOK).with_suffix("").match(entry) for entry in entries
+        ), f"{page.name} cannot be reached; add it to book/_toc.yml"
 
 
 def test_no_output_and_no_built_page_is_committed():
-    tracked = subprocess.run(["git", "ls-files", "book"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    tracked = subprocess.run(
+        ["git", "ls-files", "book"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert "book/_toc.yml" in tracked
-    unwanted = re.compile(r"\.ipynb$|\.html$|^(?!book/_static/).*\.png$|_generated/|_build/")
+    unwanted = re.compile(
+        r"\.ipynb$|\.html$|^(?!book/_static/).*\.png$|_generated/|_build/"
+    )
     assert [name for name in tracked.splitlines() if unwanted.search(name)] == []
 
 
@@ -51,10 +82,22 @@ def test_dimension_letters_of_the_library_are_those_of_the_notation_table():
     used = set()
     for module in (ROOT / "course_lib").rglob("*.py"):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ARRAYS:
-                shapes = [part.value for part in ast.walk(node.slice) if isinstance(part, ast.Constant)]
+            if (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in ARRAYS
+            ):
+                shapes = [
+                    part.value
+                    for part in ast.walk(node.slice)
+                    if isinstance(part, ast.Constant)
+                ]
                 used |= set(re.findall(r"\b[A-Z]\b", " ".join(map(str, shapes))))
-    section = (BOOK / "notation.md").read_text(encoding="utf-8").partition("(dimension-letters)=")[2]
+    section = (
+        (BOOK / "notation.md")
+        .read_text(encoding="utf-8")
+        .partition("(dimension-letters)=")[2]
+    )
     explained = re.findall(r"^\| `([A-Z])` \|", section, re.MULTILINE)
     assert {"B", "T", "S", "V"} <= used
     assert len(explained) == len(set(explained))
@@ -63,7 +106,11 @@ def test_dimension_letters_of_the_library_are_those_of_the_notation_table():
 
 def test_every_reference_is_cited_and_every_citation_has_a_reference():
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    cited = {key.strip() for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text) for key in keys.split(",")}
+    cited = {
+        key.strip()
+        for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text)
+        for key in keys.split(",")
+    }
     assert cited == set(parse_file(str(BOOK / "references.bib")).entries)
 
 
@@ -81,9 +128,14 @@ def test_a_chapter_has_its_parts_in_order(chapter):
     ]
     parts += ["{assignment}`", "Summary", "Further reading"]
     places = [text.find(part) for part in parts]
-    assert -1 not in places, f"missing: {[part for part, place in zip(parts, places, strict=True) if place < 0]}"
+    assert -1 not in places, (
+        "missing:"
+        f" {[part for part, place in zip(parts, places, strict=True) if place < 0]}"
+    )
     assert places == sorted(places), f"out of order: {parts}"
-    assert re.search(r"^\([\w-]+\)=\n# ", text, re.MULTILINE), "a chapter has a label before its title"
+    assert re.search(r"^\([\w-]+\)=\n# ", text, re.MULTILINE), (
+        "a chapter has a label before its title"
+    )
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -91,26 +143,38 @@ def test_the_time_of_a_chapter_is_measured_not_typed(chapter):
     text = chapter.read_text(encoding="utf-8")
     assert "{glue:text}`cpu_seconds" in text
     assert "{glue:text}`peak_memory_gib" in text
-    assert "chapter_cost()" in text[text.rfind("```{code-cell}") :], "the last cell measures the whole chapter"
+    assert "chapter_cost()" in text[text.rfind("```{code-cell}") :], (
+        "the last cell measures the whole chapter"
+    )
 
 
 def typed_measurements(text: str) -> list[str]:
-    """What is measured and typed in a page's alt texts: numbers that no cell sets, parts of a whole, rough numbers."""
+    """What is measured and typed in a page's alt texts: numbers that no cell sets,
+    parts of a whole, rough numbers."""
     cells = list(CODE_CELL.finditer(text))
-    set_by_cells = set(NUMBER.findall("\n".join(cell["code"] for cell in cells).replace("_", "")))
+    set_by_cells = set(
+        NUMBER.findall("\n".join(cell["code"] for cell in cells).replace("_", ""))
+    )
     options = [yaml.safe_load(cell["options"]) for cell in cells if cell["options"]]
-    alts = [option["mystnb"]["image"]["alt"] for option in options if "image" in option.get("mystnb", {})]
+    alts = [
+        option["mystnb"]["image"]["alt"]
+        for option in options
+        if "image" in option.get("mystnb", {})
+    ]
     found = []
     for alt in [*alts, *map("".join, ALT_OF_IMAGE.findall(text))]:
         typed = GLUED.sub("", alt)
         numbers = NUMBER.findall(re.sub(r"(?<=\d),(?=\d)", "", typed))
-        found += [number for number in numbers if number not in set_by_cells] + MEASURED.findall(typed)
+        found += [
+            number for number in numbers if number not in set_by_cells
+        ] + MEASURED.findall(typed)
     return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_measured_numbers_in_an_alt_text_are_injected(page):
-    """As in prose, {glue:text}`key:.1f`; else they go stale, and only who cannot see the figure reads them."""
+    """As in prose, {glue:text}`key:.1f`; else they go stale, and only who cannot see
+    the figure reads them."""
     assert typed_measurements(page.read_text(encoding="utf-8")) == []
 
 
@@ -120,21 +184,28 @@ def test_measured_numbers_in_an_alt_text_are_injected(page):
         ("The line begins above 87, at {glue:text}`first:.1f`.", ["87", "above 87"]),
         ("With attention nine in ten are exact.", ["nine in ten"]),
         ("It falls from about half to a twentieth.", ["about half", "a twentieth"]),
-        ("Against width, from 4 to 1,024, three seeds: at 1,024 it ends at 0.31.", ["0.31"]),
+        (
+            "Against width, from 4 to 1,024, three seeds: at 1,024 it ends at 0.31.",
+            ["0.31"],
+        ),
         ("It stays near {glue:text}`last:.2f` and far above zero.", []),
     ],
 )
 def test_a_typed_measurement_is_seen(alt, found):
     cell = (
-        f"```{{code-cell}} ipython3\n---\nmystnb:\n  image:\n    alt: >-\n      {alt}\n---\nwidths = [4, 1024]\n```\n"
+        "```{code-cell} ipython3\n---\nmystnb:\n  image:\n    alt: >-\n     "
+        f" {alt}\n---\nwidths = [4, 1024]\n```\n"
     )
     assert sorted(typed_measurements(cell)) == sorted(found)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_chapters_state_no_points(chapter):
-    """Points stand in the assignment's metadata, from which its prose is generated; a chapter could contradict them."""
-    assert not re.search(r"\b\d+ (?:points|marks)\b", chapter.read_text(encoding="utf-8"))
+    """Points stand in the assignment's metadata, from which its prose is generated; a
+    chapter could contradict them."""
+    assert not re.search(
+        r"\b\d+ (?:points|marks)\b", chapter.read_text(encoding="utf-8")
+    )
 
 
 def test_no_released_notebook_carries_outputs():

@@ -1,8 +1,9 @@
-"""The tokenizer and the stepped figure in headless Chromium: the ids and offsets are those of the library `tokenizers`.
+"""The tokenizer and the stepped figure in headless Chromium: the ids and offsets are
+those of the library `tokenizers`.
 
-What is expected comes from the library alone, built here from the vocabulary that stands in the page: no code of the
-course takes part. Keyboard: WCAG 2.2, criteria 2.1.1 and 2.4.7. Names and roles: 4.1.2. Changes announced: 4.1.3.
-Reflow: 1.4.10.
+What is expected comes from the library alone, built here from the vocabulary that
+stands in the page: no code of the course takes part. Keyboard: WCAG 2.2, criteria 2.1.1
+and 2.4.7. Names and roles: 4.1.2. Changes announced: 4.1.3. Reflow: 1.4.10.
 """
 
 import json
@@ -10,14 +11,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import address_of, build_without_reference, lay_out_book, quiet_page, serious_violations
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
+from pages import (
+    address_of,
+    build_without_reference,
+    lay_out_book,
+    quiet_page,
+    serious_violations,
+)
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abdefghimnoprstu東.,!</>&'0123[]"
-VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), "hug", "##gs", "##ug", "pun", "the", "##bot"]
+VOCABULARY = [
+    *SPECIAL,
+    *LETTERS,
+    *(f"##{letter}" for letter in LETTERS),
+    "hug",
+    "##gs",
+    "##ug",
+    "pun",
+    "the",
+    "##bot",
+]
 TYPED = [
     "The pugs hug 3 robots.",
     "hugs HUGS hUgs",
@@ -25,9 +49,11 @@ TYPED = [
     "",
     "   ",
     "a\u0301b \u00e9t\u00e9",  # accents typed apart and together
-    "\U0001f917hug \U0001f917 hug",  # a character of two UTF-16 units, in a word and alone
+    # a character of two UTF-16 units, in a word and alone
+    "\U0001f917hug \U0001f917 hug",
     "\U0001d400 \U00020000東東hug",
-    "h\u200bu\u00adg s",  # zero-width space and soft hyphen: gone, and the offsets bridge them
+    # zero-width space and soft hyphen: gone, and the offsets bridge them
+    "h\u200bu\u00adg s",
     "hug\u00a0pun\u3000the",
     "the [MASK] hugs a[SEP]b [mask]",
     "</script><b>hug</b> &amp; '",
@@ -55,17 +81,23 @@ def step(number):
 
 stepped_figure([step(number) for number in (1, 2, 3)], "Three steps")
 ```
-"""
+"""  # noqa: E501
 
 
 def library(vocabulary: list[str]) -> Tokenizer:
     """The library's BERT tokenizer, from its own parts."""
     ids = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer = Tokenizer(
+        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100)
+    )
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL])
+    tokenizer.post_processor = processors.BertProcessing(
+        ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
+    )
+    tokenizer.add_special_tokens(
+        [AddedToken(token, normalized=False, special=True) for token in SPECIAL]
+    )
     return tokenizer
 
 
@@ -75,8 +107,13 @@ def tokenizer_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tokenizer")
     lay_out_book(root, PAGE)
     encodings = [(text, library(VOCABULARY).encode(text)) for text in TYPED]
-    recorded = [{"text": t, "tokens": e.tokens, "ids": e.ids, "offsets": e.offsets} for t, e in encodings]
-    (root / "book" / "stored.json").write_text(json.dumps({"vocabulary": VOCABULARY, "recorded": recorded}))
+    recorded = [
+        {"text": t, "tokens": e.tokens, "ids": e.ids, "offsets": e.offsets}
+        for t, e in encodings
+    ]
+    (root / "book" / "stored.json").write_text(
+        json.dumps({"vocabulary": VOCABULARY, "recorded": recorded})
+    )
     build_without_reference(root)
     return root
 
@@ -99,8 +136,14 @@ def tokenizer_of(page):
 def shown(tokenizer) -> list[tuple[str, int, tuple[int, int]]]:
     """What the list of pieces says: piece, id, offsets."""
     pieces = tokenizer.locator(".tokenizer-piece").all_text_contents()
-    ids = [int(text.removeprefix("id ")) for text in tokenizer.locator(".tokenizer-id").all_text_contents()]
-    offsets = [tuple(map(int, text.split("–"))) for text in tokenizer.locator(".tokenizer-offsets").all_text_contents()]
+    ids = [
+        int(text.removeprefix("id "))
+        for text in tokenizer.locator(".tokenizer-id").all_text_contents()
+    ]
+    offsets = [
+        tuple(map(int, text.split("–")))
+        for text in tokenizer.locator(".tokenizer-offsets").all_text_contents()
+    ]
     return list(zip(pieces, ids, offsets, strict=True))
 
 
@@ -109,33 +152,52 @@ def expected(tokenizer: Tokenizer, text: str) -> list[tuple[str, int, tuple[int,
     return list(zip(encoding.tokens, encoding.ids, encoding.offsets, strict=True))
 
 
-def test_the_chapter_gives_the_librarys_ids_and_offsets_for_100_recorded_sentences(browser, site):
+def test_the_chapter_gives_the_librarys_ids_and_offsets_for_100_recorded_sentences(
+    browser, site
+):
     with quiet_page(browser) as page:
         page.goto((site / "04-wordpiece.html").as_uri())
         tokenizer = tokenizer_of(page)
         data, recorded = (
-            json.loads(tokenizer.locator(f"script.tokenizer-{name}").text_content()) for name in ("data", "recorded")
+            json.loads(tokenizer.locator(f"script.tokenizer-{name}").text_content())
+            for name in ("data", "recorded")
         )
         peer = library(data["vocabulary"])
         sentences = recorded["sentences"]
         assert len({one["text"] for one in sentences}) == 100
-        assert sum(any(ord(character) > 127 for character in one["text"]) for one in sentences) >= 20
+        assert (
+            sum(
+                any(ord(character) > 127 for character in one["text"])
+                for one in sentences
+            )
+            >= 20
+        )
         unknown = data["vocabulary"].index("[UNK]")
         assert sum(unknown in one["ids"] for one in sentences) >= 5
         for one in sentences:
             encoding = peer.encode(one["text"])
-            assert (one["ids"], one["offsets"]) == (encoding.ids, [list(pair) for pair in encoding.offsets])
-            text = one["text"].replace("\r", "\n")  # what a text field makes of it; both are spaces
+            assert (one["ids"], one["offsets"]) == (
+                encoding.ids,
+                [list(pair) for pair in encoding.offsets],
+            )
+            text = one["text"].replace(
+                "\r", "\n"
+            )  # what a text field makes of it; both are spaces
             tokenizer.get_by_role("textbox").fill(text)
             assert shown(tokenizer) == expected(peer, text), repr(text)
         tokenizer.get_by_role("button").click()
         assert (
-            tokenizer.get_by_role("status").nth(1).inner_text().startswith("100 of 100 recorded sentences have the ids")
+            tokenizer.get_by_role("status")
+            .nth(1)
+            .inner_text()
+            .startswith("100 of 100 recorded sentences have the ids")
         )
 
 
 @pytest.mark.parametrize("text", TYPED)
-def test_what_is_typed_gets_the_librarys_pieces_ids_and_offsets(browser, from_disk, text):
+def test_what_is_typed_gets_the_librarys_pieces_ids_and_offsets(
+    browser, from_disk, text
+):
     with quiet_page(browser) as page:
         page.goto(from_disk)
         tokenizer = tokenizer_of(page)
@@ -144,18 +206,27 @@ def test_what_is_typed_gets_the_librarys_pieces_ids_and_offsets(browser, from_di
         assert tokenizer.locator("b").count() == 0, "what is typed never becomes markup"
 
 
-def test_characters_from_all_over_unicode_are_normalised_as_by_the_library(browser, from_disk):
-    """One code point in three, then one in seven, between two letters; the box takes 2,000 UTF-16 units at a time."""
-    pieces = "".join(chr(code) for code in [*range(0x20, 0xD800, 3), *range(0xE000, 0x20000, 7)])
+def test_characters_from_all_over_unicode_are_normalised_as_by_the_library(
+    browser, from_disk
+):
+    """One code point in three, then one in seven, between two letters; the box takes
+    2,000 UTF-16 units at a time."""
+    pieces = "".join(
+        chr(code) for code in [*range(0x20, 0xD800, 3), *range(0xE000, 0x20000, 7)]
+    )
     peer = library(VOCABULARY)
     with quiet_page(browser) as page:
         page.goto(from_disk)
         tokenizer = tokenizer_of(page)
         box = tokenizer.get_by_role("textbox")
         for first in range(0, len(pieces), 390):
-            text = " ".join(f"h{character}g" for character in pieces[first : first + 390])
+            text = " ".join(
+                f"h{character}g" for character in pieces[first : first + 390]
+            )
             box.fill(text)
-            assert shown(tokenizer) == expected(peer, text), f"from U+{ord(pieces[first]):04X}"
+            assert shown(tokenizer) == expected(peer, text), (
+                f"from U+{ord(pieces[first]):04X}"
+            )
 
 
 def test_the_check_counts_sentences_that_differ(browser, from_disk):
@@ -163,10 +234,13 @@ def test_the_check_counts_sentences_that_differ(browser, from_disk):
         page.goto(from_disk)
         tokenizer = tokenizer_of(page)
         verdict = tokenizer.get_by_role("status").nth(1)
-        tokenizer.get_by_role("button", name="Check this browser against the library").click()
+        tokenizer.get_by_role(
+            "button", name="Check this browser against the library"
+        ).click()
         assert (
             verdict.inner_text()
-            == f"{len(TYPED)} of {len(TYPED)} recorded sentences have the ids and offsets of the library."
+            == f"{len(TYPED)} of {len(TYPED)} recorded sentences have the ids and"
+            " offsets of the library."
         )
         tokenizer.locator("script.tokenizer-recorded").evaluate(
             """node => { const recorded = JSON.parse(node.textContent);
@@ -186,13 +260,23 @@ def test_a_screen_reader_hears_the_box_the_counts_and_the_pieces(browser, addres
         box = tokenizer.get_by_role("textbox", name="Your sentence")
         assert box.input_value() == TYPED[0]
         assert shown(tokenizer) == expected(library(VOCABULARY), TYPED[0])
-        box.press_sequentially("x")  # the caret is at the end: the last full stop is followed by an unknown letter
+        box.press_sequentially(
+            "x"
+        )  # the caret is at the end: the last full stop is followed by an unknown letter  # noqa: E501
         status = tokenizer.get_by_role("status").first
         count = len(expected(library(VOCABULARY), TYPED[0] + "x"))
-        assert status.inner_text() == f"7 words in {count - 2} pieces, 1 unknown; with [CLS] and [SEP] {count} ids."
-        items = tokenizer.get_by_role("list", name="Pieces, ids and offsets").get_by_role("listitem")
+        assert (
+            status.inner_text()
+            == f"7 words in {count - 2} pieces, 1 unknown; with [CLS] and [SEP] {count}"
+            " ids."
+        )
+        items = tokenizer.get_by_role(
+            "list", name="Pieces, ids and offsets"
+        ).get_by_role("listitem")
         assert items.count() == count
-        kinds = items.evaluate_all("nodes => nodes.map(node => node.dataset.kind || 'word')")
+        kinds = items.evaluate_all(
+            "nodes => nodes.map(node => node.dataset.kind || 'word')"
+        )
         assert kinds[0] == kinds[-1] == "special"
         assert kinds[-2] == "unknown"
         assert {"word", "continuation"} <= set(kinds)
@@ -202,9 +286,14 @@ def test_without_a_script_tables_and_steps_stand_on_the_page(browser, from_disk)
     with quiet_page(browser, java_script_enabled=False) as page:
         page.goto(from_disk)
         rows = page.get_by_role("table", name=TYPED[0]).get_by_role("row")
-        cells = [rows.nth(number).locator("th, td").all_inner_texts() for number in range(1, rows.count())]
+        cells = [
+            rows.nth(number).locator("th, td").all_inner_texts()
+            for number in range(1, rows.count())
+        ]
         wanted = expected(library(VOCABULARY), TYPED[0])
-        assert cells == [[t, str(n), f"{a}–{b}", TYPED[0][a:b].strip()] for t, n, (a, b) in wanted]
+        assert cells == [
+            [t, str(n), f"{a}–{b}", TYPED[0][a:b].strip()] for t, n, (a, b) in wanted
+        ]
         assert page.locator(".stepper-step:visible").count() == 3
         assert page.locator(".stepper").get_by_role("button").count() == 0
 
@@ -215,7 +304,9 @@ def test_buttons_and_arrow_keys_go_through_the_steps(browser, address):
         stepper = page.get_by_role("group", name="Three steps")
         visible = stepper.locator(".stepper-step:visible")
         status = stepper.get_by_role("status")
-        back, following = (stepper.get_by_role("button", name=name) for name in ("Back", "Next"))
+        back, following = (
+            stepper.get_by_role("button", name=name) for name in ("Back", "Next")
+        )
 
         def at(number: int) -> bool:
             assert visible.count() == 1
@@ -230,13 +321,19 @@ def test_buttons_and_arrow_keys_go_through_the_steps(browser, address):
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert at(2)
-        marked = visible.locator("tr[data-marked]").get_by_role("rowheader").all_inner_texts()
+        marked = (
+            visible.locator("tr[data-marked]")
+            .get_by_role("rowheader")
+            .all_inner_texts()
+        )
         assert marked == ["h ##u chosen"], "a screen reader hears which row is marked"
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert at(3)
         assert following.get_attribute("aria-disabled") == "true"
-        assert page.evaluate("document.activeElement.textContent") == "Next", "the focus stays where it was"
+        assert page.evaluate("document.activeElement.textContent") == "Next", (
+            "the focus stays where it was"
+        )
         page.keyboard.press("ArrowLeft")
         assert at(2)
         page.keyboard.press("Home")
@@ -249,14 +346,18 @@ def test_axe_finds_no_serious_violation(browser, from_disk, theme):
     with quiet_page(browser, color_scheme=theme) as page:
         page.goto(from_disk)
         assert serious_violations(page) == []
-        tokenizer_of(page).get_by_role("textbox").fill("xylophone hugs \U0001f917 [MASK]")
+        tokenizer_of(page).get_by_role("textbox").fill(
+            "xylophone hugs \U0001f917 [MASK]"
+        )
         tokenizer_of(page).locator("summary").click()
         page.get_by_role("button", name="Next").click()
         assert serious_violations(page) == []
         page_colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         for box in page.locator(".text_html").all():
             colour = box.evaluate("node => getComputedStyle(node).backgroundColor")
-            assert colour in (page_colour, "rgba(0, 0, 0, 0)"), "the parts stand on the page, not on a box"
+            assert colour in (page_colour, "rgba(0, 0, 0, 0)"), (
+                "the parts stand on the page, not on a box"
+            )
 
 
 def test_a_narrow_page_does_not_scroll_sideways(browser, from_disk):

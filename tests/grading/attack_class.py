@@ -1,8 +1,11 @@
-"""A small assignment on tensors, and one class in which every attack of ``attacks/`` hands in beside an honest student.
+"""A small assignment on tensors, and one class in which every attack of ``attacks/``
+hands in beside an honest student.
 
-A file there says in its docstring what it tries. It may give: ``SCALE`` and ``COUNT``, answers to the two questions
-(else the right ones); ``change(notebook)``; ``write(folder, text, root)`` in place of a plain file; ``EXPECTED``, marks
-where they are not full; ``PROBLEM``, ``NOTE``, ``TAMPERING``, words that the instructor must be told.
+A file there says in its docstring what it tries. It may give: ``SCALE`` and ``COUNT``,
+answers to the two questions (else the right ones); ``change(notebook)``;
+``write(folder, text, root)`` in place of a plain file; ``EXPECTED``, marks where they
+are not full; ``PROBLEM``, ``NOTE``, ``TAMPERING``, words that the instructor must be
+told.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from course_lib.grading.sandbox import Limits
 from course_lib.grading.ways import adopt
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
-#: `make test-grading` runs everything; `make test` what takes no time to be stopped, and one of each other kind.
+#: `make test-grading` runs everything; `make test` what takes no time to be stopped,
+#: and one of each other kind.
 WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
 QUICK = [
     "broken_text",
@@ -68,7 +72,7 @@ assert torch.allclose(answer, torch.tensor([2.0, -4.0])), f"twice [1, -2] is [2,
 ### BEGIN HIDDEN TESTS
 answer = scale(torch.tensor([7319.0]))
 assert abs(answer.item() - 14638) < 1e-3, "never-to-be-seen"
-### END HIDDEN TESTS"""
+### END HIDDEN TESTS"""  # noqa: E501
 
 COUNT_TESTS = """mark = 0.0
 if count(["a", "b"]) == 2:
@@ -87,11 +91,17 @@ def source_notebook() -> NotebookNode:
         graded_cell("scale-tests", SCALE_TESTS, 3),
         solution_cell("count", f"### BEGIN SOLUTION\n{COUNT}\n### END SOLUTION"),
         graded_cell("count-tests", COUNT_TESTS, 4),
-        new_markdown_cell("### BEGIN SOLUTION\nBecause.\n### END SOLUTION", id="why", metadata=why),
+        new_markdown_cell(
+            "### BEGIN SOLUTION\nBecause.\n### END SOLUTION", id="why", metadata=why
+        ),
     ]
     notebook = new_notebook(cells=cells)
     notebook.metadata.course = {"withholds": ["course_lib.attention"]}
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     return notebook
 
 
@@ -111,7 +121,9 @@ def open_class(root: Path) -> Classroom:
     return classroom
 
 
-def answered(classroom: Classroom, scale: str = SCALE, count: str = COUNT) -> NotebookNode:
+def answered(
+    classroom: Classroom, scale: str = SCALE, count: str = COUNT
+) -> NotebookNode:
     """The released notebook with these answers; the written one is left blank."""
     notebook = classroom.released("mini")
     for cell in notebook.cells:
@@ -122,7 +134,9 @@ def answered(classroom: Classroom, scale: str = SCALE, count: str = COUNT) -> No
 
 def hand_in(classroom: Classroom, path: Path) -> None:
     attack = load(path)
-    notebook = answered(classroom, getattr(attack, "SCALE", SCALE), getattr(attack, "COUNT", COUNT))
+    notebook = answered(
+        classroom, getattr(attack, "SCALE", SCALE), getattr(attack, "COUNT", COUNT)
+    )
     if hasattr(attack, "change"):
         attack.change(notebook)
     folder = classroom.root / "submitted" / path.stem / "mini"
@@ -154,7 +168,9 @@ def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) ->
     for path in attacks:
         hand_in(classroom, path)
     (classroom.root / "submitted" / "аda" / "mini").mkdir(parents=True)  # a Cyrillic а
-    (classroom.root / "submitted" / "linked").symlink_to(classroom.root / "submitted" / "ada")
+    (classroom.root / "submitted" / "linked").symlink_to(
+        classroom.root / "submitted" / "ada"
+    )
     with processes_left() as left:
         report = grade("mini", classroom.root, limits=limits)
     return Term(classroom, report, left)
@@ -162,18 +178,26 @@ def graded_term(root: Path, attacks: Iterable[Path], limits: Limits = LIMITS) ->
 
 @contextlib.contextmanager
 def processes_left() -> Iterator[list[str]]:
-    """Fill a list with the processes that what is done here has started and not ended: whoever loses a parent is ours.
+    """Fill a list with the processes that what is done here has started and not ended:
+    whoever loses a parent is ours.
 
-    Another test may run a grader of its own meanwhile; its processes descend from another process. So do those of a
-    browser that this process has had open since before.
+    Another test may run a grader of its own meanwhile; its processes descend from
+    another process. So do those of a browser that this process has had open since
+    before.
     """
     here, left = psutil.Process(), list[str]()
     before = set(here.children(recursive=True))
     adopt()
     try:
         yield left
-        started = set(here.children(recursive=True)) - before - {one for old in before for one in descendants(old)}
-        _, living = psutil.wait_procs(filter(lives, started), timeout=60)  # the kernel is still at it
+        started = (
+            set(here.children(recursive=True))
+            - before
+            - {one for old in before for one in descendants(old)}
+        )
+        _, living = psutil.wait_procs(
+            filter(lives, started), timeout=60
+        )  # the kernel is still at it
         left += map(str, filter(lives, living))
     finally:
         adopt(orphans=False)

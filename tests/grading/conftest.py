@@ -10,7 +10,9 @@ from classroom import Classroom
 
 
 @pytest.fixture(scope="session")
-def empty_course(tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path) -> Path:
+def empty_course(
+    tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path
+) -> Path:
     """A course folder with a gradebook in which nothing is."""
     root = Classroom.create(tmp_path_factory.mktemp("empty") / "course").root
     shutil.copy(empty_gradebook, root)

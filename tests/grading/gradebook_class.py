@@ -1,4 +1,5 @@
-"""A class in a gradebook, as `course grade` would leave it, without running anything."""
+"""A class in a gradebook, as `course grade` would leave it, without running
+anything."""
 
 from __future__ import annotations
 
@@ -23,14 +24,37 @@ def enter_assignment(course: Path) -> Records:
         gradebook.add_notebook("mini", "mini")
         for name, points in POINTS.items():
             kind = "markdown" if name == "squares-why" else "code"
-            gradebook.add_grade_cell(name, "mini", "mini", max_score=points, cell_type=kind)
+            gradebook.add_grade_cell(
+                name, "mini", "mini", max_score=points, cell_type=kind
+            )
         gradebook.add_solution_cell("squares-why", "mini", "mini")
     return Records(CourseDirectory(config=course_settings(course)), "mini")
 
 
-def record(records: Records, student: str, margin: float, squares: float, why: float | None = None) -> None:
+def record(
+    records: Records,
+    student: str,
+    margin: float,
+    squares: float,
+    why: float | None = None,
+) -> None:
     """Record the marks of one student as the grader does."""
     marks = dict(zip(POINTS, (margin, squares, why), strict=True))
-    entry = Entry("2026-11-22T12:00:00+00:00", "mini", student, "0" * 64, "1" * 64, "Python", marks, "", [], [])
+    entry = Entry(
+        "2026-11-22T12:00:00+00:00",
+        "mini",
+        student,
+        "0" * 64,
+        "1" * 64,
+        "Python",
+        marks,
+        "",
+        [],
+        [],
+    )
     notebook = nbformat.writes(solve(released_notebook()))
-    records.write(entry, notebook, [Mark(name, POINTS[name], earned) for name, earned in marks.items()])
+    records.write(
+        entry,
+        notebook,
+        [Mark(name, POINTS[name], earned) for name, earned in marks.items()],
+    )

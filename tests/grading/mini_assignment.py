@@ -1,14 +1,21 @@
-"""The smallest assignment with every kind of graded cell: tests, hidden tests, partial credit, a written answer.
+"""The smallest assignment with every kind of graded cell: tests, hidden tests, partial
+credit, a written answer.
 
-It needs no torch, so that a whole class is graded in seconds. Tests of settings and of words use it; the marks of the
-real assignment are tested on the real one.
+It needs no torch, so that a whole class is graded in seconds. Tests of settings and of
+words use it; the marks of the real assignment are tested on the real one.
 """
 
 from __future__ import annotations
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
+from nbgrader.preprocessors import (
+    ClearHiddenTests,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
 
 from course_lib.grading.source import answered
 
@@ -21,7 +28,7 @@ MARGIN_SOLUTION = """def margin(high, low):
 MARGIN_TESTS = """assert margin(7, 4) == 3, f"margin(7, 4) is 3, but yours is {margin(7, 4)}: subtract low from high"
 ### BEGIN HIDDEN TESTS
 assert margin(2, 9) == -7, "low may lie above high: the margin is then negative"
-### END HIDDEN TESTS"""
+### END HIDDEN TESTS"""  # noqa: E501
 
 SQUARES_SOLUTION = """def squares(numbers):
     \"\"\"Each number times itself.\"\"\"
@@ -29,7 +36,8 @@ SQUARES_SOLUTION = """def squares(numbers):
     return [number * number for number in numbers]
     ### END SOLUTION"""
 
-# Half of the marks for whole numbers, half for negative ones. The last line is the mark: a plain Python float.
+# Half of the marks for whole numbers, half for negative ones. The last line is the
+# mark: a plain Python float.
 SQUARES_TESTS = """mark = 0.0
 if squares([2, 3]) == [4, 9]:
     mark += 2.0
@@ -38,8 +46,20 @@ if squares([-5]) == [25]:
 mark"""
 
 
-def nbgrader_metadata(grade_id: str, *, grade: bool, solution: bool, locked: bool, points: float | None = None) -> dict:
-    metadata = {"grade_id": grade_id, "grade": grade, "solution": solution, "locked": locked}
+def nbgrader_metadata(
+    grade_id: str,
+    *,
+    grade: bool,
+    solution: bool,
+    locked: bool,
+    points: float | None = None,
+) -> dict:
+    metadata = {
+        "grade_id": grade_id,
+        "grade": grade,
+        "solution": solution,
+        "locked": locked,
+    }
     metadata |= {"schema_version": 3, "task": False}
     if points is not None:
         metadata["points"] = points
@@ -48,12 +68,16 @@ def nbgrader_metadata(grade_id: str, *, grade: bool, solution: bool, locked: boo
 
 def solution_cell(grade_id: str, source: str) -> NotebookNode:
     return new_code_cell(
-        source, id=grade_id, metadata=nbgrader_metadata(grade_id, grade=False, solution=True, locked=False)
+        source,
+        id=grade_id,
+        metadata=nbgrader_metadata(grade_id, grade=False, solution=True, locked=False),
     )
 
 
 def graded_cell(grade_id: str, source: str, points: float) -> NotebookNode:
-    metadata = nbgrader_metadata(grade_id, grade=True, solution=False, locked=True, points=points)
+    metadata = nbgrader_metadata(
+        grade_id, grade=True, solution=False, locked=True, points=points
+    )
     return new_code_cell(source, id=grade_id, metadata=metadata)
 
 
@@ -62,7 +86,9 @@ def source_notebook(squares_tests: str = SQUARES_TESTS) -> NotebookNode:
     written = new_markdown_cell(
         "### BEGIN SOLUTION\nSquares lose the sign.\n### END SOLUTION",
         id="squares-why",
-        metadata=nbgrader_metadata("squares-why", grade=True, solution=True, locked=False, points=5),
+        metadata=nbgrader_metadata(
+            "squares-why", grade=True, solution=True, locked=False, points=5
+        ),
     )
     notebook = new_notebook(
         cells=[
@@ -74,7 +100,11 @@ def source_notebook(squares_tests: str = SQUARES_TESTS) -> NotebookNode:
             written,
         ]
     )
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     return notebook
 
 
@@ -90,6 +120,12 @@ def released_notebook() -> NotebookNode:
     """
     notebook = source_notebook()
     resources: dict = {}
-    for step in (LockCells, ClearSolutions, ClearOutput, ClearHiddenTests, ComputeChecksums):
+    for step in (
+        LockCells,
+        ClearSolutions,
+        ClearOutput,
+        ClearHiddenTests,
+        ComputeChecksums,
+    ):
         notebook, resources = step().preprocess(notebook, resources)
     return notebook

@@ -1,11 +1,15 @@
-"""Run the wrong and the right answers of an assignment across the bridge: tests in one process, answers in another.
+"""Run the wrong and the right answers of an assignment across the bridge: tests in one
+process, answers in another.
 
-What :mod:`course_lib.grading.mutants_run` does with one process is done here with two: the referee and the student's
-process run the reference together, step by step, and in front of each step both are forked for every case whose first
-change is there. So each case crosses the bridge once, and nothing before its first change is computed again. There is
-no wall around the two: what a wall changes is seen where some of the same answers are graded as a class.
+What :mod:`course_lib.grading.mutants_run` does with one process is done here with two:
+the referee and the student's process run the reference together, step by step, and in
+front of each step both are forked for every case whose first change is there. So each
+case crosses the bridge once, and nothing before its first change is computed again.
+There is no wall around the two: what a wall changes is seen where some of the same
+answers are graded as a class.
 
-It forks, so it is a program of its own: ``python mutants_across.py ASSIGNMENT ROOT AT_ONCE`` in an empty folder.
+It forks, so it is a program of its own: ``python mutants_across.py ASSIGNMENT ROOT
+AT_ONCE`` in an empty folder.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ Steps = list[dict[str, Any]]
 
 
 class NoLibrary(importlib.abc.MetaPathFinder):
-    """The finished library is not there for answers and tests, as it is not behind the wall."""
+    """The finished library is not there for answers and tests, as it is not behind the
+    wall."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:
         if name.partition(".")[0] == "course_lib":
@@ -77,22 +82,35 @@ class Pair:
         socket.send_fds(grader, [b"s"], [asking.fileno()])
         for other in (asking, answering, orders):
             other.close()
-        limits = {"cell_seconds": PATIENCE * SECONDS_PER_CASE, "total_seconds": PATIENCE * SECONDS_PER_CASE}
-        self.referee = Referee(control, {"hidden": True, "deadly": [], "files": files, **limits})
+        limits = {
+            "cell_seconds": PATIENCE * SECONDS_PER_CASE,
+            "total_seconds": PATIENCE * SECONDS_PER_CASE,
+        }
+        self.referee = Referee(
+            control, {"hidden": True, "deadly": [], "files": files, **limits}
+        )
         self.peer = self.referee.student()
-        grader.close()  # a case whose process ends gets no other one: it is told as what it is, a failure
+        # a case whose process ends gets no other one: it is told as what it is, a
+        # failure
+        grader.close()
 
     def play(self, step: dict[str, Any]) -> dict[str, Mark]:
         """Take one step, and say what a test gave."""
         if step["kind"] != "test":
-            {"student": self.referee.student_cell, "given": self.referee.given_cell}[step["kind"]](step)
+            {"student": self.referee.student_cell, "given": self.referee.given_cell}[
+                step["kind"]
+            ](step)
             return {}
-        said, most = self.referee.run_test(step["source"], step["points"]), step["points"]
+        said, most = (
+            self.referee.run_test(step["source"], step["points"]),
+            step["points"],
+        )
         told = said["printed"] if said["earned"] < most else ""
         return {step["name"]: Mark(said["earned"], most, said["words"] or told)}
 
     def twin(self) -> socket.socket:
-        """Fork the student's process as it is now, and give the socket that leads to the new one."""
+        """Fork the student's process as it is now, and give the socket that leads to
+        the new one."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self.orders, [b"t"], [theirs.fileno()])
@@ -127,7 +145,9 @@ def be_student(connection: socket.socket, orders: socket.socket) -> None:
             new.close()
             return
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_PER_CASE, SECONDS_PER_CASE + 1))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (SECONDS_PER_CASE, SECONDS_PER_CASE + 1)
+        )
         peer.connection.close()
         peer.connection = new
         folder = own_copy()
@@ -141,16 +161,23 @@ def be_student(connection: socket.socket, orders: socket.socket) -> None:
 
 
 def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run every case of an assignment, and the reference up to the last change of all."""
+    """Run every case of an assignment, and the reference up to the last change
+    of all."""
     assignment = load(name, root)
     mutants, right = load_cases(name, root)
     reference = plan(assignment, {})
     plans = {case.name: plan(assignment, case.changes) for case in [*mutants, *right]}
     begins = {
-        case: [one == other for one, other in zip(reference, changed, strict=True)].index(False)
+        case: (
+            [one == other for one, other in zip(reference, changed, strict=True)].index(
+                False
+            )
+        )
         for case, changed in plans.items()
     }
-    importlib.import_module("torch._dynamo")  # once, before the fork: the first optimizer of a process imports it
+    importlib.import_module(
+        "torch._dynamo"
+    )  # once, before the fork: the first optimizer of a process imports it
     torch.set_num_threads(1)
     torch.manual_seed(0)  # as the worker does, from which all submissions are forked
     random.seed(0)
@@ -163,11 +190,20 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
     for place, step in enumerate(reference[: max(begins.values()) + 1]):
         for case in (case for case, begin in begins.items() if begin == place):
             connection = pair.twin()
-            cases.start(case, lambda to=connection, rest=plans[case][place:]: pair.finish(to, rest))
+            cases.start(
+                case,
+                lambda to=connection, rest=plans[case][place:]: pair.finish(to, rest),
+            )
             connection.close()
         marks |= pair.play(step)
     outcomes = cases.end_all()
-    return {**outcomes, REFERENCE: {"student": {}, "grader": {cell: vars(mark) for cell, mark in marks.items()}}}
+    return {
+        **outcomes,
+        REFERENCE: {
+            "student": {},
+            "grader": {cell: vars(mark) for cell, mark in marks.items()},
+        },
+    }
 
 
 if __name__ == "__main__":

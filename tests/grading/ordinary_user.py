@@ -1,4 +1,5 @@
-"""Run a command as a user without rights, also where tests run as root and this Python lies where root alone reads."""
+"""Run a command as a user without rights, also where tests run as root and this Python
+lies where root alone reads."""
 
 from __future__ import annotations
 
@@ -14,11 +15,19 @@ NOBODY = 65534
 
 def _closed(place: Path) -> Path | None:
     """The first folder on the way to a place that others may not enter."""
-    return next((folder for folder in reversed(place.parents) if not folder.stat().st_mode & 0o001), None)
+    return next(
+        (
+            folder
+            for folder in reversed(place.parents)
+            if not folder.stat().st_mode & 0o001
+        ),
+        None,
+    )
 
 
 def command(arguments: list[str]) -> list[str]:
-    """Wrap a command: root first shows Python in a view of its own of the file system, then gives up being root."""
+    """Wrap a command: root first shows Python in a view of its own of the file system,
+    then gives up being root."""
     if os.getuid() != 0:
         return arguments
     shown = ["bwrap", "--dev-bind", "/", "/", "--die-with-parent"]
@@ -27,10 +36,24 @@ def command(arguments: list[str]) -> list[str]:
     for folder in closed:
         shown += ["--perms", "0755", "--tmpfs", str(folder)]
     for folder, place in closed.items():
-        between = [parent for parent in reversed(place.parents) if folder in parent.parents]
-        shown += [item for parent in between for item in ("--perms", "0755", "--dir", str(parent))]
+        between = [
+            parent for parent in reversed(place.parents) if folder in parent.parents
+        ]
+        shown += [
+            item
+            for parent in between
+            for item in ("--perms", "0755", "--dir", str(parent))
+        ]
         shown += ["--ro-bind", str(place), str(place)]
-    return [*shown, "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *arguments]
+    return [
+        *shown,
+        "setpriv",
+        f"--reuid={NOBODY}",
+        f"--regid={NOBODY}",
+        "--clear-groups",
+        "--",
+        *arguments,
+    ]
 
 
 def give(folder: Path) -> None:
@@ -43,8 +66,15 @@ def give(folder: Path) -> None:
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command there as that user."""
     environment = {
-        "PATH": "/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY),
-        "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "JUPYTER_CONFIG_DIR": str(folder / ".jupyter"),
+        "PATH": "/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY),  # noqa: E501
+        "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "JUPYTER_CONFIG_DIR": str(folder / ".jupyter"),  # noqa: E501
         "IPYTHONDIR": str(folder / ".ipython"), "JUPYTER_PREFER_ENV_PATH": "0",
     }  # fmt: skip
-    return subprocess.run(command(arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command(arguments),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

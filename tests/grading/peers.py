@@ -9,12 +9,15 @@ from course_lib.grading.bridge.peer import Peer, PeerGone
 
 
 class Pair:
-    """Two peers in one process: `asking` is the referee's, strict; `serving` the student's."""
+    """Two peers in one process: `asking` is the referee's, strict; `serving` the
+    student's."""
 
     def __init__(self, names: dict[str, object]) -> None:
         one, other = socket.socketpair()
         self.asking = Peer(one, strict=True)
-        self.serving = Peer(other, strict=False, find=lambda key: names[key.partition(":")[2]])
+        self.serving = Peer(
+            other, strict=False, find=lambda key: names[key.partition(":")[2]]
+        )
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:

@@ -1,7 +1,8 @@
-"""Ten submissions of assignment 1, made from the assignment itself, and the marks that each must get.
+"""Ten submissions of assignment 1, made from the assignment itself, and the marks that
+each must get.
 
-Each changes one thing about the reference solution, so that a wrong mark points at its cause. The marks are written as
-what is lost: every other test must give full marks.
+Each changes one thing about the reference solution, so that a wrong mark points at its
+cause. The marks are written as what is lost: every other test must give full marks.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 ASSIGNMENT = "attention"
-#: The answer that is marked by hand. Blank, it gets 0 at once; written, it waits for a mark.
+#: The answer that is marked by hand. Blank, it gets 0 at once; written, it waits for a
+#: mark.
 WRITTEN = "explain"
 BEAM_TESTS = ("beam-search-finds", "beam-search-length")
 
 #: A beam search that finds nothing: no test of it may pass.
 WRONG_BEAM_SEARCH = """def beam_search(step, state, bos, eos, beam_size, max_length, alpha=0.6):
-    return [], 0.0"""
+    return [], 0.0"""  # noqa: E501
 
 
 #: Right values, and a line on stderr for each call.
@@ -38,7 +40,8 @@ def dot_scores(query, key):
 
 @dataclass(frozen=True)
 class Sample:
-    """One student: what was done to the solved notebook, and which tests must then give 0."""
+    """One student: what was done to the solved notebook, and which tests must then give
+    0."""
 
     student: str
     change: Callable[[NotebookNode], None]
@@ -48,7 +51,11 @@ class Sample:
 
 def cell_of(notebook: NotebookNode, name: str) -> NotebookNode:
     """The cell that nbgrader knows by that name."""
-    return next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
+    return next(
+        cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == name
+    )
 
 
 def blank(notebook: NotebookNode, released: NotebookNode, *names: str) -> None:
@@ -57,7 +64,11 @@ def blank(notebook: NotebookNode, released: NotebookNode, *names: str) -> None:
 
 
 def delete(notebook: NotebookNode, *names: str) -> None:
-    notebook.cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") not in names]
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") not in names
+    ]
 
 
 def samples(released: NotebookNode) -> list[Sample]:
@@ -65,14 +76,18 @@ def samples(released: NotebookNode) -> list[Sample]:
     tests = {
         cell.metadata.nbgrader.grade_id
         for cell in released.cells
-        if cell.metadata.get("nbgrader", {}).get("grade") and not cell.metadata.nbgrader.solution
+        if cell.metadata.get("nbgrader", {}).get("grade")
+        and not cell.metadata.nbgrader.solution
     }
     answers = [
-        cell.metadata.nbgrader.grade_id for cell in released.cells if cell.metadata.get("nbgrader", {}).get("solution")
+        cell.metadata.nbgrader.grade_id
+        for cell in released.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
     ]
 
     def partly_right(notebook: NotebookNode) -> None:
-        # -1e9 in place of -inf passes visible tests and fails hidden ones; part 6 and the written answer are missing
+        # -1e9 in place of -inf passes visible tests and fails hidden ones; part 6 and
+        # the written answer are missing
         softmax = cell_of(notebook, "masked-softmax")
         assert 'float("-inf")' in softmax.source
         softmax.source = softmax.source.replace('float("-inf")', "-1e9")
@@ -112,9 +127,21 @@ def samples(released: NotebookNode) -> list[Sample]:
         cell_of(notebook, "dot-scores").source += WARNING
 
     return [
-        Sample("ada", lambda notebook: None),  # perfect; the instructor's guide grades her again by name
-        Sample("partly-right", partly_right, frozenset({"masked-softmax-edges", *BEAM_TESTS}), answered=False),
-        Sample("blank", lambda notebook: blank(notebook, released, *answers), frozenset(tests), answered=False),
+        Sample(
+            "ada", lambda notebook: None
+        ),  # perfect; the instructor's guide grades her again by name
+        Sample(
+            "partly-right",
+            partly_right,
+            frozenset({"masked-softmax-edges", *BEAM_TESTS}),
+            answered=False,
+        ),
+        Sample(
+            "blank",
+            lambda notebook: blank(notebook, released, *answers),
+            frozenset(tests),
+            answered=False,
+        ),
         Sample("syntax-error", syntax_error, frozenset({"dot-statistics-values"})),
         Sample("infinite-loop", infinite_loop, frozenset({"dot-statistics-values"})),
         Sample("tampered-test", tampered_test, frozenset(BEAM_TESTS)),

@@ -1,4 +1,5 @@
-"""`course assemble` puts a student's own parts into the capstone, changes nothing else, and says what is missing."""
+"""`course assemble` puts a student's own parts into the capstone, changes nothing else,
+and says what is missing."""
 
 import nbformat
 import pytest
@@ -9,12 +10,20 @@ from course_lib.grading.assemble import ASSEMBLED, assemble, is_empty
 from course_lib.grading.source import AssignmentError
 
 EMPTY = "def {}(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
-ROLE = {"grade": False, "locked": False, "schema_version": 3, "solution": True, "task": False}
+ROLE = {
+    "grade": False,
+    "locked": False,
+    "schema_version": 3,
+    "solution": True,
+    "task": False,
+}
 
 
 def answer(name, source, **metadata):
     """An answer cell."""
-    return nbformat.v4.new_code_cell(source, metadata={"nbgrader": {**ROLE, "grade_id": name}, **metadata})
+    return nbformat.v4.new_code_cell(
+        source, metadata={"nbgrader": {**ROLE, "grade_id": name}, **metadata}
+    )
 
 
 def write(path, *cells):
@@ -32,13 +41,19 @@ def course(tmp_path):
         nbformat.v4.new_code_cell("cut('my own cell')"),
         answer("join", "def join(x):\n    return ' '.join(x)"),
     )
-    write(tmp_path / "model" / "model.ipynb", answer("layer", "def layer(x):\n    return x + 1"))
+    write(
+        tmp_path / "model" / "model.ipynb",
+        answer("layer", "def layer(x):\n    return x + 1"),
+    )
     write(
         tmp_path / "capstone" / "capstone.ipynb",
         answer("tokens", EMPTY.format("cut"), parts=["words/join", "words/cut"]),
         answer("model", EMPTY.format("layer"), parts=["model/layer"]),
         answer("report", "my report"),
-        nbformat.v4.new_code_cell("given = 1", metadata={"nbgrader": {**ROLE, "solution": False, "grade_id": "given"}}),
+        nbformat.v4.new_code_cell(
+            "given = 1",
+            metadata={"nbgrader": {**ROLE, "solution": False, "grade_id": "given"}},
+        ),
     )
     return tmp_path
 
@@ -57,7 +72,10 @@ def problems(course, **options):
 def test_parts_are_put_in_as_they_are_and_in_the_order_that_the_capstone_names(course):
     assert problems(course) == {"words/join": "", "words/cut": "", "model/layer": ""}
     assert cells(course) == {
-        "tokens": f"{ASSEMBLED}\n\n\ndef join(x):\n    return ' '.join(x)\n\n\ndef cut(x):\n    return x.split()",
+        "tokens": (
+            f"{ASSEMBLED}\n\n\ndef join(x):\n    return ' '.join(x)\n\n\ndef cut(x):\n "
+            "   return x.split()"
+        ),
         "model": f"{ASSEMBLED}\n\n\ndef layer(x):\n    return x + 1",
         "report": "my report",
         "given": "given = 1",
@@ -66,7 +84,10 @@ def test_parts_are_put_in_as_they_are_and_in_the_order_that_the_capstone_names(c
 
 def test_a_part_that_was_mended_replaces_the_one_that_was_assembled_before(course):
     problems(course)
-    write(course / "model" / "model.ipynb", answer("layer", "def layer(x):\n    return x + 2"))
+    write(
+        course / "model" / "model.ipynb",
+        answer("layer", "def layer(x):\n    return x + 2"),
+    )
     assert set(problems(course).values()) == {""}
     assert cells(course)["model"].endswith("return x + 2")
 
@@ -84,7 +105,9 @@ def test_a_missing_notebook_is_named_and_its_cell_stays_as_it_was(course):
     found = problems(course)
     assert "there is no words.ipynb" in found["words/cut"]
     assert cells(course)["tokens"] == EMPTY.format("cut")
-    assert cells(course)["model"].startswith(ASSEMBLED), "the others are put in all the same"
+    assert cells(course)["model"].startswith(ASSEMBLED), (
+        "the others are put in all the same"
+    )
 
 
 @pytest.mark.parametrize("copies", [0, 2])
@@ -107,7 +130,11 @@ def test_what_the_student_wrote_into_the_capstone_is_kept_unless_told_otherwise(
 
 def test_notebooks_may_lie_side_by_side_in_one_folder(course, tmp_path):
     flat = tmp_path / "downloads"
-    write(flat / "words.ipynb", answer("cut", "cut = str.split"), answer("join", "join = ' '.join"))
+    write(
+        flat / "words.ipynb",
+        answer("cut", "cut = str.split"),
+        answer("join", "join = ' '.join"),
+    )
     write(flat / "model.ipynb", answer("layer", "layer = abs"))
     assert set(problems(course, folder=flat).values()) == {""}
     assert cells(course)["model"].endswith("layer = abs")
@@ -147,7 +174,11 @@ def test_the_command_says_what_became_of_each_part_and_fails_if_one_is_missing(c
     path = str(course / "capstone" / "capstone.ipynb")
     done = CliRunner().invoke(app, ["assemble", path])
     assert done.exit_code == 0
-    assert done.output.splitlines() == ["words, join: put in", "words, cut: put in", "model, layer: put in"]
+    assert done.output.splitlines() == [
+        "words, join: put in",
+        "words, cut: put in",
+        "model, layer: put in",
+    ]
     (course / "model" / "model.ipynb").unlink()
     done = CliRunner().invoke(app, ["assemble", path])
     assert done.exit_code == 1

@@ -1,4 +1,5 @@
-"""`course check` as a command: exit status 0, 1 or 2, and what it says when it cannot check."""
+"""`course check` as a command: exit status 0, 1 or 2, and what it says when it cannot
+check."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ from traitlets.config.loader import PyFileConfigLoader
 from typer.testing import CliRunner, Result
 
 from course_lib.cli import app
-from course_lib.grading.check import TIME_LIMIT, Marks, Report, find_released, print_report
+from course_lib.grading.check import (
+    TIME_LIMIT,
+    Marks,
+    Report,
+    find_released,
+    print_report,
+)
 from course_lib.grading.check_structure import Problem
 
 
@@ -49,15 +56,23 @@ def test_folder_is_not_checked(tmp_path: Path) -> None:
         (b"\xff\xfe\x00", "cannot be read as text"),
         (b"[]", "is JSON, but no notebook"),
         (b'{"cells": []}', "is JSON, but no notebook"),
-        (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": 7}', "is a broken notebook"),
         (
-            b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "poem"}]}',
+            b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": 7}',
+            "is a broken notebook",
+        ),
+        (
+            (
+                b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells":'
+                b' [{"cell_type": "poem"}]}'
+            ),
             "is a broken notebook",
         ),
         (b'{"nbformat": "four"}', "is a broken notebook"),
     ],
 )
-def test_file_that_is_no_notebook_is_not_checked(tmp_path: Path, content: bytes, words: str) -> None:
+def test_file_that_is_no_notebook_is_not_checked(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
     path = tmp_path / "attention.ipynb"
     path.write_bytes(content)
     assert_not_checked(run(path), words)
@@ -71,7 +86,9 @@ def test_notebook_without_grading_cells_is_not_checked(tmp_path: Path) -> None:
 
 def test_notebook_of_no_released_assignment_is_not_checked(tmp_path: Path) -> None:
     write_notebook(released_notebook(), tmp_path / "mini.ipynb")
-    assert_not_checked(run(tmp_path / "mini.ipynb"), "belongs to no assignment in a folder exercises/")
+    assert_not_checked(
+        run(tmp_path / "mini.ipynb"), "belongs to no assignment in a folder exercises/"
+    )
 
 
 def test_work_in_the_released_file_itself_is_not_checked(tmp_path: Path) -> None:
@@ -82,7 +99,11 @@ def test_work_in_the_released_file_itself_is_not_checked(tmp_path: Path) -> None
 
 def test_missing_kernel_is_not_checked(tmp_path: Path) -> None:
     released = released_notebook()
-    released.metadata.kernelspec = {"name": "no-such-kernel", "display_name": "None", "language": "python"}
+    released.metadata.kernelspec = {
+        "name": "no-such-kernel",
+        "display_name": "None",
+        "language": "python",
+    }
     write_notebook(released, tmp_path / "mini.ipynb")
     result = run(tmp_path / "mini.ipynb", "--released", tmp_path / "mini.ipynb")
     assert_not_checked(result, "The Jupyter kernel 'no-such-kernel' is not installed.")
@@ -96,7 +117,9 @@ def test_released_notebook_is_found_though_the_file_was_renamed(tmp_path: Path) 
 
 
 def test_time_limit_is_the_graders() -> None:
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
+    config = PyFileConfigLoader(
+        "nbgrader_config.py", path=str(REPOSITORY)
+    ).load_config()
     assert config.Execute.timeout == TIME_LIMIT
 
 
@@ -113,12 +136,16 @@ def printed(shown: Report) -> str:
 
 
 def test_report_reads_without_colours_and_takes_no_text_for_markup() -> None:
-    text = printed(report([Problem("failing", "sums-tests", "sums [red]are[/red] wrong")]))
+    text = printed(
+        report([Problem("failing", "sums-tests", "sums [red]are[/red] wrong")])
+    )
     assert "Part 1 · [bold]Sums[/bold]" in text
     assert "sums [red]are[/red] wrong" in text
     assert "1.5 of 3" in text
     assert "by hand 4" in text
-    assert "Visible tests: 1.5 of 3 points. The grader runs more tests than these." in text
+    assert (
+        "Visible tests: 1.5 of 3 points. The grader runs more tests than these." in text
+    )
     assert text.rstrip().endswith("1 thing to mend.")
 
 
@@ -136,15 +163,23 @@ def test_report_as_json_has_everything() -> None:
 def released_assignments() -> list[Path]:
     from course_lib.grading.release import assignments
 
-    return [REPOSITORY / "solutions" / name / f"{name}.py" for name in assignments(REPOSITORY)]
+    return [
+        REPOSITORY / "solutions" / name / f"{name}.py"
+        for name in assignments(REPOSITORY)
+    ]
 
 
 @pytest.mark.parametrize("source", released_assignments(), ids=lambda path: path.stem)
 def test_no_test_stands_right_after_a_read_only_cell(source: Path) -> None:
-    """OverwriteCells.add_missing_cells cannot put back a deleted test there (see grading/sanitize.py)."""
+    """OverwriteCells.add_missing_cells cannot put back a deleted test there (see
+    grading/sanitize.py)."""
     from course_lib.grading.source import read_source
 
-    roles = [cell.metadata.nbgrader for cell in read_source(source).cells if "nbgrader" in cell.metadata]
+    roles = [
+        cell.metadata.nbgrader
+        for cell in read_source(source).cells
+        if "nbgrader" in cell.metadata
+    ]
     assert roles, source
 
     def is_test(role: NotebookNode) -> bool:
@@ -154,4 +189,8 @@ def test_no_test_stands_right_after_a_read_only_cell(source: Path) -> None:
         return role.locked and not role.grade
 
     pairs = itertools.pairwise(roles)
-    assert [after.grade_id for before, after in pairs if is_read_only(before) and is_test(after)] == []
+    assert [
+        after.grade_id
+        for before, after in pairs
+        if is_read_only(before) and is_test(after)
+    ] == []

@@ -1,4 +1,5 @@
-"""`course check` before it runs anything: each thing that students do to a notebook by mistake is said in words."""
+"""`course check` before it runs anything: each thing that students do to a notebook by
+mistake is said in words."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ def test_deleted_test_cell_is_named_with_its_points() -> None:
     assert only(problems(lambda notebook: delete(notebook, "margin-tests"))) == (
         "deleted",
         "margin-tests",
-        "The test cell margin-tests (3 points) is missing. Open the released notebook and copy your answers into it.",
+        (
+            "The test cell margin-tests (3 points) is missing. Open the released"
+            " notebook and copy your answers into it."
+        ),
     )
 
 
@@ -67,7 +71,9 @@ def test_cell_copied_without_its_mark_is_told_from_a_deleted_one() -> None:
 
 def test_duplicated_cell_is_counted() -> None:
     def copies_twice(notebook: NotebookNode) -> None:
-        notebook.cells[3:3] = [copy.deepcopy(cell_of(notebook, "margin-tests")) for _ in range(2)]
+        notebook.cells[3:3] = [
+            copy.deepcopy(cell_of(notebook, "margin-tests")) for _ in range(2)
+        ]
 
     kind, cell, message = only(problems(copies_twice))
     assert (kind, cell) == ("duplicated", "margin-tests")
@@ -83,7 +89,10 @@ def test_cell_of_another_type_is_named_with_both_types() -> None:
     assert "must be a code cell; yours is a markdown cell" in message
 
 
-@pytest.mark.parametrize(("key", "value"), [("points", 400), ("grade", False), ("locked", False), ("solution", True)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("points", 400), ("grade", False), ("locked", False), ("solution", True)],
+)
 def test_changed_grading_metadata_is_named(key: str, value: object) -> None:
     def edits(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-tests").metadata.nbgrader[key] = value
@@ -110,7 +119,10 @@ def test_test_of_another_release_is_told_from_a_changed_one() -> None:
 
     kind, cell, message = only(problems(has_an_older_test))
     assert (kind, cell) == ("outdated", "margin-tests")
-    assert message.startswith("The test cell margin-tests (3 points) is from another release of this assignment.")
+    assert message.startswith(
+        "The test cell margin-tests (3 points) is from another release of this"
+        " assignment."
+    )
 
 
 def test_tag_that_skips_a_test_is_refused() -> None:
@@ -128,12 +140,16 @@ def test_moved_cell_is_named_with_its_neighbour() -> None:
 
     kind, cell, message = only(problems(test_before_answer))
     assert (kind, cell) == ("moved", "margin")
-    assert message.startswith("margin stands below margin-tests, but was released above it.")
+    assert message.startswith(
+        "margin stands below margin-tests, but was released above it."
+    )
 
 
 def test_answer_as_released_is_not_started() -> None:
     def forgets(notebook: NotebookNode) -> None:
-        cell_of(notebook, "margin").source = cell_of(released_notebook(), "margin").source + "\n"
+        cell_of(notebook, "margin").source = (
+            cell_of(released_notebook(), "margin").source + "\n"
+        )
 
     kind, cell, message = only(problems(forgets))
     assert (kind, cell) == ("not-started", "margin")
@@ -142,9 +158,10 @@ def test_answer_as_released_is_not_started() -> None:
 
 def test_answer_that_still_raises_not_implemented_is_not_started() -> None:
     def half(notebook: NotebookNode) -> None:
-        cell_of(
-            notebook, "margin"
-        ).source = "def margin(high, low):\n    difference = high\n    raise NotImplementedError()"
+        cell_of(notebook, "margin").source = (
+            "def margin(high, low):\n    difference = high\n    raise"
+            " NotImplementedError()"
+        )
 
     kind, _, message = only(problems(half))
     assert kind == "not-started"
@@ -153,12 +170,16 @@ def test_answer_that_still_raises_not_implemented_is_not_started() -> None:
 
 def test_answer_whose_comment_mentions_not_implemented_is_started() -> None:
     def comments(notebook: NotebookNode) -> None:
-        cell_of(notebook, "margin").source += "  # here stood: raise NotImplementedError()"
+        cell_of(
+            notebook, "margin"
+        ).source += "  # here stood: raise NotImplementedError()"
 
     assert problems(comments) == []
 
 
-@pytest.mark.parametrize("text", ["", "  \n ", "YOUR ANSWER HERE", "YOUR ANSWER HERE\n\n"])
+@pytest.mark.parametrize(
+    "text", ["", "  \n ", "YOUR ANSWER HERE", "YOUR ANSWER HERE\n\n"]
+)
 def test_blank_written_answer_is_empty(text: str) -> None:
     def leaves_blank(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-why").source = text
@@ -178,7 +199,12 @@ def test_emptied_code_answer_is_empty() -> None:
 def test_cell_that_the_release_does_not_know_is_named() -> None:
     def adds_points(notebook: NotebookNode) -> None:
         notebook.cells.append(
-            new_code_cell("1", metadata={"nbgrader": {"grade_id": "bonus", "grade": True, "points": 9}})
+            new_code_cell(
+                "1",
+                metadata={
+                    "nbgrader": {"grade_id": "bonus", "grade": True, "points": 9}
+                },
+            )
         )
 
     kind, cell, message = only(problems(adds_points))
@@ -189,30 +215,51 @@ def test_cell_that_the_release_does_not_know_is_named() -> None:
 def test_withheld_module_is_refused_in_any_cell_but_the_released_ones() -> None:
     released = released_notebook()
     released.metadata["course"] = {"withholds": ["course_lib.attention"]}
-    cell_of(released, "margin-tests").source = "import course_lib.attention"  # the release itself may
+    cell_of(
+        released, "margin-tests"
+    ).source = "import course_lib.attention"  # the release itself may
     notebook = solve(released)
-    notebook.cells.append(new_code_cell("x = 1\nfrom course_lib.attention import DotScore"))
+    notebook.cells.append(
+        new_code_cell("x = 1\nfrom course_lib.attention import DotScore")
+    )
     kind, cell, message = only(structure_problems(notebook, released))
     assert (kind, cell) == ("withheld", "cell 7")
-    assert message.startswith("cell 7: line 2 imports course_lib.attention.DotScore, which this assignment withholds")
+    assert message.startswith(
+        "cell 7: line 2 imports course_lib.attention.DotScore, which this assignment"
+        " withholds"
+    )
 
 
 @pytest.mark.parametrize(
     ("code", "uses"),
     [
-        ("torch.nn.functional.layer_norm(x, x.shape[-1:])", ["torch.nn.functional.layer_norm"]),
-        ("import torch.nn.functional as F\nF.layer_norm(x, x.shape[-1:])", ["torch.nn.functional.layer_norm"]),
+        (
+            "torch.nn.functional.layer_norm(x, x.shape[-1:])",
+            ["torch.nn.functional.layer_norm"],
+        ),
+        (
+            "import torch.nn.functional as F\nF.layer_norm(x, x.shape[-1:])",
+            ["torch.nn.functional.layer_norm"],
+        ),
         ("self.layer_norm = LayerNorm(4)\ny = self.layer_norm(x)", []),
         ("block.attention(x)", []),
         ("class Mine(torch.nn.LayerNorm): pass", ["torch.nn.LayerNorm"]),
     ],
 )
-def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(code: str, uses: list[str]) -> None:
-    withheld = ["course_lib.attention", "torch.nn.functional.layer_norm", "torch.nn.LayerNorm"]
+def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(
+    code: str, uses: list[str]
+) -> None:
+    withheld = [
+        "course_lib.attention",
+        "torch.nn.functional.layer_norm",
+        "torch.nn.LayerNorm",
+    ]
     assert [use.rpartition(" ")[2] for use in withheld_uses(code, withheld)] == uses
 
 
-@pytest.mark.parametrize("metadata", ["text", ["grade_id"], {"grade_id": ["margin"]}, {"grade_id": 3}, None])
+@pytest.mark.parametrize(
+    "metadata", ["text", ["grade_id"], {"grade_id": ["margin"]}, {"grade_id": 3}, None]
+)
 def test_senseless_grading_metadata_is_no_crash(metadata: object) -> None:
     def scribbles(notebook: NotebookNode) -> None:
         notebook.cells[0].metadata["nbgrader"] = metadata

@@ -1,11 +1,19 @@
-"""The page on a class: what it measures of each question, whom it names, and that nothing of a student's runs in it."""
+"""The page on a class: what it measures of each question, whom it names, and that
+nothing of a student's runs in it."""
 
 from __future__ import annotations
 
 import pytest
 
 from course_lib.grading.class_report import page, question
-from course_lib.grading.fingerprints import RUN, WINDOW, Alike, alike, fingerprints, tokens
+from course_lib.grading.fingerprints import (
+    RUN,
+    WINDOW,
+    Alike,
+    alike,
+    fingerprints,
+    tokens,
+)
 
 POINTS = {"easy": 2.0, "hard": 4.0, "odd": 3.0, "essay": 5.0}
 #: Who knows more gets more, but for `odd`, where it is the other way round.
@@ -20,7 +28,12 @@ MARKS: dict[str, dict[str, float | None]] = {
 
 def test_a_question_s_mean_and_its_shares_of_full_and_no_marks():
     found = question("hard", 4.0, MARKS)
-    assert (found.marked, found.mean, found.full, found.none) == (5, pytest.approx(11 / 20), 2 / 5, 2 / 5)
+    assert (found.marked, found.mean, found.full, found.none) == (
+        5,
+        pytest.approx(11 / 20),
+        2 / 5,
+        2 / 5,
+    )
 
 
 def test_what_waits_for_a_person_is_no_mark():
@@ -29,8 +42,11 @@ def test_what_waits_for_a_person_is_no_mark():
 
 
 def test_discrimination_is_the_correlation_with_the_sum_of_the_others():
-    """By hand: `odd` is 0, 1, 3, 3, 0, and the others sum to 6, 9, 3, 2, 11; means 1.4 and 6.2."""
-    deviations = zip((-1.4, -0.4, 1.6, 1.6, -1.4), (-0.2, 2.8, -3.2, -4.2, 4.8), strict=True)
+    """By hand: `odd` is 0, 1, 3, 3, 0, and the others sum to 6, 9, 3, 2, 11; means 1.4
+    and 6.2."""
+    deviations = zip(
+        (-1.4, -0.4, 1.6, 1.6, -1.4), (-0.2, 2.8, -3.2, -4.2, 4.8), strict=True
+    )
     products = sum(one * other for one, other in deviations)
     expected = products / (9.2**0.5 * 58.8**0.5)
     assert question("odd", 3.0, MARKS).discrimination == pytest.approx(expected)
@@ -48,7 +64,13 @@ def test_a_question_that_nobody_has_a_mark_for_is_measured_as_nothing():
 
 
 def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
-    text = page("attention", MARKS, POINTS, {"cy": ["wrote into the pipe"], "dee": []}, [Alike("bo", "eve", 31, 0.875)])
+    text = page(
+        "attention",
+        MARKS,
+        POINTS,
+        {"cy": ["wrote into the pipe"], "dee": []},
+        [Alike("bo", "eve", 31, 0.875)],
+    )
     assert "5 submissions, 14 points. Mean 7.6, median 6.0." in text
     assert "2 answers are still to be marked by hand" in text
     # The totals are 6, 10, 6, 5 and 11 of 14.
@@ -66,12 +88,19 @@ def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
 
 def test_nothing_of_a_student_s_becomes_markup():
     evil = "<script>alert(1)</script>"
-    text = page(evil, {evil: {"easy": 1.0}}, {"easy": 2.0}, {evil: [evil]}, [Alike(evil, evil, 9, 1.0)])
+    text = page(
+        evil,
+        {evil: {"easy": 1.0}},
+        {"easy": 2.0},
+        {evil: [evil]},
+        [Alike(evil, evil, 9, 1.0)],
+    )
     assert "<script" not in text
     assert text.count("&lt;script&gt;") >= 5
 
 
-# -- fingerprints ------------------------------------------------------------------------------------------------------
+# -- fingerprints
+# --------------------------------------------------------------------------------------
 
 ANSWER = """def scores(query, key, mask):
     products = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
@@ -95,17 +124,31 @@ OTHER = """def scores(query, key, mask):
     return weights / weights.sum(-1, keepdim=True)
 """
 #: Each student's own, so that no way of answering is the common one.
-FILLERS = {f"student-{n}": fingerprints([f"def f(a, b):\n    return b.way{n}(a).end{n}(b, a)"]) for n in range(4)}
+FILLERS = {
+    f"student-{n}": fingerprints([f"def f(a, b):\n    return b.way{n}(a).end{n}(b, a)"])
+    for n in range(4)
+}
 
 
 def test_renamed_variables_comments_and_spaces_hide_nothing():
     assert tokens(COPY) == tokens(ANSWER)
-    found = alike({"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS}, frozenset())
-    assert [(pair.one, pair.other, pair.share) for pair in found] == [("ada", "bo", 1.0)]
+    found = alike(
+        {"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS},
+        frozenset(),
+    )
+    assert [(pair.one, pair.other, pair.share) for pair in found] == [
+        ("ada", "bo", 1.0)
+    ]
 
 
 def test_another_way_to_the_same_result_is_not_alike():
-    assert alike({"ada": fingerprints([ANSWER]), "bo": fingerprints([OTHER]), **FILLERS}, frozenset()) == []
+    assert (
+        alike(
+            {"ada": fingerprints([ANSWER]), "bo": fingerprints([OTHER]), **FILLERS},
+            frozenset(),
+        )
+        == []
+    )
 
 
 def test_what_everybody_was_given_is_no_likeness():
@@ -114,13 +157,19 @@ def test_what_everybody_was_given_is_no_likeness():
 
 
 def test_what_most_of_the_class_wrote_is_no_likeness():
-    many = {name: fingerprints([ANSWER]) for name in ("ada", "bo", "cy", "dee")} | {"eve": fingerprints([OTHER])}
+    many = {name: fingerprints([ANSWER]) for name in ("ada", "bo", "cy", "dee")} | {
+        "eve": fingerprints([OTHER])
+    }
     assert alike(many, frozenset()) == []
 
 
 def test_a_copied_run_is_found_in_the_middle_of_other_code():
-    """Winnowing's guarantee: RUN + WINDOW - 1 tokens in a row that both have are one fingerprint at least."""
+    """Winnowing's guarantee: RUN + WINDOW - 1 tokens in a row that both have are one
+    fingerprint at least."""
     shared = " ".join(f"x.part{number}()" for number in range(5))  # four tokens each
     assert len(tokens(shared)) >= RUN + WINDOW - 1
-    one, other = fingerprints([f"{OTHER}\n{shared}\n"]), fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"])
+    one, other = (
+        fingerprints([f"{OTHER}\n{shared}\n"]),
+        fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"]),
+    )
     assert one & other

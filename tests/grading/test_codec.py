@@ -1,4 +1,5 @@
-"""Messages between the grader and a student's process: data comes out as it went in, anything else is refused."""
+"""Messages between the grader and a student's process: data comes out as it went in,
+anything else is refused."""
 
 from __future__ import annotations
 
@@ -57,10 +58,16 @@ def test_data_arrives_with_its_type(value: object) -> None:
     assert type(came) is type(value)
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64, torch.complex64])
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64, torch.complex64]
+)
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3, 4)])
-def test_tensors_arrive_with_type_shape_and_every_bit(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    tensor = (torch.randn(shape, generator=torch.Generator().manual_seed(1)) * 3).to(dtype)
+def test_tensors_arrive_with_type_shape_and_every_bit(
+    dtype: torch.dtype, shape: tuple[int, ...]
+) -> None:
+    tensor = (torch.randn(shape, generator=torch.Generator().manual_seed(1)) * 3).to(
+        dtype
+    )
     came = there_and_back(tensor.transpose(0, -1) if len(shape) == 3 else tensor)
     assert type(came) is torch.Tensor
     assert came.dtype == dtype
@@ -91,7 +98,9 @@ def test_subclasses_of_builtin_types_arrive_as_the_builtin_type() -> None:
     assert came != ["b", 2.0]
 
 
-@pytest.mark.parametrize("value", [object(), lambda: None, torch.nn.Linear(1, 1), iter([])])
+@pytest.mark.parametrize(
+    "value", [object(), lambda: None, torch.nn.Linear(1, 1), iter([])]
+)
 def test_what_is_no_data_is_refused_by_the_sender(value: object) -> None:
     with pytest.raises(Refused, match="is no data"):
         Writer().message(value)
@@ -111,7 +120,11 @@ def test_random_bytes_are_refused_and_nothing_else_happens() -> None:
         data = bytearray(good)
         for _ in range(chance.randint(1, 6)):
             data[chance.randrange(len(data))] = chance.randrange(256)
-        cut = bytes(data[: chance.randint(1, len(data))]) if chance.random() < 0.3 else bytes(data)
+        cut = (
+            bytes(data[: chance.randint(1, len(data))])
+            if chance.random() < 0.3
+            else bytes(data)
+        )
         try:
             Reader(cut).value()
         except Refused:
@@ -119,7 +132,9 @@ def test_random_bytes_are_refused_and_nothing_else_happens() -> None:
 
 
 @pytest.mark.parametrize("count", [2**40, 2**63])
-def test_a_message_that_announces_more_than_it_holds_takes_no_memory(count: int) -> None:
+def test_a_message_that_announces_more_than_it_holds_takes_no_memory(
+    count: int,
+) -> None:
     with pytest.raises(Refused, match=r"announces more|ends in the middle"):
         Reader(struct.pack("<QQ", 0, 0) + b"l" + struct.pack("<Q", count)).value()
 
@@ -131,7 +146,9 @@ def test_truth_values_other_than_0_and_1_are_refused() -> None:
 
 
 def test_a_handle_is_refused_where_none_is_expected() -> None:
-    message = Writer(handle=lambda value: Handle(True, "k", "function", "f")).message(print)
+    message = Writer(handle=lambda value: Handle(True, "k", "function", "f")).message(
+        print
+    )
     with pytest.raises(Refused):
         Reader(message).value()
 
@@ -146,7 +163,9 @@ def test_only_a_state_that_drawing_leads_to_is_accepted() -> None:
     assert accepted is not None
     follow = torch.Generator()
     follow.set_state(accepted)
-    assert torch.equal(torch.rand(9, generator=follow), torch.rand(9, generator=generator))
+    assert torch.equal(
+        torch.rand(9, generator=follow), torch.rand(9, generator=generator)
+    )
     other = torch.Generator().manual_seed(6).get_state().numpy().tobytes()
     assert reachable(before, other) is None
 
@@ -212,10 +231,19 @@ def test_an_assertion_in_a_call_back_cannot_be_caught_by_the_student() -> None:
 
 def test_random_numbers_come_from_one_stream() -> None:
     pair = Pair({"draw": lambda g: torch.rand(3, generator=g)})
-    generator, reference = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
-    drawn = [pair.call("draw", generator), torch.rand(2, generator=generator), pair.call("draw", generator)]
+    generator, reference = (
+        torch.Generator().manual_seed(3),
+        torch.Generator().manual_seed(3),
+    )
+    drawn = [
+        pair.call("draw", generator),
+        torch.rand(2, generator=generator),
+        pair.call("draw", generator),
+    ]
     wanted = [torch.rand(size, generator=reference) for size in (3, 2, 3)]
-    assert all(torch.equal(one, other) for one, other in zip(drawn, wanted, strict=True))
+    assert all(
+        torch.equal(one, other) for one, other in zip(drawn, wanted, strict=True)
+    )
 
 
 def test_silence_ends_at_the_deadline() -> None:

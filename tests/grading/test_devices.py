@@ -28,15 +28,21 @@ SECOND = Device("GPU-0000", ("/dev/nvidia0", "/dev/nvidiactl"))
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch) -> Path:
-    """One with two GPUs, whose places on the bus and whose files are in different orders."""
+    """One with two GPUs, whose places on the bus and whose files are in different
+    orders."""
     for bus, minor in (("0000:1b:00.0", 1), ("0000:a4:00.0", 0)):
         place = tmp_path / "proc/driver/nvidia/gpus" / bus
         place.mkdir(parents=True)
-        (place / "information").write_text(f"Model: \t\t NVIDIA H200\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n")
+        (place / "information").write_text(
+            f"Model: \t\t NVIDIA H200\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n"
+        )
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/nvidiactl").touch()
     program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 'GPU-1111, 00000000:1B:00.0'; echo 'GPU-0000, 00000000:A4:00.0'\n")
+    program.write_text(
+        "#!/bin/sh\necho 'GPU-1111, 00000000:1B:00.0'; echo 'GPU-0000,"
+        " 00000000:A4:00.0'\n"
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(devices.shutil, "which", lambda name: str(program))
     monkeypatch.setattr(devices, "COUNT", "print(2)")
@@ -44,7 +50,8 @@ def machine(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_each_device_has_the_file_that_the_driver_says(machine: Path) -> None:
-    # a device's number on the bus is not that of its file: see the README of NVIDIA's driver, on /proc
+    # a device's number on the bus is not that of its file: see the README of NVIDIA's
+    # driver, on /proc
     assert devices.devices(machine) == [FIRST, SECOND]
 
 
@@ -84,12 +91,19 @@ def test_who_asks_for_nothing_gets_no_device(warm: Warm, monkeypatch) -> None:
 def test_without_a_device_the_grader_says_what_to_do(warm: Warm, monkeypatch) -> None:
     monkeypatch.setattr(device_run, "devices", list)
     with pytest.raises(
-        NoIsolation, match=r"needs a GPU, and none is found on this machine.*nvidia-smi.*write device: gpu or"
+        NoIsolation,
+        match=(
+            r"needs a GPU, and none is found on this machine.*nvidia-smi.*write device:"
+            r" gpu or"
+        ),
     ):
         on_what_it_asks_for("gpu", warm, 2**30).__enter__()
     with pytest.raises(NoIsolation, match="none is found through Dask"):
         on_what_it_asks_for("gpu", OnOthers(), 2**30).__enter__()
-    with pytest.raises(NoIsolation, match="says device: 'tpu'; write 'gpu', or 'gpu or cpu', or nothing"):
+    with pytest.raises(
+        NoIsolation,
+        match="says device: 'tpu'; write 'gpu', or 'gpu or cpu', or nothing",
+    ):
         on_what_it_asks_for("tpu", warm, 2**30).__enter__()
 
 
@@ -112,11 +126,19 @@ def test_each_device_has_a_warm_process_of_its_own(warm: Warm, monkeypatch) -> N
 def test_a_wall_has_its_own_device_and_no_other(monkeypatch) -> None:
     monkeypatch.setattr(isolation.shutil, "which", lambda name: f"/usr/bin/{name}")
     line = Bubblewrap().command(["program"], 2**30, "", FIRST)
-    binds = [line[at + 1 : at + 3] for at, word in enumerate(line) if word == "--dev-bind"]
-    assert binds == [["/dev/nvidia1", "/dev/nvidia1"], ["/dev/nvidiactl", "/dev/nvidiactl"]]
+    binds = [
+        line[at + 1 : at + 3] for at, word in enumerate(line) if word == "--dev-bind"
+    ]
+    assert binds == [
+        ["/dev/nvidia1", "/dev/nvidia1"],
+        ["/dev/nvidiactl", "/dev/nvidiactl"],
+    ]
     assert line.index("--dev-bind") > line.index("--dev")  # which covers what was there
     words = Container().command(["program"], 2**30, "/door", SECOND)
-    assert [word for word in words if "/dev/" in word] == ["--device=/dev/nvidia0", "--device=/dev/nvidiactl"]
+    assert [word for word in words if "/dev/" in word] == [
+        "--device=/dev/nvidia0",
+        "--device=/dev/nvidiactl",
+    ]
 
 
 def test_the_header_of_the_source_says_what_it_asks_for() -> None:
@@ -126,7 +148,8 @@ def test_the_header_of_the_source_says_what_it_asks_for() -> None:
     assert Assignment("a", silent, silent, {}, "").device == ""
 
 
-#: Raises where anybody asks for CUDA while the warm process gets ready; it is then forked.
+#: Raises where anybody asks for CUDA while the warm process gets ready; it is then
+#: forked.
 NOBODY_ASKS = """
 import torch
 def asked(*_): raise SystemExit("CUDA was asked for")
@@ -145,13 +168,23 @@ worker.main()
 
 @pytest.mark.slow
 def test_nobody_asks_for_cuda_before_the_fork() -> None:
-    # "Cannot re-initialize CUDA in forked subprocess": https://pytorch.org/docs/stable/notes/multiprocessing.html
-    done = subprocess.run([sys.executable, "-c", NOBODY_ASKS], capture_output=True, text=True, check=False)
+    # "Cannot re-initialize CUDA in forked subprocess":
+    # https://pytorch.org/docs/stable/notes/multiprocessing.html
+    done = subprocess.run(
+        [sys.executable, "-c", NOBODY_ASKS], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.returncode) == ("ready to fork False\n", 0), done.stderr
 
 
 #: Character devices that many machines have and bubblewrap leaves out, as GPUs.
-STAND_INS = ("/dev/autofs", "/dev/kmsg", "/dev/fuse", "/dev/vsock", "/dev/kvm", "/dev/loop-control")
+STAND_INS = (
+    "/dev/autofs",
+    "/dev/kmsg",
+    "/dev/fuse",
+    "/dev/vsock",
+    "/dev/kvm",
+    "/dev/loop-control",
+)
 
 
 @pytest.mark.slow
@@ -160,12 +193,18 @@ def test_two_workers_share_no_device() -> None:
     if len(nodes) < 2:
         pytest.skip("no two device files on this machine that could stand for GPUs")
     need_a_sandbox()
-    source = f"import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'], [n for n in {nodes} if os.path.exists(n)])"
+    source = (
+        f"import os\nprint(os.environ['CUDA_VISIBLE_DEVICES'], [n for n in {nodes} if"
+        " os.path.exists(n)])"
+    )
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     found = [Device("GPU-a", (nodes[0],)), Device("GPU-b", (nodes[1],))]
     on_devices = OneWorkerADevice("bubblewrap", found, Limits.memory)
     try:
-        told = [run(visible_round([step])).cells[3]["printed"] for run in on_devices.hands({}, Limits(), {})]
+        told = [
+            run(visible_round([step])).cells[3]["printed"]
+            for run in on_devices.hands({}, Limits(), {})
+        ]
     finally:
         on_devices.close()
     assert told == [f"GPU-a ['{nodes[0]}']\n", f"GPU-b ['{nodes[1]}']\n"]

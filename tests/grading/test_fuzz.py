@@ -1,7 +1,8 @@
 """Whatever is handed in, the grader says what became of it, and goes on with the class.
 
-Real notebooks are changed at random, as broken tools and attackers change them, and every look that the grader takes is
-taken: read, compared, planned, judged, laid out. `make test-grading` takes ten thousand, and runs two hundred.
+Real notebooks are changed at random, as broken tools and attackers change them, and
+every look that the grader takes is taken: read, compared, planned, judged, laid out.
+`make test-grading` takes ten thousand, and runs two hundred.
 """
 
 from __future__ import annotations
@@ -30,19 +31,26 @@ from course_lib.grading.reading import judged, prepared
 ROOT = Path(__file__).parents[2]
 NAMES = ("attention", "wordpiece")
 COUNT, RUN, BATCH = (10_000, 200, 50) if WHOLE else (300, 12, 50)
-#: Mistakes of the grader's own, which `course_lib.grading.reader` names after a colon: no word for a student.
+#: Mistakes of the grader's own, which `course_lib.grading.reader` names after a colon:
+#: no word for a student.
 MISTAKES = ("AttributeError", "KeyError", "TypeError", "IndexError", "AssertionError")
 
 STRANGE: list[Any] = [
-    None, True, -1, 0, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 3000, "\ud800", "\x00", "\x1b[2J", "\u202e",
-    [], {}, [None], {"grade_id": None}, [[[[]]]], {"": {"": {"": 1}}}, "markdown", "raw", "scale", "nbgrader", "%%bash",
-    "<script>", "[x](javascript:1)", "def f(:", "(" * 300, "-" * 3000 + "1", "f.a" * 500, "raise SystemExit",
+    None, True, -1, 0, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 3000, "\ud800", "\x00", "\x1b[2J", "\u202e",  # noqa: E501
+    [], {}, [None], {"grade_id": None}, [[[[]]]], {"": {"": {"": 1}}}, "markdown", "raw", "scale", "nbgrader", "%%bash",  # noqa: E501
+    "<script>", "[x](javascript:1)", "def f(:", "(" * 300, "-" * 3000 + "1", "f.a" * 500, "raise SystemExit",  # noqa: E501
 ]  # fmt: skip
 
 
 def places(value: Any, here: tuple = ()) -> Iterator[tuple]:
     """Every place in a JSON value, as keys that lead to it."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, each in inside:
         yield (*here, key)
         yield from places(each, (*here, key))
@@ -72,12 +80,23 @@ def move(content: Any, draw: random.Random) -> None:
 
 
 def mark(content: Any, draw: random.Random) -> None:
-    """Change what nbgrader says of a cell: one mark of it, or all in a form that it never has."""
+    """Change what nbgrader says of a cell: one mark of it, or all in a form that it
+    never has."""
     about = draw.choice(content["cells"])["metadata"]
     if draw.random() < 0.5:
         about["nbgrader"] = draw.choice((None, [], "text", 7, {"grade_id": None}))
     else:
-        name = draw.choice(("grade_id", "points", "solution", "locked", "grade", "checksum", "cell_type"))
+        name = draw.choice(
+            (
+                "grade_id",
+                "points",
+                "solution",
+                "locked",
+                "grade",
+                "checksum",
+                "cell_type",
+            )
+        )
         about.setdefault("nbgrader", {})[name] = draw.choice(STRANGE)
 
 
@@ -92,15 +111,29 @@ def repeat(content: Any, draw: random.Random) -> None:
 def write_into(content: Any, draw: random.Random) -> None:
     cell = draw.choice(content["cells"])
     at = draw.randrange(len(cell["source"]) + 1)
-    cell["source"] = cell["source"][:at] + str(draw.choice(STRANGE)) + cell["source"][at:]
+    cell["source"] = (
+        cell["source"][:at] + str(draw.choice(STRANGE)) + cell["source"][at:]
+    )
 
 
-CHANGES: tuple[Callable[[Any, random.Random], None], ...] = (replace, remove, move, mark, shuffle, repeat, write_into)
+CHANGES: tuple[Callable[[Any, random.Random], None], ...] = (
+    replace,
+    remove,
+    move,
+    mark,
+    shuffle,
+    repeat,
+    write_into,
+)
 
 
 def changed(notebook: NotebookNode, number: int) -> str:
-    """A notebook that is broken in one to four places; some in the text of its file, too."""
-    draw, content = random.Random(number), json.loads(json.dumps(notebook))  # texts whole, not line by line
+    """A notebook that is broken in one to four places; some in the text of its file,
+    too."""
+    draw, content = (
+        random.Random(number),
+        json.loads(json.dumps(notebook)),
+    )  # texts whole, not line by line
     for change in draw.choices(CHANGES, k=draw.randint(1, 4)):
         try:
             change(content, draw)
@@ -109,7 +142,11 @@ def changed(notebook: NotebookNode, number: int) -> str:
     text = json.dumps(content)
     if draw.random() < 0.1:
         at = draw.randrange(len(text))
-        text = text[:at] + draw.choice(['"', "}", "[", "\\u", "1" * 5000, "{" * 200, ",", "\x00"]) + text[at:]
+        text = (
+            text[:at]
+            + draw.choice(['"', "}", "[", "\\u", "1" * 5000, "{" * 200, ",", "\x00"])
+            + text[at:]
+        )
     return text
 
 
@@ -123,10 +160,16 @@ def looked_at(assignment: Any, texts: list[str]) -> list[str]:
     for text in texts:
         try:
             content = prepared(assignment, text, "a.ipynb")
-            told = {name: {} for name in ("cells", "tests", "marks", "repeated")} | {"given": []}
-            done = judged(assignment, "ada", content["notebook"], told, content["notes"])
+            told = {name: {} for name in ("cells", "tests", "marks", "repeated")} | {
+                "given": []
+            }
+            done = judged(
+                assignment, "ada", content["notebook"], told, content["notes"]
+            )
             assert {mark["earned"] for mark in done["marks"]} <= {0.0, None}
-            assert all(len(note) <= 500 and note.isprintable() for note in done["notes"])
+            assert all(
+                len(note) <= 500 and note.isprintable() for note in done["notes"]
+            )
             nbformat.validate(nbformat.reads(done["notebook"], as_version=4))
             found.append("")
         except CannotRead as error:
@@ -143,7 +186,8 @@ def test_changed_notebooks_are_graded_or_refused_in_words(name: str, part: int) 
     with Reader({"looked_at": lambda texts: looked_at(assignment, texts)}) as reader:
         for start in range(part * share, (part + 1) * share, BATCH):
             texts = [
-                changed(assignment.released, number) for number in range(start, min(start + BATCH, (part + 1) * share))
+                changed(assignment.released, number)
+                for number in range(start, min(start + BATCH, (part + 1) * share))
             ]
             try:
                 words += reader.ask("looked_at", texts)
@@ -160,7 +204,10 @@ def test_changed_notebooks_are_graded_or_refused_in_words(name: str, part: int) 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=12), inside, max_size=4),
+    lambda inside: (
+        st.lists(inside, max_size=4)
+        | st.dictionaries(st.text(max_size=12), inside, max_size=4)
+    ),
     max_leaves=12,
 )
 CELLS = st.fixed_dictionaries(
@@ -176,8 +223,15 @@ CELLS = st.fixed_dictionaries(
     },
 )
 NOTEBOOKS = st.fixed_dictionaries(
-    {"nbformat": st.sampled_from([4, 3, 2, 1, 5, None, "4"]), "cells": st.lists(CELLS, max_size=5) | JSON},
-    optional={"nbformat_minor": st.sampled_from([0, 2, 5, 99]), "metadata": JSON, "worksheets": JSON},
+    {
+        "nbformat": st.sampled_from([4, 3, 2, 1, 5, None, "4"]),
+        "cells": st.lists(CELLS, max_size=5) | JSON,
+    },
+    optional={
+        "nbformat_minor": st.sampled_from([0, 2, 5, 99]),
+        "metadata": JSON,
+        "worksheets": JSON,
+    },
 )
 
 
@@ -209,10 +263,14 @@ def test_a_class_of_changed_notebooks_is_graded_in_full(tmp_path: Path) -> None:
     right = answered(classroom)
     classroom.submit("mini", "zoe", right)
     for number in range(RUN):
-        place = classroom.root / "submitted" / f"changed-{number}" / "mini" / "mini.ipynb"
+        place = (
+            classroom.root / "submitted" / f"changed-{number}" / "mini" / "mini.ipynb"
+        )
         place.parent.mkdir(parents=True)
         place.write_bytes(changed(right, number).encode("utf-8", "replace"))
     report = grade("mini", classroom.root, workers=2, limits=LIMITS)
     assert len(report.results) == RUN + 1
-    assert len((classroom.root / "grading-log.jsonl").read_text().splitlines()) == RUN + 1
+    assert (
+        len((classroom.root / "grading-log.jsonl").read_text().splitlines()) == RUN + 1
+    )
     assert classroom.scores("mini", "zoe") == POINTS | {"why": 0.0}

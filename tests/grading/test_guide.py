@@ -1,4 +1,5 @@
-"""The instructor's guide says what the configuration does. Its commands are run by test_cycle.py."""
+"""The instructor's guide says what the configuration does. Its commands are run by
+test_cycle.py."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from course_lib.cli_grading import grading_app
 from course_lib.grading.release import assignments
 from course_lib.grading.source import read_source
 
-#: Settings that say where things lie, or the course's name: the guide shows them as its table of folders.
+#: Settings that say where things lie, or the course's name: the guide shows them as its
+#: table of folders.
 PLACES = {
     "course_id",
     "source_directory",
@@ -39,7 +41,11 @@ WRITTEN_AT_THE_END = {"wordpiece": 2}
 @pytest.mark.parametrize("name", assignments(REPOSITORY))
 def test_the_last_part_of_each_assignment_is_a_written_answer(name: str) -> None:
     cells = read_source(REPOSITORY / "solutions" / name / f"{name}.py").cells
-    kinds = [cell.cell_type for cell in cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    kinds = [
+        cell.cell_type
+        for cell in cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    ]
     written = WRITTEN_AT_THE_END.get(name, 1)
     assert kinds[-written:] == ["markdown"] * written
     assert kinds[-written - 1] == "code"
@@ -50,22 +56,36 @@ def configuration() -> Config:
 
 
 def added(values: list, stock: list) -> str:
-    names = [value if isinstance(value, str) else value.__name__ for value in values if value not in stock]
+    names = [
+        value if isinstance(value, str) else value.__name__
+        for value in values
+        if value not in stock
+    ]
     return f"{', '.join(names)} added"
 
 
 def test_table_of_settings_is_the_configuration() -> None:
     config = configuration()
     shown = {
-        f"{section}.{name}": value if isinstance(value, str) and value else f'"{value}"' if value == "" else str(value)
+        f"{section}.{name}": (
+            value
+            if isinstance(value, str) and value
+            else f'"{value}"'
+            if value == ""
+            else str(value)
+        )
         for section, traits in config.items()
         for name, value in traits.items()
         if name not in PLACES
     }
     shown["Execute.shutdown_kernel"] = f'"{config.Execute.shutdown_kernel}"'
-    shown["CourseDirectory.ignore"] = added(config.CourseDirectory.ignore, CourseDirectory().ignore)
+    shown["CourseDirectory.ignore"] = added(
+        config.CourseDirectory.ignore, CourseDirectory().ignore
+    )
     steps = config.Autograde.sanitize_preprocessors
-    shown["Autograde.sanitize_preprocessors"] = added(steps, Autograde.sanitize_preprocessors.default_args[0])
+    shown["Autograde.sanitize_preprocessors"] = added(
+        steps, Autograde.sanitize_preprocessors.default_args[0]
+    )
     assert settings() == shown
 
 
@@ -89,13 +109,18 @@ def test_the_guide_walks_from_release_to_export_in_order() -> None:
 
 
 def said_commands() -> list[tuple[str, str]]:
-    """Each `course ...` of the page with what follows it, in its text and in its indented lines."""
+    """Each `course ...` of the page with what follows it, in its text and in its
+    indented lines."""
     page = GUIDE.read_text(encoding="utf-8")
     return re.findall(r"`(course [a-z][^`]*)`|^ {4}(course .*)$", page, re.MULTILINE)
 
 
-@pytest.mark.parametrize("said", sorted({inline or line for inline, line in said_commands()}))
-def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(said: str) -> None:
+@pytest.mark.parametrize(
+    "said", sorted({inline or line for inline, line in said_commands()})
+)
+def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(
+    said: str,
+) -> None:
     name, *arguments = shlex.split(said)[1:]
     command = get_command(app).commands[name]
     context = command.make_context(name, arguments, resilient_parsing=True)
@@ -106,12 +131,17 @@ def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_giv
 
 def test_the_page_names_every_command_of_an_instructor() -> None:
     named = {shlex.split(inline or line)[1] for inline, line in said_commands()}
-    assert {command.callback.__name__ for command in grading_app.registered_commands} <= named
+    assert {
+        command.callback.__name__ for command in grading_app.registered_commands
+    } <= named
 
 
 @pytest.mark.slow
 def test_formgrader_is_installed_for_marking_by_hand() -> None:
     listed = subprocess.run(
-        [sys.executable, "-m", "jupyter", "server", "extension", "list"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "jupyter", "server", "extension", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "nbgrader.server_extensions.formgrader" in listed.stdout + listed.stderr

@@ -1,4 +1,5 @@
-"""What nbgrader shows of a student's Markdown runs nothing, fetches nothing, and leads nowhere but where it says."""
+"""What nbgrader shows of a student's Markdown runs nothing, fetches nothing, and leads
+nowhere but where it says."""
 
 from __future__ import annotations
 
@@ -43,11 +44,24 @@ PAYLOADS = [
     "<a href='javascript:document.title=1'>x</a>",
     "</div></div><iframe srcdoc='<script>top.document.title=1</script>'>",
 ]
-#: No tag yet: MathJax makes one of the first, and the second breaks out of an attribute where nobody escapes it.
-LATER = ["$\\href{javascript:document.title='ran'}{x}$", "[x](http://ok.example\" onmouseover=\"document.title='ran')"]
+#: No tag yet: MathJax makes one of the first, and the second breaks out of an attribute
+#: where nobody escapes it.
+LATER = [
+    "$\\href{javascript:document.title='ran'}{x}$",
+    "[x](http://ok.example\" onmouseover=\"document.title='ran')",
+]
 SCHEMES = ("https://", "http://", "mailto:", "#")
 PARTS = [*PAYLOADS, *"[]()<>!:\\`*_#|&;\"'\n x"]
-PARTS += ["](", "]:", "![", "http://", "javascript:", "&#106;", "data:image/png;base64,", "\n\n"]
+PARTS += [
+    "](",
+    "]:",
+    "![",
+    "http://",
+    "javascript:",
+    "&#106;",
+    "data:image/png;base64,",
+    "\n\n",
+]
 
 
 class Tags(HTMLParser):
@@ -67,7 +81,18 @@ def faults(page: str) -> list[str]:
     found = []
     for tag, attributes in Tags(page).tags:
         link, picture = attributes.get("href") or "", attributes.get("src") or ""
-        if tag in ("script", "iframe", "object", "embed", "svg", "form", "style", "link", "base", "meta"):
+        if tag in (
+            "script",
+            "iframe",
+            "object",
+            "embed",
+            "svg",
+            "form",
+            "style",
+            "link",
+            "base",
+            "meta",
+        ):
             found.append(tag)
         found += [name for name in attributes if name.startswith("on")]
         if link and not link.lower().strip().startswith(SCHEMES):
@@ -114,28 +139,53 @@ def test_an_honest_answer_stays_as_it_is(text: str) -> None:
 
 
 def formgrader(notebook: nbformat.NotebookNode) -> str:
-    """The page that nbgrader's formgrader shows of a graded notebook, by its own template and exporter."""
-    folder = os.path.join(os.path.dirname(nbgrader.__file__), "server_extensions", "formgrader", "templates")
+    """The page that nbgrader's formgrader shows of a graded notebook, by its own
+    template and exporter."""
+    folder = os.path.join(
+        os.path.dirname(nbgrader.__file__),
+        "server_extensions",
+        "formgrader",
+        "templates",
+    )
     config = Config()
     config.HTMLExporter.template_name = "formgrade"
     config.HTMLExporter.extra_template_basedirs = [folder]
-    told = dict.fromkeys(("base_url", "submission_id", "notebook_path", "student", "last_name", "first_name"), "")
+    told = dict.fromkeys(
+        (
+            "base_url",
+            "submission_id",
+            "notebook_path",
+            "student",
+            "last_name",
+            "first_name",
+        ),
+        "",
+    )
     told |= {"assignment_id": "mini", "notebook_id": "mini", "total": 1, "index": 0}
     return HTMLExporter(config=config).from_notebook_node(notebook, resources=told)[0]
 
 
-def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page() -> None:
-    """nbconvert raises InvalidNotebook at a name that is not attached: formgrader showed no page of that student."""
+def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page() -> (
+    None
+):
+    """nbconvert raises InvalidNotebook at a name that is not attached: formgrader
+    showed no page of that student."""
     handed_in = released_notebook()
     text = "![attention](attachment:scores.png) ![lost](attachment:lost.png)"
-    handed_in.cells.append(new_markdown_cell(text, attachments={"scores.png": {"image/png": "iVBORw0KGgo="}}))
+    handed_in.cells.append(
+        new_markdown_cell(
+            text, attachments={"scores.png": {"image/png": "iVBORw0KGgo="}}
+        )
+    )
     with pytest.raises(InvalidNotebook):
         formgrader(handed_in)
     judged, _ = judge(handed_in, Transcript())
     assert "data:image/png;base64,iVBORw0KGgo=" in formgrader(judged)
 
 
-def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browser(browser) -> None:
+def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browser(
+    browser,
+) -> None:
     handed_in = released_notebook()
     handed_in.cells += [new_markdown_cell(payload) for payload in PAYLOADS + LATER]
     judged, _ = judge(handed_in, Transcript())
@@ -155,5 +205,11 @@ def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browse
         ":",
     }  # the last two: the template's own, which has no server here
     assert page.evaluate("document.images.length") == 0
-    assert page.evaluate("document.querySelectorAll('.text_cell_render script, .text_cell_render iframe').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('.text_cell_render script, .text_cell_render"
+            " iframe').length"
+        )
+        == 0
+    )
     page.close()

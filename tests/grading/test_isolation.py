@@ -1,6 +1,8 @@
-"""The walls around submissions: which one a machine gives, what each asks of it, and attacks on both.
+"""The walls around submissions: which one a machine gives, what each asks of it, and
+attacks on both.
 
-Containers are tried where Podman or Docker starts one; elsewhere their command line alone is compared.
+Containers are tried where Podman or Docker starts one; elsewhere their command line
+alone is compared.
 """
 
 from __future__ import annotations
@@ -20,19 +22,44 @@ from typing import Any
 import ordinary_user
 import psutil
 import pytest
-from attack_class import ALL_ATTACKS, POINTS, answered, expected, hand_in, lives, load, open_class, processes_left
+from attack_class import (
+    ALL_ATTACKS,
+    POINTS,
+    answered,
+    expected,
+    hand_in,
+    lives,
+    load,
+    open_class,
+    processes_left,
+)
 from walled import need_a_sandbox
 
 from course_lib.grading import confine, isolation, sandbox, system_calls, ways
 from course_lib.grading.devices import Device
 from course_lib.grading.execute import Transcript, execute, visible_round
 from course_lib.grading.grade import grade
-from course_lib.grading.isolation import Bubblewrap, Container, NoIsolation, check_sandbox, wall
+from course_lib.grading.isolation import (
+    Bubblewrap,
+    Container,
+    NoIsolation,
+    check_sandbox,
+    wall,
+)
 from course_lib.grading.watch import memory_of, resident, share, tree_of
 
 #: What can tell a weak wall from a strong one.
-TRIED = ("daemon", "disk_bomb", "hidden_memory", "kills_everything", "memory_of_many", "network", "reads_processes")
-#: As `course grade` does it, with less time and memory, so that attacks are over sooner.
+TRIED = (
+    "daemon",
+    "disk_bomb",
+    "hidden_memory",
+    "kills_everything",
+    "memory_of_many",
+    "network",
+    "reads_processes",
+)
+#: As `course grade` does it, with less time and memory, so that attacks are over
+#: sooner.
 GRADE = """from course_lib.grading.grade import grade
 from course_lib.grading.sandbox import Limits
 grade("mini", limits=Limits(cell_seconds=3.0, total_seconds=60.0, memory=2**30))
@@ -53,7 +80,10 @@ def only(monkeypatch: pytest.MonkeyPatch):
 
 def test_no_other_wall_is_taken_unless_it_is_asked_for_by_name(only) -> None:
     only("container")
-    with pytest.raises(NoIsolation, match=r"no bubblewrap here.*if you ask for it by name: --isolation container"):
+    with pytest.raises(
+        NoIsolation,
+        match=r"no bubblewrap here.*if you ask for it by name: --isolation container",
+    ):
         wall("bubblewrap")
     assert wall("container").name == "container"
 
@@ -66,15 +96,23 @@ def test_where_nothing_is_given_nothing_is_offered(only) -> None:
 
 @pytest.mark.parametrize("name", ["landlock", "users", "hope"])
 def test_there_are_two_walls_and_no_other_has_a_name(name: str) -> None:
-    with pytest.raises(NoIsolation, match=f"no isolation '{name}'; choose bubblewrap or container"):
+    with pytest.raises(
+        NoIsolation, match=f"no isolation '{name}'; choose bubblewrap or container"
+    ):
         wall(name)
 
 
 def test_without_the_programs_the_refusal_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
-    with pytest.raises(NoIsolation, match=r"no program bwrap\. Install bubblewrap.*apt-get install bubblewrap"):
+    with pytest.raises(
+        NoIsolation,
+        match=r"no program bwrap\. Install bubblewrap.*apt-get install bubblewrap",
+    ):
         wall("bubblewrap")
-    with pytest.raises(NoIsolation, match=r"neither a program podman nor docker\. .*apt-get install podman runc"):
+    with pytest.raises(
+        NoIsolation,
+        match=r"neither a program podman nor docker\. .*apt-get install podman runc",
+    ):
         wall("container")
 
 
@@ -82,16 +120,31 @@ def test_the_doctor_names_the_wall_and_how_to_get_bubblewrap(only) -> None:
     only("bubblewrap")
     assert check_sandbox().found == "bubblewrap"
     only("container")
-    assert check_sandbox().found == "only by name: --isolation container For bubblewrap: no bubblewrap here."
+    assert (
+        check_sandbox().found
+        == "only by name: --isolation container For bubblewrap: no bubblewrap here."
+    )
     only()
-    assert check_sandbox().found.startswith("none, which those who run `course grade` need. bubblewrap: no bubblewrap")
+    assert check_sandbox().found.startswith(
+        "none, which those who run `course grade` need. bubblewrap: no bubblewrap"
+    )
 
 
 @pytest.mark.parametrize(
     ("wall", "program", "script", "said"),
     [
-        (Bubblewrap, "bwrap", "echo 'uid map: Permission denied' >&2; exit 1", "uid map: Permission denied"),
-        (Container, "podman", "[ $1 = image ] || { echo 'mounts: no' >&2; exit 1; }", "(mounts: no)"),
+        (
+            Bubblewrap,
+            "bwrap",
+            "echo 'uid map: Permission denied' >&2; exit 1",
+            "uid map: Permission denied",
+        ),
+        (
+            Container,
+            "podman",
+            "[ $1 = image ] || { echo 'mounts: no' >&2; exit 1; }",
+            "(mounts: no)",
+        ),
     ],
 )
 def test_a_kernel_that_refuses_namespaces_is_told_from_a_missing_program(
@@ -110,13 +163,14 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
     monkeypatch.setattr(isolation.shutil, "which", lambda name: f"/usr/bin/{name}")
     line = Container().command(["python", "-m", "worker"], 2**30, "/somewhere/door")
     assert line[:2] == ["/usr/bin/podman", "run"]
-    # what as many submissions as there are cores may take, and never all that the machine has
+    # what as many submissions as there are cores may take, and never all that the
+    # machine has
     most = min((1 + os.cpu_count()) * 2**30, psutil.virtual_memory().total * 3 // 4)
     for word in (
-        "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges",
-        "--ipc=private", "--pids-limit=1024", f"--memory={most}", f"--memory-swap={most}", "--pull=never",
-        "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--security-opt=label=disable",
-        "--volume=/somewhere/door:/run/course", f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",
+        "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges",  # noqa: E501
+        "--ipc=private", "--pids-limit=1024", f"--memory={most}", f"--memory-swap={most}", "--pull=never",  # noqa: E501
+        "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--security-opt=label=disable",  # noqa: E501
+        "--volume=/somewhere/door:/run/course", f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",  # noqa: E501
     ):  # fmt: skip
         assert word in line, word
     # Podman asks for a million open files else, which not every machine gives
@@ -128,9 +182,14 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
         )
     }
     assert {word for word in line if word.startswith("--cap-add")} == {
-        f"--cap-add={right}" for right in ("SETUID", "SETGID", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH")
+        f"--cap-add={right}"
+        for right in ("SETUID", "SETGID", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH")
     }
-    writable = [word for word in line if word.startswith("--volume") and not word.endswith(":ro")]
+    writable = [
+        word
+        for word in line
+        if word.startswith("--volume") and not word.endswith(":ro")
+    ]
     assert writable == ["--volume=/somewhere/door:/run/course"]
     assert line[-4:] == [isolation.IMAGE, "python", "-m", "worker"]
 
@@ -149,41 +208,79 @@ def printed_in_a_sandbox(source: str) -> str:
     return cell["printed"] + (str(cell["error"]["message"]) if cell["error"] else "")
 
 
-# ---- the filter of system calls, interpreted here as the kernel's documentation says it is there --------------------
+# ---- the filter of system calls, interpreted here as the kernel's documentation says
+# it is there --------------------
 
 
-def verdict(code: list[system_calls.Instruction], nr: int, *arguments: int, token: int = 0xC000003E) -> int:
-    """What the filter says: the kernel's small machine, with the five instructions that are used."""
-    data, at, held = struct.pack("<IIQ6Q", nr, token, 0, *arguments, *[0] * (6 - len(arguments))), 0, 0
+def verdict(
+    code: list[system_calls.Instruction],
+    nr: int,
+    *arguments: int,
+    token: int = 0xC000003E,
+) -> int:
+    """What the filter says: the kernel's small machine, with the five instructions that
+    are used."""
+    data, at, held = (
+        struct.pack("<IIQ6Q", nr, token, 0, *arguments, *[0] * (6 - len(arguments))),
+        0,
+        0,
+    )
     while True:
         operation, if_true, if_false, value = code[at]
         at += 1
         if operation == 0x06:
             return value
         if operation in (0x20, 0x54):
-            held = struct.unpack_from("<I", data, value)[0] if operation == 0x20 else held & value
+            held = (
+                struct.unpack_from("<I", data, value)[0]
+                if operation == 0x20
+                else held & value
+            )
             continue
-        at += if_true if {0x15: held == value, 0x35: held >= value}[operation] else if_false
+        at += (
+            if_true
+            if {0x15: held == value, 0x35: held >= value}[operation]
+            else if_false
+        )
 
 
 REFUSED, ALLOWED = system_calls.FAIL | 1, system_calls.ALLOW
-#: Calls and arguments that honest code needs, and beside them those that it does not: by name as in the manual pages.
+#: Calls and arguments that honest code needs, and beside them those that it does not:
+#: by name as in the manual pages.
 WITH_ARGUMENTS = {
     "clone": ([(0x00010F00 | 17,)], [(0x10000000 | 17,)]),  # a thread; CLONE_NEWUSER
     "fcntl": (
-        [(3, command) for command in (0, 1, 2, 3, 4, 1030, 1032)],  # F_DUPFD, flags, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
-        [(3, command) for command in (5, 6, 7, 36, 37, 38, 1024, 1026, 1031)],  # locks, leases, notes, F_SETPIPE_SZ
+        [
+            (3, command) for command in (0, 1, 2, 3, 4, 1030, 1032)
+        ],  # F_DUPFD, flags, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
+        [
+            (3, command) for command in (5, 6, 7, 36, 37, 38, 1024, 1026, 1031)
+        ],  # locks, leases, notes, F_SETPIPE_SZ
     ),
     "madvise": (
-        [(0, 4096, advice) for advice in (0, 4, 8, 14, 15, 25)],  # DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, COLLAPSE
-        [(0, 4096, advice) for advice in (3, 12, 20, 21, 22, 23)],  # WILLNEED, MERGEABLE, COLD, PAGEOUT, POPULATE_*
+        [
+            (0, 4096, advice) for advice in (0, 4, 8, 14, 15, 25)
+        ],  # DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, COLLAPSE
+        [
+            (0, 4096, advice) for advice in (3, 12, 20, 21, 22, 23)
+        ],  # WILLNEED, MERGEABLE, COLD, PAGEOUT, POPULATE_*
     ),
     "mmap": (
-        [(0, 4096, 3, flags) for flags in (0x01, 0x02, 0x22)],  # a file, a file of its own, memory of its own
-        [(0, 4096, 3, flags) for flags in (0x21, 0x23, 0x8021)],  # MAP_SHARED or _VALIDATE | MAP_ANONYMOUS; populated
+        [
+            (0, 4096, 3, flags) for flags in (0x01, 0x02, 0x22)
+        ],  # a file, a file of its own, memory of its own
+        [
+            (0, 4096, 3, flags) for flags in (0x21, 0x23, 0x8021)
+        ],  # MAP_SHARED or _VALIDATE | MAP_ANONYMOUS; populated
     ),
-    "socket": ([(1, 1)], [(2, 1), (16, 3), (38, 5), (40, 1)]),  # AF_UNIX; AF_INET, AF_NETLINK, AF_ALG, AF_VSOCK
-    "setsockopt": ([(3, 1, 2)], [(3, 1, 7), (3, 1, 32)]),  # SO_REUSEADDR; SO_SNDBUF, SO_SNDBUFFORCE
+    "socket": (
+        [(1, 1)],
+        [(2, 1), (16, 3), (38, 5), (40, 1)],
+    ),  # AF_UNIX; AF_INET, AF_NETLINK, AF_ALG, AF_VSOCK
+    "setsockopt": (
+        [(3, 1, 2)],
+        [(3, 1, 7), (3, 1, 32)],
+    ),  # SO_REUSEADDR; SO_SNDBUF, SO_SNDBUFFORCE
     "prctl": ([(38, 1)], [(67, 1)]),  # PR_SET_NO_NEW_PRIVS; PR_SET_MEMORY_MERGE
 }
 
@@ -200,28 +297,51 @@ def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None
     for name, number in known.items():
         if name in WITH_ARGUMENTS:
             allowed, refused = WITH_ARGUMENTS[name]
-            assert {verdict(code, number, *given, token=token) for given in allowed} == {ALLOWED}, name
-            assert {verdict(code, number, *given, token=token) for given in refused} == {REFUSED}, name
+            assert {
+                verdict(code, number, *given, token=token) for given in allowed
+            } == {ALLOWED}, name
+            assert {
+                verdict(code, number, *given, token=token) for given in refused
+            } == {REFUSED}, name
             # the kernel takes 32 bits of these arguments, whatever the others are
-            assert verdict(code, number, *(2**32 + word for word in refused[0]), token=token) == REFUSED, name
+            assert (
+                verdict(
+                    code, number, *(2**32 + word for word in refused[0]), token=token
+                )
+                == REFUSED
+            ), name
         else:
-            too_new = name in system_calls.TOO_NEW  # ENOSYS: the library takes the older call
-            assert verdict(code, number, token=token) == (system_calls.FAIL | 38 if too_new else REFUSED), name
+            too_new = (
+                name in system_calls.TOO_NEW
+            )  # ENOSYS: the library takes the older call
+            assert verdict(code, number, token=token) == (
+                system_calls.FAIL | 38 if too_new else REFUSED
+            ), name
     assert verdict(code, known["mount"] + 1000, token=token) == ALLOWED
-    assert verdict(code, 1, token=token ^ 1) == system_calls.KILL  # another processor's table
+    assert (
+        verdict(code, 1, token=token ^ 1) == system_calls.KILL
+    )  # another processor's table
     assert verdict(code, 0x40000000, token=token) == REFUSED
     assert len(code) < 4096  # BPF_MAXINSNS
 
 
 def test_an_unknown_processor_is_refused_in_words() -> None:
-    with pytest.raises(confine.CannotConfine, match="'riscv64'; known are x86_64, aarch64"):
+    with pytest.raises(
+        confine.CannotConfine, match="'riscv64'; known are x86_64, aarch64"
+    ):
         system_calls.program((), (), "riscv64")
 
 
 #: 64-bit ARM has the kernel's generic table.
 HEADERS = {
-    "x86_64": ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", r"#define __NR_(\w+)\s+(\d+)"),
-    "aarch64": ("/usr/include/asm-generic/unistd.h", r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
+    "x86_64": (
+        "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
+        r"#define __NR_(\w+)\s+(\d+)",
+    ),
+    "aarch64": (
+        "/usr/include/asm-generic/unistd.h",
+        r"#define __NR(?:3264)?_(\w+)\s+(\d+)",
+    ),
 }
 
 
@@ -230,13 +350,19 @@ def test_numbers_of_calls_are_those_of_the_headers(machine: str) -> None:
     place, pattern = HEADERS[machine]
     if not Path(place).exists():
         pytest.skip("the kernel's headers are not installed")
-    numbers = {name: int(number) for name, number in re.findall(pattern, Path(place).read_text())}
+    numbers = {
+        name: int(number)
+        for name, number in re.findall(pattern, Path(place).read_text())
+    }
     ours = system_calls.MACHINES[machine][1] | system_calls.EVERYWHERE
-    assert {name: numbers[name] for name in ours if name in numbers} == {n: ours[n] for n in ours if n in numbers}
+    assert {name: numbers[name] for name in ours if name in numbers} == {
+        n: ours[n] for n in ours if n in numbers
+    }
     assert len(ours.keys() & numbers.keys()) > 30
 
 
-#: Makes each call that could leave a word for another submission, or hear one, and prints those that do not fail.
+#: Makes each call that could leave a word for another submission, or hear one, and
+#: prints those that do not fail.
 EACH_CALL = """import ctypes, fcntl, os, pydoc_data.topics, struct
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -267,12 +393,13 @@ for name, call in calls.items():
     except PermissionError: pass
     except OSError as error: print(name, error)
 print("done")
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.slow
 def test_no_call_leaves_a_word_in_files_of_all() -> None:
-    """The page cache and locks carried what a hidden test asks from one submission into the words for another one."""
+    """The page cache and locks carried what a hidden test asks from one submission into
+    the words for another one."""
     assert printed_in_a_sandbox(EACH_CALL) == "done\n"
 
 
@@ -297,7 +424,7 @@ assert subprocess.run(["echo", "1"], capture_output=True).stdout == b"1\\n"
 torch.nn.Linear(3, 3)(torch.ones(3)).sum().backward()
 importlib.reload(pathlib)
 print("done")
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.slow
@@ -305,10 +432,13 @@ def test_honest_code_misses_none_of_the_refused_calls() -> None:
     assert printed_in_a_sandbox(HONEST) == "done\n"
 
 
-# ---- the watch ------------------------------------------------------------------------------------------------------
+# ---- the watch
+# --------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are counted through /proc")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="processes are counted through /proc"
+)
 def test_shared_memory_counts_once_in_a_tree() -> None:
     reading, writing = os.pipe()
     child = os.fork()
@@ -325,10 +455,13 @@ def test_shared_memory_counts_once_in_a_tree() -> None:
         os.close(writing)
         os.waitpid(child, 0)
     assert each_by_itself > resident(here)
-    assert 0.5 * share(here) < together < 0.9 * each_by_itself  # what is torch's is not there twice
+    assert (
+        0.5 * share(here) < together < 0.9 * each_by_itself
+    )  # what is torch's is not there twice
 
 
-# ---- tried ----------------------------------------------------------------------------------------------------------
+# ---- tried
+# --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -343,11 +476,19 @@ def course() -> Iterator[Path]:
 
 def bubblewrap_given_to_an_ordinary_user(folder: Path) -> None:
     if os.getuid() == 0 and not (shutil.which("bwrap") and shutil.which("setpriv")):
-        pytest.skip("root cannot become an ordinary user here: bwrap and setpriv are needed")
-    asked = "from course_lib.grading.isolation import Bubblewrap; print(Bubblewrap().available())"
+        pytest.skip(
+            "root cannot become an ordinary user here: bwrap and setpriv are needed"
+        )
+    asked = (
+        "from course_lib.grading.isolation import Bubblewrap;"
+        " print(Bubblewrap().available())"
+    )
     answer = ordinary_user.run([sys.executable, "-c", asked], folder)
     if answer.stdout.strip() or answer.returncode:
-        pytest.skip(f"no bubblewrap for an ordinary user here: {answer.stdout.strip() or answer.stderr[-500:]}")
+        pytest.skip(
+            "no bubblewrap for an ordinary user here:"
+            f" {answer.stdout.strip() or answer.stderr[-500:]}"
+        )
 
 
 @pytest.mark.slow
@@ -364,7 +505,10 @@ def test_an_ordinary_user_grades_attackers_and_an_honest_student(course: Path) -
     assert done.returncode == 0, done.stdout + done.stderr
     assert left == []
     scores = classroom.scores_of_all("mini")
-    assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
+    assert scores == {
+        "ada": POINTS | {"why": 0.0},
+        **{path.stem: expected(path) for path in attacks},
+    }
 
 
 @pytest.mark.slow
@@ -394,16 +538,18 @@ for ask in (
     try: ask(); print(ask.__name__, "is there")
     except OSError: pass
 print("done")
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.slow
 def test_there_is_no_memory_that_belongs_to_no_process() -> None:
-    """Anonymous shared pages, let go of by MADV_DONTNEED, took 3.5 GB of a machine behind a limit of 1 GiB."""
+    """Anonymous shared pages, let go of by MADV_DONTNEED, took 3.5 GB of a machine
+    behind a limit of 1 GiB."""
     assert printed_in_a_sandbox(UNCOUNTED) == "done\n"
 
 
-#: Children each of which takes less than a process may; ``{child}`` says what becomes of one that has ended.
+#: Children each of which takes less than a process may; ``{child}`` says what becomes
+#: of one that has ended.
 BUSY_CHILDREN = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.{handler})
 def busy():
@@ -417,31 +563,44 @@ while True:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("handler", ["SIG_DFL", "SIG_IGN"], ids=["waited for", "waited for by nobody"])
+@pytest.mark.parametrize(
+    "handler", ["SIG_DFL", "SIG_IGN"], ids=["waited for", "waited for by nobody"]
+)
 def test_processor_time_is_that_of_the_whole_tree(handler: str) -> None:
-    """Forty busy children of one submission kept an honest one from being done in time, each below its own limit."""
+    """Forty busy children of one submission kept an honest one from being done in time,
+    each below its own limit."""
     transcript = ran_in_a_sandbox(BUSY_CHILDREN.format(handler=handler), cpu_seconds=4)
-    assert transcript.over == "more processor time than the 4 s that a submission may take"
+    assert (
+        transcript.over == "more processor time than the 4 s that a submission may take"
+    )
 
 
 @pytest.mark.slow
 def test_students_processes_give_way() -> None:
-    """To the grader and to referees: they have the processor first, and are not the first to go where memory ends."""
+    """To the grader and to referees: they have the processor first, and are not the
+    first to go where memory ends."""
     with sandbox.Worker(sandbox.Limits()) as worker:
         pairs = [socket.socketpair() for _ in range(2)]
         for role, (_, there) in zip(("student", "referee"), pairs, strict=True):
             worker.start(role, [there])
         inside = psutil.Process(worker._own._process.pid).children(recursive=True)
-        given = [(int(Path(f"/proc/{one.pid}/oom_score_adj").read_text()), one.nice()) for one in inside]
+        given = [
+            (int(Path(f"/proc/{one.pid}/oom_score_adj").read_text()), one.nice())
+            for one in inside
+        ]
         for pair in pairs:
             for end in pair:
                 end.close()
-    assert given.count((1000, 10)) == 2  # the student's, and the one that it descends from
+    assert (
+        given.count((1000, 10)) == 2
+    )  # the student's, and the one that it descends from
     assert set(given) == {(0, 0), (1000, 10)}
 
 
 @pytest.mark.parametrize(("device", "shares"), [("", False), ("GPU-1111", True)])
-def test_with_a_device_alone_pages_of_no_file_are_shared(device: str, shares: bool, monkeypatch) -> None:
+def test_with_a_device_alone_pages_of_no_file_are_shared(
+    device: str, shares: bool, monkeypatch
+) -> None:
     given = []
     monkeypatch.setattr(ways, "refuse_system_calls", lambda rules: given.extend(rules))
     ways.Namespaces().before_the_role({"device": device})
@@ -450,7 +609,9 @@ def test_with_a_device_alone_pages_of_no_file_are_shared(device: str, shares: bo
 
 
 @pytest.mark.slow
-def test_a_container_shuts_attackers_in_and_ends_with_the_command(tmp_path: Path) -> None:
+def test_a_container_shuts_attackers_in_and_ends_with_the_command(
+    tmp_path: Path,
+) -> None:
     try:
         sandbox.isolation("container")
     except NoIsolation as error:
@@ -464,15 +625,28 @@ def test_a_container_shuts_attackers_in_and_ends_with_the_command(tmp_path: Path
     with sandbox.Warm("container", limits.memory) as warm:
         grade("mini", classroom.root, limits=limits, warm=warm)
     scores = classroom.scores_of_all("mini")
-    assert scores == {"ada": POINTS | {"why": 0.0}, **{path.stem: expected(path) for path in attacks}}
-    inside = [p for p in psutil.process_iter(["cmdline"]) if isolation.DOOR in (p.info["cmdline"] or [])]
+    assert scores == {
+        "ada": POINTS | {"why": 0.0},
+        **{path.stem: expected(path) for path in attacks},
+    }
+    inside = [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if isolation.DOOR in (p.info["cmdline"] or [])
+    ]
     _, left = psutil.wait_procs(inside, timeout=60)  # ended, and not yet gone
     assert left == []
 
 
 def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
     class Ends(Container):
-        def command(self, program: list[str], memory: int, door: str, device: Device | None = None) -> list[str]:
+        def command(
+            self,
+            program: list[str],
+            memory: int,
+            door: str,
+            device: Device | None = None,
+        ) -> list[str]:
             return ["sh", "-c", "echo 'no cgroups here' >&2; exit 126"]
 
     monkeypatch.setattr(sandbox, "wall", lambda name: Ends())
@@ -484,14 +658,18 @@ def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
 
 
 class UnsafeInside(Bubblewrap):
-    """The way of ``--unsafe``, in a sandbox that ends with the test whatever it leaves."""
+    """The way of ``--unsafe``, in a sandbox that ends with the test whatever it
+    leaves."""
 
     way = "unsafe"
 
 
 @pytest.mark.slow
-def test_who_forks_and_leaves_python_leaves_nobody_behind_without_namespaces(monkeypatch) -> None:
-    """No kernel ends the tree there: the first process of it does, once the one that matters has ended."""
+def test_who_forks_and_leaves_python_leaves_nobody_behind_without_namespaces(
+    monkeypatch,
+) -> None:
+    """No kernel ends the tree there: the first process of it does, once the one that
+    matters has ended."""
     monkeypatch.setattr(sandbox, "wall", lambda name: UnsafeInside())
     source = """import os, signal
 if os.fork() == 0:
@@ -504,11 +682,15 @@ os._exit(0)
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
         sandboxed = psutil.Process(worker._own._process.pid)
-        execute(worker, visible_round([{**step, "source": "pass"}]), {})  # by now the worker itself is there
+        execute(
+            worker, visible_round([{**step, "source": "pass"}]), {}
+        )  # by now the worker itself is there
         before = sandboxed.children(recursive=True)
         transcript = execute(worker, visible_round([step]), {})
         started = set(sandboxed.children(recursive=True)) - set(before)
         _, living = psutil.wait_procs(started, timeout=60)  # killed, and not yet gone
         left = [str(process) for process in living if lives(process)]
-    assert "ended its process" in transcript.cells[3]["error"]["message"]  # so nobody holds the pipe open
+    assert (
+        "ended its process" in transcript.cells[3]["error"]["message"]
+    )  # so nobody holds the pipe open
     assert left == []

@@ -1,6 +1,8 @@
-"""What a student's process may not do to modules, optimizers and objects that a test handles: one side against another.
+"""What a student's process may not do to modules, optimizers and objects that a test
+handles: one side against another.
 
-Each of these was open once, or closes a hole. Sizes are all different, so that an axis in the wrong place shows.
+Each of these was open once, or closes a hole. Sizes are all different, so that an axis
+in the wrong place shows.
 """
 
 from __future__ import annotations
@@ -132,7 +134,9 @@ def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there() -> None:
     assert ((37, 37), "float32") in noting.sizes
 
 
-@pytest.mark.parametrize("sizes", [3, [3], [((1, -1), "float32")], [((2,), "object")], [((2**50,), "int8")]])
+@pytest.mark.parametrize(
+    "sizes", [3, [3], [((1, -1), "float32")], [((2,), "object")], [((2**50,), "int8")]]
+)
 def test_sizes_of_a_wrong_form_are_refused(sizes: object) -> None:
     with pytest.raises(Refused):
         show(sizes)
@@ -154,11 +158,15 @@ def test_a_table_of_too_many_tensors_is_refused_before_it_is_made() -> None:
 )
 def test_what_the_student_is_not_asked_for_must_be_given(part: str) -> None:
     solved = MIXER + part.format("self.rows")
-    assert interfaces(solved, solved.replace("return None", "raise NotImplementedError")).keys() == {"Mixer"}
+    assert interfaces(
+        solved, solved.replace("return None", "raise NotImplementedError")
+    ).keys() == {"Mixer"}
     assert interfaces(solved, MIXER + part.format("None")) == {}
 
 
-def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients_of_one_process() -> None:
+def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients_of_one_process() -> (  # noqa: E501
+    None
+):
     def zero_first(x: torch.Tensor) -> torch.Tensor:
         x[0] = 0.0
         return (x**2).sum()
@@ -171,8 +179,11 @@ def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients
     assert torch.equal(*found)
 
 
-def test_another_type_of_number_crosses_in_a_modules_own_tensor_and_in_no_other_argument() -> None:
-    """`parameter.data = other` is what some write who load weights; the test must see what they made of the model."""
+def test_another_type_of_number_crosses_in_a_modules_own_tensor_and_in_no_other_argument() -> (  # noqa: E501
+    None
+):
+    """`parameter.data = other` is what some write who load weights; the test must see
+    what they made of the model."""
 
     def load(model: nn.Module, weight: torch.Tensor) -> None:
         model.weight.data = weight

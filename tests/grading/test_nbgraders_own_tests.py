@@ -1,7 +1,9 @@
-"""nbgrader's own tests of autograding, as installed, with our kernel that is shut in in place of its own.
+"""nbgrader's own tests of autograding, as installed, with our kernel that is shut in in
+place of its own.
 
-They are upstream's, unchanged, but for what is added to the configuration that each gets; and the two that upstream
-skips run too. `make test` takes those that say most about what executes, `make test-grading` all.
+They are upstream's, unchanged, but for what is added to the configuration that each
+gets; and the two that upstream skips run too. `make test` takes those that say most
+about what executes, `make test-grading` all.
 """
 
 from __future__ import annotations
@@ -28,7 +30,12 @@ from course_lib.grading.stock_nbgrader import shut_in
 c.Autograde.autograde_preprocessors = shut_in()
 c.ShutInExecute.memory_mib = 512
 """
-CHOSEN = {"test_grade", "test_side_effects", "test_incorrect_submitted_kernelspec", "test_infinite_loop"}
+CHOSEN = {
+    "test_grade",
+    "test_side_effects",
+    "test_incorrect_submitted_kernelspec",
+    "test_infinite_loop",
+}
 SKIPPED_UPSTREAM = ("test_many_students", "test_infinite_loop_with_output")
 POSTGRES = "postgresql://localhost:5432/gradebook"
 
@@ -39,7 +46,9 @@ def temp_cwd(tmp_path: Path, course_dir: str, monkeypatch: pytest.MonkeyPatch) -
     if shutil.which("bwrap") is None and "CI" not in os.environ:
         pytest.skip("no sandbox on this machine: there is no program bwrap")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\nc.CourseDirectory.root = {course_dir!r}\n{ON}")
+    (tmp_path / "nbgrader_config.py").write_text(
+        f"c = get_config()\nc.CourseDirectory.root = {course_dir!r}\n{ON}"
+    )
     return str(tmp_path)
 
 
@@ -57,9 +66,11 @@ for name in SKIPPED_UPSTREAM:
 
 @pytest.fixture
 def unskipped(monkeypatch: pytest.MonkeyPatch, db: str) -> Callable[[str, Any], None]:
-    """Runs one of upstream's tests past its ``pytest.skip``, on SQLite where it asks for PostgreSQL.
+    """Runs one of upstream's tests past its ``pytest.skip``, on SQLite where it asks
+    for PostgreSQL.
 
-    One of them was never run with today's argparse: its date stands apart from the option that it belongs to.
+    One of them was never run with today's argparse: its date stands apart from the
+    option that it belongs to.
     """
     run_nbgrader = upstream.run_nbgrader
 
@@ -70,34 +81,62 @@ def unskipped(monkeypatch: pytest.MonkeyPatch, db: str) -> Callable[[str, Any], 
         return run_nbgrader(args, **options)
 
     monkeypatch.setattr(upstream, "run_nbgrader", on_sqlite)
-    monkeypatch.setattr(upstream, "pytest", types.SimpleNamespace(skip=lambda reason: None))
-    return lambda name, **fixtures: getattr(upstream.TestNbGraderAutograde(), name)(**fixtures)
+    monkeypatch.setattr(
+        upstream, "pytest", types.SimpleNamespace(skip=lambda reason: None)
+    )
+    return lambda name, **fixtures: getattr(upstream.TestNbGraderAutograde(), name)(
+        **fixtures
+    )
 
 
-@pytest.mark.skipif(not WHOLE, reason="fifty kernels, one after the other, take long: make test-grading")
-def test_many_students_that_upstream_skips(temp_cwd: str, unskipped: Any, course_dir: str) -> None:
+@pytest.mark.skipif(
+    not WHOLE, reason="fifty kernels, one after the other, take long: make test-grading"
+)
+def test_many_students_that_upstream_skips(
+    temp_cwd: str, unskipped: Any, course_dir: str
+) -> None:
     unskipped("test_many_students", course_dir=course_dir)
     assert len(list(Path(course_dir, "autograded").glob("student*/ps1/p1.ipynb"))) == 50
 
 
-def test_infinite_loop_with_output_that_upstream_skips(temp_cwd: str, unskipped: Any, db: str, course_dir: str) -> None:
-    """Its loop fills memory: the kernel is given up when it has what it may have, and the submission is not graded."""
+def test_infinite_loop_with_output_that_upstream_skips(
+    temp_cwd: str, unskipped: Any, db: str, course_dir: str
+) -> None:
+    """Its loop fills memory: the kernel is given up when it has what it may have, and
+    the submission is not graded."""
     unskipped("test_infinite_loop_with_output", db=db, course_dir=course_dir)
 
 
-def test_files_come_back_but_no_links_notebooks_or_what_would_go_through_a_link(tmp_path: Path) -> None:
-    work, there, elsewhere = tmp_path / "work", tmp_path / "there", tmp_path / "elsewhere"
+def test_files_come_back_but_no_links_notebooks_or_what_would_go_through_a_link(
+    tmp_path: Path,
+) -> None:
+    work, there, elsewhere = (
+        tmp_path / "work",
+        tmp_path / "there",
+        tmp_path / "elsewhere",
+    )
     for folder in (work / "new", work / "linked", there, elsewhere):
         folder.mkdir(parents=True)
     (there / "linked").symlink_to(elsewhere)
     (there / "target.txt").symlink_to(elsewhere / "target.txt")
     (there / "same.txt").write_text("as it was")
-    for name in ("new/made.txt", "linked/through.txt", "target.txt", "same.txt", "p1.ipynb"):
+    for name in (
+        "new/made.txt",
+        "linked/through.txt",
+        "target.txt",
+        "same.txt",
+        "p1.ipynb",
+    ):
         (work / name).write_text(name)
     (work / "link.txt").symlink_to("/etc/passwd")
     os.mkfifo(work / "pipe")
     bring_back(work, there)
     assert (there / "new/made.txt").read_text() == "new/made.txt"
     assert (there / "same.txt").read_text() == "same.txt"
-    assert sorted(path.name for path in there.iterdir()) == ["linked", "new", "same.txt", "target.txt"]
+    assert sorted(path.name for path in there.iterdir()) == [
+        "linked",
+        "new",
+        "same.txt",
+        "target.txt",
+    ]
     assert list(elsewhere.iterdir()) == []

@@ -19,7 +19,7 @@ from walled import need_a_sandbox
 from course_lib.grading.grade import grade
 
 pytestmark = pytest.mark.slow
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
 ODD: dict[str, Callable[[NotebookNode], object]] = {}
 TEXTS: dict[str, Callable[[dict], object]] = {}
 
@@ -39,59 +39,101 @@ def code(notebook: NotebookNode) -> list[NotebookNode]:
 
 def answer(notebook: NotebookNode, name: str) -> NotebookNode:
     """The cell in which the student wrote this function."""
-    return next(cell for cell in code(notebook) if cell.source.startswith(f"def {name}"))
+    return next(
+        cell for cell in code(notebook) if cell.source.startswith(f"def {name}")
+    )
 
 
 @odd
 def huge_outputs(notebook):
-    code(notebook)[1].outputs = [new_output("stream", name="stdout", text="0123456789\n" * 400_000)]
+    code(notebook)[1].outputs = [
+        new_output("stream", name="stdout", text="0123456789\n" * 400_000)
+    ]
 
 
 @odd
 def pictures_as_outputs(notebook):
-    code(notebook)[1].outputs = [new_output("display_data", {"image/png": PNG * 5000}) for _ in range(20)]
+    code(notebook)[1].outputs = [
+        new_output("display_data", {"image/png": PNG * 5000}) for _ in range(20)
+    ]
 
 
 @odd
 def outputs_of_every_kind(notebook):
-    data = {"text/html": "<b>x</b>", "application/vnd.jupyter.widget-view+json": {"model_id": "a"}, "text/latex": "$x$"}
-    error = new_output("error", ename="ValueError", evalue="x", traceback=["\x1b[31mValueError\x1b[0m"])
-    code(notebook)[1].outputs = [new_output("display_data", data), new_output("execute_result", data), error]
+    data = {
+        "text/html": "<b>x</b>",
+        "application/vnd.jupyter.widget-view+json": {"model_id": "a"},
+        "text/latex": "$x$",
+    }
+    error = new_output(
+        "error", ename="ValueError", evalue="x", traceback=["\x1b[31mValueError\x1b[0m"]
+    )
+    code(notebook)[1].outputs = [
+        new_output("display_data", data),
+        new_output("execute_result", data),
+        error,
+    ]
 
 
 @odd
 def a_thousand_cells(notebook):
-    notebook.cells[1:1] = [new_code_cell(f"cell_{number} = {number}") for number in range(1000)]
+    notebook.cells[1:1] = [
+        new_code_cell(f"cell_{number} = {number}") for number in range(1000)
+    ]
 
 
 @odd
 def other_languages(notebook):
-    notebook.cells.insert(1, new_markdown_cell("注意力就是你所需要的。 הקשב. الانتباه 👩🏽‍🔬 Ὦ ξεῖν’"))
-    notebook.cells.insert(2, new_code_cell("größe = 'ﬁ'  # 変数\nprint('مرحبا', größe)"))
+    notebook.cells.insert(
+        1, new_markdown_cell("注意力就是你所需要的。 הקשב. الانتباه 👩🏽‍🔬 Ὦ ξεῖν’")
+    )
+    notebook.cells.insert(
+        2, new_code_cell("größe = 'ﬁ'  # 変数\nprint('مرحبا', größe)")
+    )
 
 
 @odd
 def attached_pictures(notebook):
-    cell = new_markdown_cell("![my plot](attachment:my%20plot.png)", attachments={"my plot.png": {"image/png": PNG}})
+    cell = new_markdown_cell(
+        "![my plot](attachment:my%20plot.png)",
+        attachments={"my plot.png": {"image/png": PNG}},
+    )
     notebook.cells.insert(1, cell)
 
 
 @odd
 def sliders_that_left_megabytes(notebook):
-    state = {f"{place:032x}": {"model_name": "FloatSliderModel", "state": {"value": place}} for place in range(20_000)}
-    notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"version_major": 2, "state": state}}
+    state = {
+        f"{place:032x}": {"model_name": "FloatSliderModel", "state": {"value": place}}
+        for place in range(20_000)
+    }
+    notebook.metadata.widgets = {
+        "application/vnd.jupyter.widget-state+json": {
+            "version_major": 2,
+            "state": state,
+        }
+    }
 
 
 @odd
 def metadata_of_editors(notebook):
     for cell in notebook.cells:
-        cell.metadata |= {"collapsed": False, "scrolled": True, "jupyter": {"outputs_hidden": True}, "vscode": {}}
+        cell.metadata |= {
+            "collapsed": False,
+            "scrolled": True,
+            "jupyter": {"outputs_hidden": True},
+            "vscode": {},
+        }
         cell.metadata |= {
             "id": "Xy_12",
             "colab": {"base_uri": "https://localhost:8080/", "height": 34},
             "trusted": True,
         }
-    notebook.metadata |= {"colab": {"provenance": []}, "toc": {"base_numbering": 1}, "varInspector": {"cols": {"a": 4}}}
+    notebook.metadata |= {
+        "colab": {"provenance": []},
+        "toc": {"base_numbering": 1},
+        "varInspector": {"cols": {"a": 4}},
+    }
 
 
 @odd
@@ -108,17 +150,29 @@ def tags_and_comments(notebook):
 
 @odd
 def raw_cells(notebook):
-    notebook.cells.insert(1, new_raw_cell("---\ntitle: mine\n---", metadata={"raw_mimetype": "text/restructuredtext"}))
+    notebook.cells.insert(
+        1,
+        new_raw_cell(
+            "---\ntitle: mine\n---", metadata={"raw_mimetype": "text/restructuredtext"}
+        ),
+    )
 
 
 @odd
 def html_in_text(notebook):
-    notebook.cells.insert(1, new_markdown_cell("<table><tr><td>a &lt; b<br>c</td></tr></table> <!-- mine -->"))
+    notebook.cells.insert(
+        1,
+        new_markdown_cell(
+            "<table><tr><td>a &lt; b<br>c</td></tr></table> <!-- mine -->"
+        ),
+    )
 
 
 @odd
 def much_latex(notebook):
-    notebook.cells.insert(1, new_markdown_cell("$$\\sum_{i<j} \\left[\\frac{a_i}{b_j}\\right]$$\n" * 3000))
+    notebook.cells.insert(
+        1, new_markdown_cell("$$\\sum_{i<j} \\left[\\frac{a_i}{b_j}\\right]$$\n" * 3000)
+    )
 
 
 @odd
@@ -128,7 +182,12 @@ def a_long_written_answer(notebook):
 
 @odd
 def magic_commands(notebook):
-    notebook.cells.insert(1, new_code_cell("%matplotlib inline\n%config InlineBackend.figure_format = 'retina'"))
+    notebook.cells.insert(
+        1,
+        new_code_cell(
+            "%matplotlib inline\n%config InlineBackend.figure_format = 'retina'"
+        ),
+    )
     notebook.cells.insert(2, new_code_cell("!echo mine\n?len"))
     notebook.cells.insert(3, new_code_cell("%%timeit -n 1 -r 1\nsum(range(10))"))
 
@@ -141,12 +200,21 @@ def a_cell_that_fails(notebook):
 
 @odd
 def empty_cells(notebook):
-    notebook.cells = [part for cell in notebook.cells for part in (cell, new_code_cell(""), new_markdown_cell("\n"))]
+    notebook.cells = [
+        part
+        for cell in notebook.cells
+        for part in (cell, new_code_cell(""), new_markdown_cell("\n"))
+    ]
 
 
 @odd
 def a_table_of_numbers(notebook):
-    notebook.cells.insert(1, new_code_cell("table = [\n" + "    [0.123456789, 0.987654321, 42],\n" * 8000 + "]"))
+    notebook.cells.insert(
+        1,
+        new_code_cell(
+            "table = [\n" + "    [0.123456789, 0.987654321, 42],\n" * 8000 + "]"
+        ),
+    )
 
 
 @odd
@@ -167,7 +235,12 @@ def tabs_and_windows_line_ends(notebook):
 @odd
 def nested_as_people_nest(notebook):
     lines = ["    " * depth + f"if {depth} >= 0:" for depth in range(15)]
-    notebook.cells.insert(1, new_code_cell("\n".join([*lines, "    " * 15 + "deep = " + "(" * 30 + "1" + ")" * 30])))
+    notebook.cells.insert(
+        1,
+        new_code_cell(
+            "\n".join([*lines, "    " * 15 + "deep = " + "(" * 30 + "1" + ")" * 30])
+        ),
+    )
 
 
 @odd
@@ -180,9 +253,10 @@ def answers_in_several_cells(notebook):
 
 @odd
 def a_right_answer_with_types_and_docstring(notebook):
-    answer(
-        notebook, "count"
-    ).source = 'def count(words: list[str]) -> int:\n    """Count them."""\n    return sum(1 for _ in words)'
+    answer(notebook, "count").source = (
+        'def count(words: list[str]) -> int:\n    """Count them."""\n    return sum(1'
+        " for _ in words)"
+    )
 
 
 @odd
@@ -193,8 +267,16 @@ def execution_counts(notebook):
 
 @odd
 def another_kernels_name(notebook):
-    notebook.metadata.kernelspec = {"name": "conda-env-bert-py", "display_name": "bert (3.13)", "language": "python"}
-    notebook.metadata.language_info = {"name": "python", "version": "3.13.1", "codemirror_mode": {"name": "ipython"}}
+    notebook.metadata.kernelspec = {
+        "name": "conda-env-bert-py",
+        "display_name": "bert (3.13)",
+        "language": "python",
+    }
+    notebook.metadata.language_info = {
+        "name": "python",
+        "version": "3.13.1",
+        "codemirror_mode": {"name": "ipython"},
+    }
 
 
 @odd_text
@@ -234,7 +316,9 @@ def nothing_else_than_format_3(content):
 
 
 @pytest.fixture(scope="module")
-def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float | None]]:
+def marks(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, dict[str, float | None]]:
     """One class of all of them."""
     need_a_sandbox()
     classroom = open_class(tmp_path_factory.mktemp("odd") / "course")
@@ -247,9 +331,13 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
             change(content)
         place = Path(classroom.root, "submitted", name, "mini", "mini.ipynb")
         place.parent.mkdir(parents=True)
-        place.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+        place.write_text(
+            json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8"
+        )
     report = grade("mini", classroom.root, workers=2, limits=LIMITS)
-    assert [(result.student, result.problem) for result in report.results if result.problem] == []
+    assert [
+        (result.student, result.problem) for result in report.results if result.problem
+    ] == []
     return classroom.scores_of_all("mini")
 
 

@@ -1,4 +1,5 @@
-"""Finding F13: of two runs in one course folder the second is told; a killed one keeps nobody out."""
+"""Finding F13: of two runs in one course folder the second is told; a killed one keeps
+nobody out."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ except one_run.AnotherRun as error:
 
 def started(program: str, *arguments: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], cwd=folder, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        [sys.executable, "-c", program, *arguments], cwd=folder, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},  # noqa: E501
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -57,19 +58,31 @@ def other(course: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.parametrize("more", [[], ["--question", "margin-tests"], ["--unsafe"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "more", [[], ["--question", "margin-tests"], ["--unsafe"]], ids=" ".join
+)
 def test_a_second_run_is_told_who_grades_where(
-    course: Path, other: subprocess.Popen[str], more: list[str], monkeypatch: pytest.MonkeyPatch
+    course: Path,
+    other: subprocess.Popen[str],
+    more: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(course)
     told = CliRunner().invoke(app, ["grade", "mini", *more])
     assert told.exit_code == 2
-    assert f"Another run is going on in {course}: course grade mini, process {other.pid} on " in told.stderr
+    assert (
+        f"Another run is going on in {course}: course grade mini, process"
+        f" {other.pid} on " in told.stderr
+    )
     assert "Wait until it is over" in told.stderr
-    assert [path.name for path in course.iterdir() if path.name.endswith(".jsonl")] == []
+    assert [
+        path.name for path in course.iterdir() if path.name.endswith(".jsonl")
+    ] == []
 
 
-def test_a_run_that_was_killed_keeps_nobody_out(course: Path, other: subprocess.Popen[str]) -> None:
+def test_a_run_that_was_killed_keeps_nobody_out(
+    course: Path, other: subprocess.Popen[str]
+) -> None:
     with pytest.raises(AnotherRun), only_run(course, "course grade mini"):
         pass
     other.kill()
@@ -78,15 +91,22 @@ def test_a_run_that_was_killed_keeps_nobody_out(course: Path, other: subprocess.
         assert f"process {os.getpid()} on " in (course / LOCK).read_text()
 
 
-def test_after_a_run_the_next_begins_and_another_course_is_free(course: Path, tmp_path: Path) -> None:
+def test_after_a_run_the_next_begins_and_another_course_is_free(
+    course: Path, tmp_path: Path
+) -> None:
     with only_run(course, "one"), only_run(tmp_path, "other"):
         pass
     with only_run(course, "two"):
         assert (course / LOCK).read_text().startswith("two, ")
 
 
-def test_where_there_are_no_locks_a_student_can_check_and_grading_says_so(tmp_path: Path) -> None:
+def test_where_there_are_no_locks_a_student_can_check_and_grading_says_so(
+    tmp_path: Path,
+) -> None:
     with started(WITHOUT_LOCKS, folder=tmp_path) as process:
         told, _ = process.communicate()
     assert process.returncode == 0
-    assert told == "This system has no file locks (fcntl): grade on Linux, on Windows in WSL.\n"
+    assert (
+        told
+        == "This system has no file locks (fcntl): grade on Linux, on Windows in WSL.\n"
+    )

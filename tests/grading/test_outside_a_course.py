@@ -1,4 +1,5 @@
-"""The instructor's commands say where to run them, and write nothing, in a folder that is no course."""
+"""The instructor's commands say where to run them, and write nothing, in a folder that
+is no course."""
 
 import pytest
 from typer.testing import CliRunner
@@ -18,11 +19,18 @@ from course_lib.cli import app
     ],
     ids=" ".join,
 )
-def test_a_command_outside_a_course_folder_says_where_to_run_it(words, tmp_path, monkeypatch):
+def test_a_command_outside_a_course_folder_says_where_to_run_it(
+    words, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1
-    assert isinstance(done.exception, SystemExit), done.exception  # anything else would be a traceback
+    assert isinstance(done.exception, SystemExit), (
+        done.exception
+    )  # anything else would be a traceback
     message = " ".join(done.stderr.split())
-    assert message.startswith(f"{tmp_path} is no course folder: it holds no nbgrader_config.py. Go to the folder")
+    assert message.startswith(
+        f"{tmp_path} is no course folder: it holds no nbgrader_config.py. Go to the"
+        " folder"
+    )
     assert list(tmp_path.iterdir()) == []

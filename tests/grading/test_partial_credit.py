@@ -1,4 +1,5 @@
-"""Why a test cell that gives part of its points must end in a plain Python float: what nbgrader makes of anything else.
+"""Why a test cell that gives part of its points must end in a plain Python float: what
+nbgrader makes of anything else.
 
 `course release` refuses such cells; here is what it keeps away, by the real command.
 """
@@ -32,7 +33,11 @@ def test_anything_but_a_plain_number_gets_full_marks(tmp_path: Path) -> None:
     cells = [solution_cell("answer", "import numpy as np\nimport torch")]
     cells += [graded_cell(name, ending, 4) for name, (ending, _) in ENDINGS.items()]
     notebook = new_notebook(cells=cells)
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata.kernelspec = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     classroom = Classroom.create(tmp_path / "course")
     classroom.add_source("partial", notebook)
     classroom.run("nbgrader generate_assignment partial")
@@ -40,4 +45,6 @@ def test_anything_but_a_plain_number_gets_full_marks(tmp_path: Path) -> None:
     submission.cells[0].source = cells[0].source
     classroom.submit("partial", "ada", submission)
     classroom.run("nbgrader autograde partial")
-    assert classroom.scores("partial", "ada") == {name: mark for name, (_, mark) in ENDINGS.items()}
+    assert classroom.scores("partial", "ada") == {
+        name: mark for name, (_, mark) in ENDINGS.items()
+    }

@@ -1,4 +1,5 @@
-"""`course publish`: students get exercises and library; a solution, a hidden test or somebody's work never leaves."""
+"""`course publish`: students get exercises and library; a solution, a hidden test or
+somebody's work never leaves."""
 
 from __future__ import annotations
 
@@ -15,18 +16,23 @@ from mini_assignment import MARGIN_TESTS, released_notebook, source_notebook
 from course_lib.grading.publish import CannotPublish, publish
 
 #: Long enough to stand nowhere else by chance.
-SECRET = 'assert margin(2, 9) == -7, "low may lie above high: the margin is then negative"'
+SECRET = (
+    'assert margin(2, 9) == -7, "low may lie above high: the margin is then negative"'
+)
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A small course under version control, with things that are nobody's business beside it."""
+    """A small course under version control, with things that are nobody's business
+    beside it."""
     root = tmp_path / "course"
     files = {
         "exercises/mini/mini.ipynb": nbformat.writes(released_notebook()),
         "exercises/later/later.ipynb": nbformat.writes(released_notebook()),
         "solutions/mini/mini.py": jupytext.writes(source_notebook(), fmt="py:percent"),
-        "solutions/later/later.py": jupytext.writes(source_notebook(), fmt="py:percent"),
+        "solutions/later/later.py": jupytext.writes(
+            source_notebook(), fmt="py:percent"
+        ),
         "tests/assignments/mutants/mini.py": "wrong answers",
         "course_lib/__init__.py": '"""The library."""\n',
         "pyproject.toml": "[project]\n",
@@ -44,10 +50,16 @@ def repository(tmp_path: Path) -> Path:
 
 
 def written(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
 
 
-def test_students_get_exercises_and_library_and_nothing_else(repository: Path, tmp_path: Path) -> None:
+def test_students_get_exercises_and_library_and_nothing_else(
+    repository: Path, tmp_path: Path
+) -> None:
     publish(tmp_path / "students", ["mini"], repository)
     assert written(tmp_path / "students") == [
         ".gitignore",
@@ -58,17 +70,23 @@ def test_students_get_exercises_and_library_and_nothing_else(repository: Path, t
         "exercises/mini/mini.ipynb",
         "pyproject.toml",
     ]
-    assert "exercises/mini/mini.ipynb" in (tmp_path / "students" / "README.md").read_text()
+    assert (
+        "exercises/mini/mini.ipynb" in (tmp_path / "students" / "README.md").read_text()
+    )
 
 
-def test_a_later_call_adds_and_takes_away_only_what_was_published(repository: Path, tmp_path: Path) -> None:
+def test_a_later_call_adds_and_takes_away_only_what_was_published(
+    repository: Path, tmp_path: Path
+) -> None:
     students = tmp_path / "students"
     publish(students, ["mini"], repository)
     (students / ".git").mkdir()
     (students / ".git" / "HEAD").write_text("ref")
     (students / "syllabus.md").write_text("the instructor's own")
     publish(students, ["later"], repository)
-    assert {".git/HEAD", "syllabus.md", "exercises/later/later.ipynb"} <= set(written(students))
+    assert {".git/HEAD", "syllabus.md", "exercises/later/later.ipynb"} <= set(
+        written(students)
+    )
     assert "exercises/mini/mini.ipynb" not in written(students)
 
 
@@ -85,33 +103,45 @@ def test_a_line_of_a_solution_or_a_hidden_test_stops_everything(
     repository: Path, tmp_path: Path, place: str, text: str
 ) -> None:
     assert SECRET in MARGIN_TESTS
-    (repository / place).write_text(text if "helpers" in place or "exercises" in place else f"{SECRET}\n")
+    (repository / place).write_text(
+        text if "helpers" in place or "exercises" in place else f"{SECRET}\n"
+    )
     subprocess.run(["git", "add", "."], cwd=repository, check=True)
     with pytest.raises(CannotPublish, match=r"Nothing was written:\n  - "):
         publish(tmp_path / "students", ["mini"], repository)
     assert not (tmp_path / "students").exists()
 
 
-def test_an_exercise_that_nobody_can_check_is_not_handed_out(repository: Path, tmp_path: Path) -> None:
+def test_an_exercise_that_nobody_can_check_is_not_handed_out(
+    repository: Path, tmp_path: Path
+) -> None:
     (repository / "solutions" / "later" / "later.py").unlink()
     with pytest.raises(CannotPublish, match="later has no source in solutions/"):
         publish(tmp_path / "students", [], repository)
     publish(tmp_path / "students", ["mini"], repository)
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(repository: Path, tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_else_is_left_alone(
+    repository: Path, tmp_path: Path
+) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("ten years")
-    with pytest.raises(CannotPublish, match="holds something that was not published from here"):
+    with pytest.raises(
+        CannotPublish, match="holds something that was not published from here"
+    ):
         publish(tmp_path / "home", [], repository)
-    with pytest.raises(CannotPublish, match="lies in the repository with the solutions"):
+    with pytest.raises(
+        CannotPublish, match="lies in the repository with the solutions"
+    ):
         publish(repository / "students", [], repository)
     with pytest.raises(CannotPublish, match="Not in exercises/ or not in git: nothing"):
         publish(tmp_path / "students", ["nothing"], repository)
     assert written(tmp_path / "home") == ["thesis.txt"]
 
 
-def test_a_listing_that_names_places_outside_removes_nothing_there(repository: Path, tmp_path: Path) -> None:
+def test_a_listing_that_names_places_outside_removes_nothing_there(
+    repository: Path, tmp_path: Path
+) -> None:
     students = tmp_path / "students"
     publish(students, ["mini"], repository)
     (tmp_path / "outside.txt").write_text("stays")
@@ -123,10 +153,15 @@ def test_a_listing_that_names_places_outside_removes_nothing_there(repository: P
 @pytest.mark.slow
 def test_this_course_can_be_handed_out(tmp_path: Path) -> None:
     if not (REPOSITORY / ".git").exists():
-        pytest.skip("not a git checkout: nothing says which files are part of the course")
+        pytest.skip(
+            "not a git checkout: nothing says which files are part of the course"
+        )
     files = publish(tmp_path / "students", [], REPOSITORY)
-    assert {Path(file).parts[1] for file in files if file.startswith("book/")} == {"checkpoints", "results"}
+    assert {Path(file).parts[1] for file in files if file.startswith("book/")} == {
+        "checkpoints",
+        "results",
+    }
     assert {Path(file).parts[0] for file in files} == {
-        "exercises", "course_lib", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",
+        "exercises", "course_lib", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",  # noqa: E501
         "CITATION.cff", "README.md", ".gitignore",
     }  # fmt: skip

@@ -1,4 +1,5 @@
-"""What one submission costs or breaks while the grader looks at it is its own problem, and ends there."""
+"""What one submission costs or breaks while the grader looks at it is its own problem,
+and ends there."""
 
 from __future__ import annotations
 
@@ -36,8 +37,15 @@ def long_answer(count: int) -> str:
     return "x" * count
 
 
-FUNCTIONS = {function.__name__: function for function in (busy, waiting, large, nested, ended, long_answer)}
-FUNCTIONS |= {"square": lambda number: number * number, "pid": os.getpid, "number": lambda text: int(text)}
+FUNCTIONS = {
+    function.__name__: function
+    for function in (busy, waiting, large, nested, ended, long_answer)
+}
+FUNCTIONS |= {
+    "square": lambda number: number * number,
+    "pid": os.getpid,
+    "number": lambda text: int(text),
+}
 BOUNDS = Bounds(memory=2**28, cpu_seconds=1, answer=10_000)
 
 
@@ -52,20 +60,31 @@ def reader():
     [
         ("busy", [], "it takes more than 1 s of processor time"),
         ("large", [2**32], "it takes more memory than there is for reading one"),
-        ("nested", [50_000], "it"),  # RecursionError or MemoryError, as this Python's parser likes
+        (
+            "nested",
+            [50_000],
+            "it",
+        ),  # RecursionError or MemoryError, as this Python's parser likes
         ("ended", [], "it ends the process that reads it"),
         ("long_answer", [20_000], "it gives more than 0 MiB"),
         ("number", ["1" * 5000], "ValueError in test_reader.py, line"),
     ],
 )
-def test_a_look_that_fails_is_told_in_words_and_the_next_one_is_taken(reader, name, arguments, words) -> None:
-    with pytest.raises(CannotRead, match="^The grader cannot read this notebook: " + words):
+def test_a_look_that_fails_is_told_in_words_and_the_next_one_is_taken(
+    reader, name, arguments, words
+) -> None:
+    with pytest.raises(
+        CannotRead, match="^The grader cannot read this notebook: " + words
+    ):
         reader.ask(name, *arguments)
     assert reader.ask("square", 7) == 49
 
 
 def test_a_look_that_waits_is_ended() -> None:
-    with Reader(FUNCTIONS, Bounds(seconds=0.2)) as made, pytest.raises(CannotRead, match=r"not done after 0\.2 s"):
+    with (
+        Reader(FUNCTIONS, Bounds(seconds=0.2)) as made,
+        pytest.raises(CannotRead, match=r"not done after 0\.2 s"),
+    ):
         made.ask("waiting")
 
 
@@ -76,7 +95,10 @@ def test_each_look_is_taken_in_a_process_of_its_own(reader) -> None:
 def test_two_threads_get_their_own_answers(reader) -> None:
     """Workers of a class ask while the grader asks."""
     found: dict[int, int] = {}
-    threads = [threading.Thread(target=lambda n=n: found.update({n: reader.ask("square", n)})) for n in range(20)]
+    threads = [
+        threading.Thread(target=lambda n=n: found.update({n: reader.ask("square", n)}))
+        for n in range(20)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,5 @@
-"""`course replay`: the log alone gives the marks, and whatever does not fit the gradebook is named."""
+"""`course replay`: the log alone gives the marks, and whatever does not fit the
+gradebook is named."""
 
 from __future__ import annotations
 
@@ -28,11 +29,17 @@ def graded(course: Path) -> Path:
     return course
 
 
-def test_the_last_line_of_each_student_gives_the_marks_of_the_gradebook(graded: Path) -> None:
+def test_the_last_line_of_each_student_gives_the_marks_of_the_gradebook(
+    graded: Path,
+) -> None:
     found = replay("mini", graded)
     assert found.ok
     assert found.count == 3
-    assert found.marks["ada"] == {"margin-tests": 3.0, "squares-tests": 4.0, "squares-why": None}
+    assert found.marks["ada"] == {
+        "margin-tests": 3.0,
+        "squares-tests": 4.0,
+        "squares-why": None,
+    }
 
 
 def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
@@ -40,7 +47,9 @@ def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
         gradebook.find_grade("margin-tests", "mini", "mini", "bo").auto_score = 3.0
         gradebook.add_student("eve")
         gradebook.add_submission("mini", "eve")
-        gradebook.find_grade("squares-tests", "mini", "mini", "ada").manual_score = 1.0  # by hand: no matter
+        gradebook.find_grade(
+            "squares-tests", "mini", "mini", "ada"
+        ).manual_score = 1.0  # by hand: no matter
         gradebook.db.commit()
     found = replay("mini", graded)
     assert found.differences == [
@@ -51,31 +60,57 @@ def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
 
 def test_a_log_that_older_versions_wrote_with_seals_is_read(graded: Path) -> None:
     log = graded / "grading-log.jsonl"
-    sealed = [line[:-1] + f', "chain": "{"0" * 64}"}}' for line in log.read_text().splitlines()]
+    sealed = [
+        line[:-1] + f', "chain": "{"0" * 64}"}}'
+        for line in log.read_text().splitlines()
+    ]
     log.write_text("\n".join(sealed) + "\n")
-    record(Records(CourseDirectory(config=course_settings(graded)), "mini"), "cy", 3.0, 4.0)
+    record(
+        Records(CourseDirectory(config=course_settings(graded)), "mini"), "cy", 3.0, 4.0
+    )
     found = replay("mini", graded)
-    assert (found.ok, found.count, sorted(found.marks)) == (True, 4, ["ada", "bo", "cy"])
+    assert (found.ok, found.count, sorted(found.marks)) == (
+        True,
+        4,
+        ["ada", "bo", "cy"],
+    )
 
 
 def test_a_question_judged_again_may_change_no_other_mark(graded: Path) -> None:
     last = list(lines(graded / "grading-log.jsonl"))[-1]
-    entry = Entry(**last | {"question": "margin-tests", "marks": last["marks"] | {"squares-tests": 0.0}})
+    entry = Entry(
+        **last
+        | {"question": "margin-tests", "marks": last["marks"] | {"squares-tests": 0.0}}
+    )
     append(graded / "grading-log.jsonl", asdict(entry))
-    assert "judging margin-tests again changed other marks too" in replay("mini", graded).faults[0]
+    assert (
+        "judging margin-tests again changed other marks too"
+        in replay("mini", graded).faults[0]
+    )
 
 
 def test_one_question_is_written_and_the_rest_stays(graded: Path) -> None:
     records = Records(CourseDirectory(config=course_settings(graded)), "mini")
     last = records.done()["bo"]
-    entry = Entry(**last | {"question": "squares-tests", "marks": last["marks"] | {"squares-tests": 2.0}})
-    records.write_question(entry, nbformat.writes(solve(released_notebook())), "squares-tests", 2.0)
+    entry = Entry(
+        **last
+        | {"question": "squares-tests", "marks": last["marks"] | {"squares-tests": 2.0}}
+    )
+    records.write_question(
+        entry, nbformat.writes(solve(released_notebook())), "squares-tests", 2.0
+    )
     found = replay("mini", graded)
     assert found.ok
-    assert found.marks["bo"] == {"margin-tests": 0.0, "squares-tests": 2.0, "squares-why": None}
+    assert found.marks["bo"] == {
+        "margin-tests": 0.0,
+        "squares-tests": 2.0,
+        "squares-why": None,
+    }
 
 
-def test_the_command_says_whether_log_and_gradebook_hold(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_says_whether_log_and_gradebook_hold(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(graded)
     told = CliRunner().invoke(app, ["replay", "mini"])
     assert told.exit_code == 0

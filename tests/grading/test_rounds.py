@@ -1,10 +1,13 @@
-"""Visible rounds of a class come before hidden ones, and what the clock stopped in company counts only when alone.
+"""Visible rounds of a class come before hidden ones, and what the clock stopped in
+company counts only when alone.
 
-The machines here are stand-ins: a round gives what the test says, so that every order and every kill can be tried. How
-a referee tells what was late is tried behind the wall, at the end.
+The machines here are stand-ins: a round gives what the test says, so that every order
+and every kill can be tried. How a referee tells what was late is tried behind the wall,
+at the end.
 
-A hidden test's value was once read out of the page cache by another student's visible round, which ran later, and stood
-in the feedback. An honest answer was once stopped as late because another submission kept the processors busy.
+A hidden test's value was once read out of the page cache by another student's visible
+round, which ran later, and stood in the feedback. An honest answer was once stopped as
+late because another submission kept the processors busy.
 """
 
 from __future__ import annotations
@@ -43,10 +46,26 @@ def outcome(one: Round) -> Transcript:
     """What a round gives: words if it is visible, points if it is hidden."""
     name = student_of(one)
     if one.hidden:
-        return Transcript(marks={"margin-tests": {"name": "margin-tests", "earned": 1.0, "tampering": ""}}, seconds=1.0)
-    told = {"name": "margin-tests", "earned": 0.0, "error": "E", "words": f"words for {name}", "printed": f"by {name}"}
+        return Transcript(
+            marks={
+                "margin-tests": {"name": "margin-tests", "earned": 1.0, "tampering": ""}
+            },
+            seconds=1.0,
+        )
+    told = {
+        "name": "margin-tests",
+        "earned": 0.0,
+        "error": "E",
+        "words": f"words for {name}",
+        "printed": f"by {name}",
+    }
     cell = {"index": 0, "printed": f"cell of {name}", "result": None, "error": None}
-    return Transcript(tests={"margin-tests": told | {"tampering": ""}}, cells={0: cell}, deadly=[7], seconds=1.0)
+    return Transcript(
+        tests={"margin-tests": told | {"tampering": ""}},
+        cells={0: cell},
+        deadly=[7],
+        seconds=1.0,
+    )
 
 
 @dataclass
@@ -74,9 +93,13 @@ def plan_of(submission: Submission) -> list[dict]:
     return [own, *steps(source_notebook(), released_notebook(), released_notebook())]
 
 
-def ran(machines: Machines, submissions: list[Submission], rounds: Rounds | None) -> dict[str, Transcript]:
+def ran(
+    machines: Machines, submissions: list[Submission], rounds: Rounds | None
+) -> dict[str, Transcript]:
     found = {}
-    for submission, transcript in run_class(submissions, plan_of, {}, 1, machines, Limits(), {}, rounds):
+    for submission, transcript in run_class(
+        submissions, plan_of, {}, 1, machines, Limits(), {}, rounds
+    ):
         assert transcript is not None
         found[submission.student] = transcript
     return found
@@ -93,7 +116,9 @@ def another_release() -> NotebookNode:
     return released
 
 
-def test_every_visible_round_of_a_class_comes_before_every_hidden_one(rounds: Rounds) -> None:
+def test_every_visible_round_of_a_class_comes_before_every_hidden_one(
+    rounds: Rounds,
+) -> None:
     machines = Machines(count=3)
     found = ran(machines, the_class("a", "b", "c", "d"), rounds)
     assert [hidden for _, hidden in machines.ran] == [False] * 4 + [True] * 4
@@ -101,7 +126,9 @@ def test_every_visible_round_of_a_class_comes_before_every_hidden_one(rounds: Ro
     assert found["b"].marks["margin-tests"]["earned"] == 1.0
 
 
-def test_a_visible_round_holds_no_hidden_test_and_the_hidden_one_knows_deadly_cells_and_time_spent() -> None:
+def test_a_visible_round_holds_no_hidden_test_and_the_hidden_one_knows_deadly_cells_and_time_spent() -> (  # noqa: E501
+    None
+):
     told: list[Round] = []
     ran(Machines(lambda one: told.append(one) or outcome(one)), the_class("a"), None)
     visible, hidden = (json.dumps(vars(one)) for one in told)
@@ -110,19 +137,27 @@ def test_a_visible_round_holds_no_hidden_test_and_the_hidden_one_knows_deadly_ce
     assert (told[1].deadly, told[1].spent) == ([7], 1.0)
 
 
-def test_that_hidden_rounds_begin_is_on_the_disk_before_one_does(rounds: Rounds, tmp_path: Path) -> None:
+def test_that_hidden_rounds_begin_is_on_the_disk_before_one_does(
+    rounds: Rounds, tmp_path: Path
+) -> None:
     began: list[tuple[bool, bool]] = []
-    machines = Machines(lambda one: began.append((one.hidden, rounds.hidden_began())) or outcome(one))
+    machines = Machines(
+        lambda one: began.append((one.hidden, rounds.hidden_began())) or outcome(one)
+    )
     ran(machines, the_class("a", "b"), rounds)
     assert began == [(False, False), (False, False), (True, True), (True, True)]
     assert not Rounds(tmp_path, "mini", another_release()).hidden_began()
 
 
 def silent(transcript: Transcript) -> bool:
-    return transcript.points_alone and not any((transcript.tests, transcript.cells, transcript.given))
+    return transcript.points_alone and not any(
+        (transcript.tests, transcript.cells, transcript.given)
+    )
 
 
-def test_who_comes_after_a_hidden_round_gets_points_and_no_words(rounds: Rounds) -> None:
+def test_who_comes_after_a_hidden_round_gets_points_and_no_words(
+    rounds: Rounds,
+) -> None:
     ran(Machines(), the_class("a"), rounds)
     late = ran(Machines(), the_class("b"), rounds)["b"]
     assert silent(late)
@@ -132,12 +167,16 @@ def test_who_comes_after_a_hidden_round_gets_points_and_no_words(rounds: Rounds)
     assert "for b" not in json.dumps(notebook)
 
 
-def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(rounds: Rounds) -> None:
+def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(
+    rounds: Rounds,
+) -> None:
     machines = Machines(lambda one: rounds.begin_hidden() or outcome(one))
     assert silent(ran(machines, the_class("a"), rounds)["a"])
 
 
-def test_the_instructors_own_answers_have_words_however_often_they_run(rounds: Rounds) -> None:
+def test_the_instructors_own_answers_have_words_however_often_they_run(
+    rounds: Rounds,
+) -> None:
     rounds.begin_hidden()
     found = ran(Machines(), the_class("a"), None)["a"]
     assert found.tests["margin-tests"]["words"] == "words for a"
@@ -153,8 +192,10 @@ def handed_in() -> list[Submission]:
     return found
 
 
-@pytest.mark.parametrize("kill", range(7))  # three visible rounds, three hidden ones, and none
-def test_a_command_that_is_killed_at_any_round_gives_the_same_words_when_it_is_started_again(
+@pytest.mark.parametrize(
+    "kill", range(7)
+)  # three visible rounds, three hidden ones, and none
+def test_a_command_that_is_killed_at_any_round_gives_the_same_words_when_it_is_started_again(  # noqa: E501
     rounds: Rounds, tmp_path: Path, kill: int
 ) -> None:
     def dies(one: Round) -> Transcript:
@@ -162,31 +203,43 @@ def test_a_command_that_is_killed_at_any_round_gives_the_same_words_when_it_is_s
             raise Killed
         return outcome(one)
 
-    undisturbed = ran(Machines(), handed_in(), Rounds(tmp_path / "undisturbed", "mini", released_notebook()))
+    undisturbed = ran(
+        Machines(),
+        handed_in(),
+        Rounds(tmp_path / "undisturbed", "mini", released_notebook()),
+    )
     first, second, found = Machines(dies), Machines(), dict[str, Transcript]()
     try:
-        for submission, transcript in run_class(handed_in(), plan_of, {}, 1, first, Limits(), {}, rounds):
+        for submission, transcript in run_class(
+            handed_in(), plan_of, {}, 1, first, Limits(), {}, rounds
+        ):
             assert transcript is not None
             found[submission.student] = transcript
     except Killed:
-        left = [submission for submission in handed_in() if submission.student not in found]
+        left = [
+            submission for submission in handed_in() if submission.student not in found
+        ]
         found |= ran(second, left, rounds)
     assert found == undisturbed
     assert not any(found[student].points_alone for student in STUDENTS)
     done = first.ran[:kill] + second.ran
-    assert sorted(done) == sorted((student, hidden) for student in "abc" for hidden in (False, True)), (
-        "none is repeated"
-    )
+    assert sorted(done) == sorted(
+        (student, hidden) for student in "abc" for hidden in (False, True)
+    ), "none is repeated"
 
 
-def test_who_is_judged_again_by_a_mended_hidden_test_keeps_the_words_and_does_not_run_for_them(rounds: Rounds) -> None:
+def test_who_is_judged_again_by_a_mended_hidden_test_keeps_the_words_and_does_not_run_for_them(  # noqa: E501
+    rounds: Rounds,
+) -> None:
     before = ran(Machines(), handed_in(), rounds)
     machines = Machines()
     assert ran(machines, handed_in(), rounds) == before
     assert machines.ran == [(student, True) for student in "abc"]
 
 
-def test_what_is_kept_is_of_the_notebook_that_was_handed_in_and_no_other(rounds: Rounds, tmp_path: Path) -> None:
+def test_what_is_kept_is_of_the_notebook_that_was_handed_in_and_no_other(
+    rounds: Rounds, tmp_path: Path
+) -> None:
     def dies(one: Round) -> Transcript:
         if one.hidden:
             raise Killed
@@ -198,16 +251,25 @@ def test_what_is_kept_is_of_the_notebook_that_was_handed_in_and_no_other(rounds:
     again[0].digest = "another answer"
     assert silent(ran(Machines(), again, rounds)["a"])
     other = Rounds(tmp_path, "mini", another_release())
-    assert not silent(ran(Machines(), again, other)["a"]), "whose hidden rounds have not begun"
+    assert not silent(ran(Machines(), again, other)["a"]), (
+        "whose hidden rounds have not begun"
+    )
 
 
 def late_in_company(slow: bool) -> tuple[Machines, list[int]]:
-    """Two rounds at a time: that of the student "late" is late beside another, and if it is slow, alone as well.
+    """Two rounds at a time: that of the student "late" is late beside another, and if
+    it is slow, alone as well.
 
     Returns:
         The machines, and a list of how many rounds were under way when each began.
     """
-    meet, lock, seen, under_way, counts = threading.Barrier(2, timeout=60), threading.Lock(), set(), [], list[int]()
+    meet, lock, seen, under_way, counts = (
+        threading.Barrier(2, timeout=60),
+        threading.Lock(),
+        set(),
+        [],
+        list[int](),
+    )
 
     def run(one: Round) -> Transcript:
         who = student_of(one), one.hidden
@@ -226,7 +288,9 @@ def late_in_company(slow: bool) -> tuple[Machines, list[int]]:
     return Machines(run, count=2), counts
 
 
-def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_phase(rounds: Rounds) -> None:
+def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_phase(
+    rounds: Rounds,
+) -> None:
     machines, counts = late_in_company(slow=False)
     found = ran(machines, the_class("late", "other"), rounds)
     for hidden, phase in ((False, machines.ran[:3]), (True, machines.ran[3:])):
@@ -235,11 +299,14 @@ def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_ph
     assert (counts[2], counts[5]) == (1, 1)
     assert words(found["other"]) == []
     assert words(found["late"]) == [
-        "It was stopped as late while 1 other submission ran; it was run again alone, and that counts."
+        "It was stopped as late while 1 other submission ran; it was run again alone,"
+        " and that counts."
     ]
 
 
-def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(rounds: Rounds) -> None:
+def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(
+    rounds: Rounds,
+) -> None:
     def dies(one: Round) -> Transcript:
         if one.hidden:
             raise Killed
@@ -258,7 +325,11 @@ def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(round
 def test_what_is_late_alone_as_well_is_not_tried_a_third_time(rounds: Rounds) -> None:
     machines, _ = late_in_company(slow=True)
     found = ran(machines, the_class("late", "other"), rounds)
-    assert [hidden for student, hidden in machines.ran if student == "late"] == [False, False, True]
+    assert [hidden for student, hidden in machines.ran if student == "late"] == [
+        False,
+        False,
+        True,
+    ]
     assert found["late"].late == ["margin-tests"]
 
 
@@ -280,9 +351,18 @@ def worker() -> Iterator[Worker]:
 def test_the_referee_says_what_the_clock_stopped(worker: Worker) -> None:
     endless = "while True: pass"
     cells = [endless, "import os; os._exit(0)", f"def answer():\n    {endless}"]
-    asked = [{"kind": "student", "index": place, "source": cell, "names": []} for place, cell in enumerate(cells)]
+    asked = [
+        {"kind": "student", "index": place, "source": cell, "names": []}
+        for place, cell in enumerate(cells)
+    ]
     asked[-1]["names"] = ["answer"]
-    test = {"kind": "test", "name": "answer-tests", "visible": "answer()", "source": "answer()", "points": 1.0}
+    test = {
+        "kind": "test",
+        "name": "answer-tests",
+        "visible": "answer()",
+        "source": "answer()",
+        "points": 1.0,
+    }
     transcript = execute(worker, visible_round([*asked, test]), {})
     assert {"cell 0", "answer-tests"} <= set(transcript.late)
     assert transcript.deadly == [1]
@@ -290,6 +370,8 @@ def test_the_referee_says_what_the_clock_stopped(worker: Worker) -> None:
 
 @pytest.mark.slow
 def test_a_round_that_has_no_time_left_is_late_as_a_whole(worker: Worker) -> None:
-    transcript = execute(worker, Round(hidden=True, steps=[], spent=worker.limits.total_seconds), {})
+    transcript = execute(
+        worker, Round(hidden=True, steps=[], spent=worker.limits.total_seconds), {}
+    )
     assert transcript.trouble == "It was not done after 600 s and was stopped."
     assert transcript.late == [""]

@@ -1,7 +1,9 @@
-"""The settings in nbgrader_config.py that touch a mark are needed: without them, stock nbgrader 0.9.6 marks wrongly.
+"""The settings in nbgrader_config.py that touch a mark are needed: without them, stock
+nbgrader 0.9.6 marks wrongly.
 
-Each test sees the fault with a setting taken out, and the right mark with it in place. The assignment is small and does
-without torch. Where students do not disturb each other, they are one class, graded by one command.
+Each test sees the fault with a setting taken out, and the right mark with it in place.
+The assignment is small and does without torch. Where students do not disturb each
+other, they are one class, graded by one command.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ def tagged(notebook: NotebookNode) -> None:
 
 
 def warns(notebook: NotebookNode) -> None:
-    cell_of(
-        notebook, "margin"
-    ).source = "import sys\ndef margin(high, low):\n    print('slow', file=sys.stderr)\n    return high - low"
+    cell_of(notebook, "margin").source = (
+        "import sys\ndef margin(high, low):\n    print('slow', file=sys.stderr)\n   "
+        " return high - low"
+    )
 
 
 def copied(notebook: NotebookNode) -> None:
@@ -69,16 +72,17 @@ def kills_its_kernel(notebook: NotebookNode) -> None:
 
 
 def leaves_a_file_at_exit(notebook: NotebookNode) -> None:
-    cell_of(
-        notebook, "margin"
-    ).source += "\nimport atexit, pathlib\natexit.register(lambda: pathlib.Path('../../../left').touch())"
+    cell_of(notebook, "margin").source += (
+        "\nimport atexit, pathlib\natexit.register(lambda:"
+        " pathlib.Path('../../../left').touch())"
+    )
 
 
 def reads_the_solutions(notebook: NotebookNode) -> None:
     cell_of(notebook, "margin").source = (
-        "from pathlib import Path\n"
-        "known = 'return high - low' in Path('../../../solutions/mini/mini.ipynb').read_text()\n"
-        "def margin(high, low):\n    return high - low if known else None"
+        "from pathlib import Path\nknown = 'return high - low' in"
+        " Path('../../../solutions/mini/mini.ipynb').read_text()\ndef margin(high,"
+        " low):\n    return high - low if known else None"
     )
 
 
@@ -110,28 +114,53 @@ def hand_in(classroom: Classroom, **changes: Callable[[NotebookNode], None]) -> 
 def ours(released: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """The whole configuration, everybody graded once."""
     classroom = without(released, tmp_path_factory.mktemp("ours") / "course")
-    hand_in(classroom, right=right, tagged=tagged, warns=warns, copied=copied, deleted=wrong_without_test)
-    hand_in(classroom, part=whole_part_deleted, hook=leaves_a_file_at_exit, spy=reads_the_solutions)
+    hand_in(
+        classroom,
+        right=right,
+        tagged=tagged,
+        warns=warns,
+        copied=copied,
+        deleted=wrong_without_test,
+    )
+    hand_in(
+        classroom,
+        part=whole_part_deleted,
+        hook=leaves_a_file_at_exit,
+        spy=reads_the_solutions,
+    )
     hand_in(classroom, dies=right, colab=part_deleted_in_colab)
     classroom.run(AUTOGRADE)
     return classroom
 
 
-def test_stderr_tags_and_exit_hooks_need_their_settings(ours: Classroom, released: Classroom, tmp_path: Path) -> None:
-    settings = ("c.Execute.skip_cells_with_tag", "c.IgnorePattern.enabled", "c.Execute.shutdown_kernel")
+def test_stderr_tags_and_exit_hooks_need_their_settings(
+    ours: Classroom, released: Classroom, tmp_path: Path
+) -> None:
+    settings = (
+        "c.Execute.skip_cells_with_tag",
+        "c.IgnorePattern.enabled",
+        "c.Execute.shutdown_kernel",
+    )
     stock = without(released, tmp_path / "stock", *settings)
     hand_in(stock, tagged=tagged, warns=warns, hook=leaves_a_file_at_exit)
     stock.run(AUTOGRADE)
     assert stock.scores(NAME, "tagged") == FULL  # for a wrong answer
     assert ours.scores(NAME, "tagged") == FULL | {"margin-tests": 0.0}
-    assert stock.scores(NAME, "warns") == FULL | {"margin-tests": 0.0}  # for a right one
+    assert stock.scores(NAME, "warns") == FULL | {
+        "margin-tests": 0.0
+    }  # for a right one
     assert ours.scores(NAME, "warns") == FULL
     assert (stock.root / "left").exists()
     assert not (ours.root / "left").exists()
 
 
-def test_deleted_tests_and_copied_cells_need_settings(ours: Classroom, released: Classroom, tmp_path: Path) -> None:
-    settings = ("c.OverwriteCells.add_missing_cells", "c.Autograde.sanitize_preprocessors")
+def test_deleted_tests_and_copied_cells_need_settings(
+    ours: Classroom, released: Classroom, tmp_path: Path
+) -> None:
+    settings = (
+        "c.OverwriteCells.add_missing_cells",
+        "c.Autograde.sanitize_preprocessors",
+    )
     stock = without(released, tmp_path / "stock", *settings)
     hand_in(stock, again=right)
     stock.run(AUTOGRADE)
@@ -146,12 +175,18 @@ def test_deleted_tests_and_copied_cells_need_settings(ours: Classroom, released:
     assert ours.scores(NAME, "copied") == ours.scores(NAME, "right") == FULL
 
 
-def test_deleted_parts_and_dead_kernels_need_our_steps(ours: Classroom, released: Classroom, tmp_path: Path) -> None:
+def test_deleted_parts_and_dead_kernels_need_our_steps(
+    ours: Classroom, released: Classroom, tmp_path: Path
+) -> None:
     stock = without(released, tmp_path / "stock", "c.Autograde.sanitize_preprocessors")
     hand_in(stock, dies=right, part=whole_part_deleted)
     stock.run(AUTOGRADE, exit_code=1)
     assert stock.scores(NAME, "part") == UNGRADED
-    assert ours.scores(NAME, "part") == ours.scores(NAME, "colab") == FULL | {"squares-tests": 0.0}
+    assert (
+        ours.scores(NAME, "part")
+        == ours.scores(NAME, "colab")
+        == FULL | {"squares-tests": 0.0}
+    )
 
     for classroom, expected in ((stock, FULL), (ours, UNGRADED)):
         hand_in(classroom, dies=kills_its_kernel)
@@ -167,23 +202,42 @@ def test_a_forced_second_run_gives_the_same_marks(ours: Classroom) -> None:
     assert {student: ours.scores(NAME, student) for student in students} == first
 
 
-def test_the_guide_is_right_that_a_submission_can_read_the_solutions(ours: Classroom) -> None:
-    """When a grader of ours shuts submissions in, this fails, and the warning in the guide goes."""
+def test_the_guide_is_right_that_a_submission_can_read_the_solutions(
+    ours: Classroom,
+) -> None:
+    """When a grader of ours shuts submissions in, this fails, and the warning in the
+    guide goes."""
     assert ours.scores(NAME, "spy") == FULL
 
 
-def test_without_ignore_the_solutions_are_released(released: Classroom, tmp_path: Path) -> None:
+def test_without_ignore_the_solutions_are_released(
+    released: Classroom, tmp_path: Path
+) -> None:
     stock = without(released, tmp_path / "stock", "c.CourseDirectory.ignore")
-    for classroom, files in ((stock, ["mini.ipynb", "mini.py"]), (released, ["mini.ipynb"])):
-        (classroom.root / "solutions" / NAME / "mini.py").write_text("def margin(high, low):\n    return high - low\n")
+    for classroom, files in (
+        (stock, ["mini.ipynb", "mini.py"]),
+        (released, ["mini.ipynb"]),
+    ):
+        (classroom.root / "solutions" / NAME / "mini.py").write_text(
+            "def margin(high, low):\n    return high - low\n"
+        )
         classroom.run(f"nbgrader generate_assignment {NAME}")
-        assert sorted(path.name for path in (classroom.root / "exercises" / NAME).iterdir()) == files
+        assert (
+            sorted(
+                path.name for path in (classroom.root / "exercises" / NAME).iterdir()
+            )
+            == files
+        )
 
 
-def test_without_force_a_fresh_clone_has_no_assignment_to_grade(released: Classroom, tmp_path: Path) -> None:
+def test_without_force_a_fresh_clone_has_no_assignment_to_grade(
+    released: Classroom, tmp_path: Path
+) -> None:
     for settings, exit_code in ((("c.GenerateAssignment.force",), 1), ((), 0)):
         clone = without(released, tmp_path / f"clone{exit_code}", *settings)
-        (clone.root / "gradebook.db").unlink()  # a clone has exercises/, and no gradebook
+        (
+            clone.root / "gradebook.db"
+        ).unlink()  # a clone has exercises/, and no gradebook
         clone.run(f"nbgrader generate_assignment {NAME}")
         hand_in(clone, ada=right)
         clone.run(AUTOGRADE, exit_code=exit_code)

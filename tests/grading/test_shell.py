@@ -16,6 +16,10 @@ print(sorted(set(sys.modules) - before), here.execution_count)
 """
 
 
-def test_the_first_cell_of_a_process_imports_nothing_that_its_fork_could_have_brought() -> None:
-    done = subprocess.run([sys.executable, "-c", FIRST_CELL], capture_output=True, text=True, check=True)
+def test_the_first_cell_of_a_process_imports_nothing_that_its_fork_could_have_brought() -> (  # noqa: E501
+    None
+):
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_CELL], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[] 2\n"

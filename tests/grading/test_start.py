@@ -1,4 +1,5 @@
-"""`course start`: a student works in copies, which nothing overwrites, and `course check` compares them."""
+"""`course start`: a student works in copies, which nothing overwrites, and `course
+check` compares them."""
 
 from __future__ import annotations
 
@@ -25,24 +26,35 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_copies_are_made_once_and_work_in_them_stays(released: Path, tmp_path: Path) -> None:
+def test_copies_are_made_once_and_work_in_them_stays(
+    released: Path, tmp_path: Path
+) -> None:
     mine = tmp_path / "assignments"
     copied = [mine / "mini" / "mini.ipynb", mine / "mini" / "weights.safetensors"]
     assert start.copy_assignments(mine, released) == copied
-    assert [path.read_bytes() for path in copied] == [(released / "mini" / path.name).read_bytes() for path in copied]
+    assert [path.read_bytes() for path in copied] == [
+        (released / "mini" / path.name).read_bytes() for path in copied
+    ]
     copied[0].write_text("my work")
     copied[1].unlink()
     assert start.copy_assignments(mine, released) == copied[1:]
     assert copied[0].read_text() == "my work"
 
 
-def test_the_released_assignment_of_a_copy_is_found_though_no_checkout_is_near(released: Path, tmp_path: Path) -> None:
+def test_the_released_assignment_of_a_copy_is_found_though_no_checkout_is_near(
+    released: Path, tmp_path: Path
+) -> None:
     mine = tmp_path / "assignments"
     start.copy_assignments(mine, released)
-    assert check.find_released(mine / "mini" / "mini.ipynb", released_notebook()) == released / "mini" / "mini.ipynb"
+    assert (
+        check.find_released(mine / "mini" / "mini.ipynb", released_notebook())
+        == released / "mini" / "mini.ipynb"
+    )
 
 
-def test_the_released_assignments_are_no_place_to_work_in(released: Path, tmp_path: Path) -> None:
+def test_the_released_assignments_are_no_place_to_work_in(
+    released: Path, tmp_path: Path
+) -> None:
     with pytest.raises(start.CannotStart, match="Name another folder"):
         start.copy_assignments(released, released)
     with pytest.raises(start.CannotStart, match="no released assignments"):
@@ -53,7 +65,10 @@ def test_the_command_copies_all_assignments_and_opens_jupyter_with_course_on_the
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[tuple[list[str], str]] = []
-    monkeypatch.setattr("jupyterlab.labapp.main", lambda words: opened.append((words, os.environ["PATH"])))
+    monkeypatch.setattr(
+        "jupyterlab.labapp.main",
+        lambda words: opened.append((words, os.environ["PATH"])),
+    )
     monkeypatch.setenv("PATH", "/usr/bin")
     result = CliRunner().invoke(app, ["start", str(tmp_path / "mine")])
     assert result.exit_code == 0, result.output
@@ -64,7 +79,9 @@ def test_the_command_copies_all_assignments_and_opens_jupyter_with_course_on_the
     assert path.split(os.pathsep) == [str(Path(sys.executable).parent), "/usr/bin"]
 
 
-def test_without_jupyter_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jupyter_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
     result = CliRunner().invoke(app, ["start", str(tmp_path / "mine")])
     assert (result.exit_code, "course_lib[student]" in result.stderr) == (1, True)

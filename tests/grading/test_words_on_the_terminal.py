@@ -1,4 +1,5 @@
-"""Finding F11: what the grading commands print of a student's words is one line that does nothing on a terminal."""
+"""Finding F11: what the grading commands print of a student's words is one line that
+does nothing on a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_a_line_at_the_end_of_a_command(capsys: pytest.CaptureFixture[str]) -> N
     assert len(told.err) == 2001
 
 
-def test_a_line_while_submissions_are_graded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_while_submissions_are_graded(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with progress(io.StringIO()) as (tell, _):
         tell(NASTY)
     assert capsys.readouterr().out == f"{WRITTEN}\n"
@@ -38,12 +41,27 @@ def test_what_failed_as_gradescope_shows_it(course: Path) -> None:
     record(enter_assignment(course), "ada", 0.0, 0.0)
     place = course / "autograded" / "ada" / "mini" / "mini.ipynb"
     notebook = nbformat.read(place, as_version=4)
-    (cell,) = (each for each in notebook.cells if each.metadata.get("nbgrader", {}).get("grade_id") == "margin-tests")
+    (cell,) = (
+        each
+        for each in notebook.cells
+        if each.metadata.get("nbgrader", {}).get("grade_id") == "margin-tests"
+    )
     cell.outputs = [
-        new_output("error", ename="E", evalue="first\n\x1b[31m" + "x" * 10_000 + "\n." * 1000, traceback=[])
+        new_output(
+            "error",
+            ename="E",
+            evalue="first\n\x1b[31m" + "x" * 10_000 + "\n." * 1000,
+            traceback=[],
+        )
     ]
     nbformat.write(notebook, place)
-    results = json.loads((export("mini", "gradescope", course).place / "ada" / "results.json").read_text())
-    (said,) = (test["output"] for test in results["tests"] if test["name"] == "margin-tests")
+    results = json.loads(
+        (
+            export("mini", "gradescope", course).place / "ada" / "results.json"
+        ).read_text()
+    )
+    (said,) = (
+        test["output"] for test in results["tests"] if test["name"] == "margin-tests"
+    )
     assert said.splitlines()[:2] == ["first", r"\x1b[31m" + "x" * 489 + "..."]
     assert len(said.splitlines()) == 40

@@ -1,8 +1,15 @@
-"""Both rounds of one submission on one worker, as the command runs them for a class of one."""
+"""Both rounds of one submission on one worker, as the command runs them for a class of
+one."""
 
 from __future__ import annotations
 
-from course_lib.grading.execute import Steps, Transcript, execute, hidden_round, visible_round
+from course_lib.grading.execute import (
+    Steps,
+    Transcript,
+    execute,
+    hidden_round,
+    visible_round,
+)
 from course_lib.grading.rounds import joined
 from course_lib.grading.sandbox import Worker
 

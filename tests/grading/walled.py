@@ -13,7 +13,9 @@ from course_lib.grading.sandbox import NoIsolation, isolation
 def need_a_sandbox() -> None:
     """Skip a test where submissions cannot be shut in; on a CI machine they must be."""
     if why := _refused():
-        (pytest.fail if "CI" in os.environ else pytest.skip)(f"no sandbox on this machine: {why}")
+        (pytest.fail if "CI" in os.environ else pytest.skip)(
+            f"no sandbox on this machine: {why}"
+        )
 
 
 @functools.cache

@@ -72,7 +72,8 @@ CONCEPTS = (
     "family_prompting",
     "family",
 )
-# Concepts that are a way of training stand on the one loop; one that reads many sentences may be told to hurry.
+# Concepts that are a way of training stand on the one loop; one that reads many
+# sentences may be told to hurry.
 ON_THE_LOOP = {
     "finetuning": {"batching", "training"},
     "finetuning_losses": {"batching"},
@@ -130,11 +131,18 @@ HEADS = {
 
 
 def tracked_files() -> list[Path]:
-    """Return the files under version control, or skip where there is no repository to ask."""
+    """Return the files under version control, or skip where there is no repository to
+    ask."""
     if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout: nothing says which files are part of the course")
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
+        pytest.skip(
+            "not a git checkout: nothing says which files are part of the course"
+        )
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return [
+        ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()
+    ]
 
 
 def library_modules() -> list[Path]:
@@ -143,7 +151,8 @@ def library_modules() -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name of a file of course_lib, e.g. course_lib.data.translation."""
+    """Return the dotted name of a file of course_lib, e.g.
+    course_lib.data.translation."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -1,6 +1,7 @@
 """`course doctor`: each thing is OK, or the finding says what to do.
 
-Each lack is made at the border where it would show: the package that does not import, the kernel that dies.
+Each lack is made at the border where it would show: the package that does not import,
+the kernel that dies.
 """
 
 import collections
@@ -32,7 +33,14 @@ def test_a_finding_has_a_remedy_exactly_when_something_lacks(ok, remedy):
 
 
 @pytest.mark.parametrize(
-    ("version", "ok"), [((3, 10), False), ((3, 11), True), ((3, 12), True), ((4, 0), True), ((2, 20), False)]
+    ("version", "ok"),
+    [
+        ((3, 10), False),
+        ((3, 11), True),
+        ((3, 12), True),
+        ((4, 0), True),
+        ((2, 20), False),
+    ],
 )
 def test_python_must_be_3_11_or_newer(version, ok):
     finding = doctor.check_python(version)
@@ -46,7 +54,9 @@ def test_the_installed_torch_is_found_with_its_version():
 
 def test_a_torch_outside_the_required_range_is_told_with_both_versions(monkeypatch):
     real = metadata.version
-    monkeypatch.setattr(metadata, "version", lambda name: "2.5.1" if name == "torch" else real(name))
+    monkeypatch.setattr(
+        metadata, "version", lambda name: "2.5.1" if name == "torch" else real(name)
+    )
     finding = doctor.check_torch()
     assert not finding.ok
     assert finding.found == "torch 2.5.1; the course needs torch>=2.6"
@@ -54,7 +64,11 @@ def test_a_torch_outside_the_required_range_is_told_with_both_versions(monkeypat
 
 
 @pytest.mark.parametrize(
-    "error", [ImportError("no such module"), OSError("libtorch.so: cannot open shared object file")]
+    "error",
+    [
+        ImportError("no such module"),
+        OSError("libtorch.so: cannot open shared object file"),
+    ],
 )
 def test_a_package_that_does_not_import_is_told_with_its_own_words(monkeypatch, error):
     def fail(name):
@@ -108,7 +122,10 @@ def test_the_rates_of_both_precisions_are_told_and_what_auto_takes(monkeypatch):
     finding = doctor.check_precision()
     assert finding.ok
     number = r"[\d.e+]+"
-    told = rf"float32 {number}, bfloat16 {number} GFLOP/s a thread; precision auto takes (float32|bfloat16)"
+    told = (
+        rf"float32 {number}, bfloat16 {number} GFLOP/s a thread; precision auto takes"
+        r" (float32|bfloat16)"
+    )
     assert re.fullmatch(told, finding.found)
 
 
@@ -124,7 +141,11 @@ Memory = collections.namedtuple("Memory", "total available")
 
 @pytest.mark.parametrize(("gib", "ok"), [(3.9, False), (4.0, True)])
 def test_memory_must_suffice_for_a_chapter(monkeypatch, gib, ok):
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: Memory(total=16 * 2**30, available=int(gib * 2**30)))
+    monkeypatch.setattr(
+        psutil,
+        "virtual_memory",
+        lambda: Memory(total=16 * 2**30, available=int(gib * 2**30)),
+    )
     finding = doctor.check_memory()
     assert finding.ok is ok
     assert finding.found == f"{gib} GiB free of 16.0 GiB"
@@ -135,7 +156,9 @@ Usage = collections.namedtuple("Usage", "total used free")
 
 @pytest.mark.parametrize(("gib", "ok"), [(1.9, False), (2.0, True)])
 def test_disk_must_suffice_for_the_site(monkeypatch, tmp_path, gib, ok):
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: Usage(2**40, 0, int(gib * 2**30)))
+    monkeypatch.setattr(
+        doctor.shutil, "disk_usage", lambda folder: Usage(2**40, 0, int(gib * 2**30))
+    )
     finding = doctor.check_disk(tmp_path)
     assert finding.ok is ok
     assert str(tmp_path) in finding.found
@@ -157,8 +180,17 @@ def register_kernel(monkeypatch, tmp_path, *argv):
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
 
 
-def test_a_kernel_that_dies_at_its_start_is_told_with_its_last_words(monkeypatch, tmp_path):
-    register_kernel(monkeypatch, tmp_path, sys.executable, "-c", "raise SystemExit('no zmq here')", "{connection_file}")
+def test_a_kernel_that_dies_at_its_start_is_told_with_its_last_words(
+    monkeypatch, tmp_path
+):
+    register_kernel(
+        monkeypatch,
+        tmp_path,
+        sys.executable,
+        "-c",
+        "raise SystemExit('no zmq here')",
+        "{connection_file}",
+    )
     finding = doctor.check_kernel("ours")
     assert not finding.ok
     assert "does not start" in finding.found
@@ -168,7 +200,13 @@ def test_a_kernel_that_dies_at_its_start_is_told_with_its_last_words(monkeypatch
 
 def test_a_kernel_whose_program_is_gone_is_told(monkeypatch, tmp_path):
     register_kernel(
-        monkeypatch, tmp_path, str(tmp_path / "removed" / "python"), "-m", "ipykernel", "-f", "{connection_file}"
+        monkeypatch,
+        tmp_path,
+        str(tmp_path / "removed" / "python"),
+        "-m",
+        "ipykernel",
+        "-f",
+        "{connection_file}",
     )
     finding = doctor.check_kernel("ours")
     assert not finding.ok
@@ -184,7 +222,15 @@ class FakeKernel:
     def execute_interactive(self, code, timeout, output_hook):
         if self.status == "silent":
             raise TimeoutError
-        output_hook({"content": {"text": self.text} if self.status == "ok" else {"evalue": self.text}})
+        output_hook(
+            {
+                "content": (
+                    {"text": self.text}
+                    if self.status == "ok"
+                    else {"evalue": self.text}
+                )
+            }
+        )
         return {"content": {"status": self.status}}
 
     def stop_channels(self):
@@ -198,13 +244,21 @@ class FakeKernel:
     ("text", "status", "words"),
     [
         ("/elsewhere/env\n", "ok", "runs in /elsewhere/env, not in"),
-        ("No module named 'course_lib'", "error", "cannot import course_lib: No module named 'course_lib'"),
+        (
+            "No module named 'course_lib'",
+            "error",
+            "cannot import course_lib: No module named 'course_lib'",
+        ),
         ("", "silent", "gives no answer in"),
     ],
 )
 def test_a_kernel_of_another_environment_is_not_ok(monkeypatch, text, status, words):
     kernel = FakeKernel(text, status)
-    monkeypatch.setattr(jupyter_client.manager, "start_new_kernel", lambda *args, **kwargs: (kernel, kernel))
+    monkeypatch.setattr(
+        jupyter_client.manager,
+        "start_new_kernel",
+        lambda *args, **kwargs: (kernel, kernel),
+    )
     finding = doctor.check_kernel()
     assert not finding.ok
     assert words in finding.found
@@ -217,7 +271,9 @@ def test_nbgrader_settings_must_lie_in_the_folder(tmp_path):
     assert f"no nbgrader_config.py in {tmp_path}" in finding.found
 
 
-@pytest.mark.parametrize("text", ["c = get_config(\n", "c = get_confg()\n", "import nothing_of_this_name\n"])
+@pytest.mark.parametrize(
+    "text", ["c = get_config(\n", "c = get_confg()\n", "import nothing_of_this_name\n"]
+)
 def test_broken_nbgrader_settings_are_told(tmp_path, text):
     (tmp_path / "nbgrader_config.py").write_text(text)
     finding = doctor.check_nbgrader(tmp_path)
@@ -226,7 +282,9 @@ def test_broken_nbgrader_settings_are_told(tmp_path, text):
 
 
 def test_sound_nbgrader_settings_are_ok(tmp_path):
-    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'x'\n")
+    (tmp_path / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.CourseDirectory.course_id = 'x'\n"
+    )
     finding = doctor.check_nbgrader(tmp_path)
     assert finding.ok
     assert f"nbgrader {metadata.version('nbgrader')}" in finding.found
@@ -262,7 +320,16 @@ def test_words_that_look_like_markup_are_printed_as_they_are(capsys):
 
 def test_the_doctor_examines_what_the_course_needs():
     names = [check.__name__.removeprefix("check_") for check in doctor.CHECKS]
-    assert names == ["python", "torch", "device", "precision", "memory", "kernel", "nbgrader", "disk"]
+    assert names == [
+        "python",
+        "torch",
+        "device",
+        "precision",
+        "memory",
+        "kernel",
+        "nbgrader",
+        "disk",
+    ]
 
 
 def test_the_version_is_the_installed_one():

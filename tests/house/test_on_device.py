@@ -1,4 +1,5 @@
-"""`pytest --device`: what a test makes lies on the device, what the library makes lies where the library puts it.
+"""`pytest --device`: what a test makes lies on the device, what the library makes lies
+where the library puts it.
 
 The device is "meta", which every machine has: it computes shapes alone.
 """
@@ -20,7 +21,12 @@ def meta():
 
 def test_tensors_and_modules_of_a_test_lie_on_the_device(meta):
     generator = torch.Generator().manual_seed(0)  # of the CPU: it draws there
-    made = [torch.ones(2), torch.tensor([1.0, 2.0]), torch.rand(2, generator=generator), *nn.Linear(2, 2).parameters()]
+    made = [
+        torch.ones(2),
+        torch.tensor([1.0, 2.0]),
+        torch.rand(2, generator=generator),
+        *nn.Linear(2, 2).parameters(),
+    ]
     assert {tensor.device.type for tensor in made} == {"meta"}
     assert torch.ones(2, device="cpu").device.type == "cpu"
     assert torch.ones(2, requires_grad=True).requires_grad

@@ -1,4 +1,5 @@
-"""What is installed is what is written down: requirements, exact pins, and a reason for each."""
+"""What is installed is what is written down: requirements, exact pins, and a reason for
+each."""
 
 import re
 import subprocess
@@ -25,21 +26,35 @@ def pin_lines():
 
 
 def pins():
-    return {canonicalize_name(name): Version(version) for name, version in (line.split("==") for line in pin_lines())}
+    return {
+        canonicalize_name(name): Version(version)
+        for name, version in (line.split("==") for line in pin_lines())
+    }
 
 
 def requirements():
     project = PROJECT["project"]
-    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    extras = [
+        line for lines in project["optional-dependencies"].values() for line in lines
+    ]
     lines = [*PROJECT["build-system"]["requires"], *project["dependencies"], *extras]
-    return [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]]
+    return [
+        requirement
+        for requirement in map(Requirement, lines)
+        if requirement.name != project["name"]
+    ]
 
 
 def table_of_dependencies():
-    """Return the rows of the table of dependencies in DEPENDENCIES.md: package -> cells."""
-    section = (ROOT / "DEPENDENCIES.md").read_text().split("## Reasons")[1].split("\n#")[0]
+    """Return the rows of the table of dependencies in DEPENDENCIES.md: package ->
+    cells."""
+    section = (
+        (ROOT / "DEPENDENCIES.md").read_text().split("## Reasons")[1].split("\n#")[0]
+    )
     rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|")
     ]
     return {canonicalize_name(row[0]): row for row in rows[2:]}
 
@@ -55,20 +70,41 @@ def test_pins_are_sorted_and_unique():
 
 
 def test_every_requirement_is_pinned_inside_its_range():
-    pinned = {requirement: pins().get(canonicalize_name(requirement.name)) for requirement in requirements()}
-    outside = {str(r): version for r, version in pinned.items() if version is None or not r.specifier.contains(version)}
-    assert outside == {}, "constraints.txt lacks these, or holds a version outside the range of pyproject.toml"
+    pinned = {
+        requirement: pins().get(canonicalize_name(requirement.name))
+        for requirement in requirements()
+    }
+    outside = {
+        str(r): version
+        for r, version in pinned.items()
+        if version is None or not r.specifier.contains(version)
+    }
+    assert outside == {}, (
+        "constraints.txt lacks these, or holds a version outside the range of"
+        " pyproject.toml"
+    )
 
 
 def test_every_dependency_has_a_reason_a_licence_and_an_alternative():
     rows = table_of_dependencies()
-    assert set(rows) == {canonicalize_name(requirement.name) for requirement in requirements()} | INSTALLERS
-    assert {name: len(row) for name, row in rows.items() if len(row) != 4 or not all(row)} == {}
+    assert (
+        set(rows)
+        == {canonicalize_name(requirement.name) for requirement in requirements()}
+        | INSTALLERS
+    )
+    assert {
+        name: len(row) for name, row in rows.items() if len(row) != 4 or not all(row)
+    } == {}
 
 
 def test_the_table_of_wheels_is_of_these_pins():
-    title = f"| {len(pin_lines())} pins, {wheels.digest()} | Python {' | Python '.join(wheels.PYTHONS)} |"
-    assert title in (ROOT / "DEPENDENCIES.md").read_text().splitlines(), "print it anew: see DEPENDENCIES.md"
+    title = (
+        f"| {len(pin_lines())} pins, {wheels.digest()} | Python"
+        f" {' | Python '.join(wheels.PYTHONS)} |"
+    )
+    assert title in (ROOT / "DEPENDENCIES.md").read_text().splitlines(), (
+        "print it anew: see DEPENDENCIES.md"
+    )
 
 
 def test_pip_is_asked_until_it_has_named_each_pin_without_a_wheel(monkeypatch):
@@ -82,7 +118,10 @@ def test_pip_is_asked_until_it_has_named_each_pin_without_a_wheel(monkeypatch):
 
     monkeypatch.setattr(wheels.subprocess, "run", pip)
     pins = ["here==1.0", "old==2.0", "source==1.0", "there==3.0"]
-    assert wheels.without_wheel(pins, "3.12", ["macosx_14_0_arm64"]) == ["old==2.0", "source==1.0"]
+    assert wheels.without_wheel(pins, "3.12", ["macosx_14_0_arm64"]) == [
+        "old==2.0",
+        "source==1.0",
+    ]
 
 
 def test_an_index_that_does_not_answer_is_no_missing_wheel(monkeypatch):
@@ -103,7 +142,10 @@ def needed_distributions():
             continue
         seen.add((name, extras))
         for requirement in map(Requirement, metadata.requires(name) or []):
-            applies = [requirement.marker is None or requirement.marker.evaluate({"extra": e}) for e in {"", *extras}]
+            applies = [
+                requirement.marker is None or requirement.marker.evaluate({"extra": e})
+                for e in {"", *extras}
+            ]
             if any(applies):
                 needed.add(canonicalize_name(requirement.name))
                 queue.append((requirement.name, frozenset(requirement.extras)))
@@ -112,7 +154,10 @@ def needed_distributions():
 
 def test_every_package_that_is_needed_is_pinned_and_installed_in_that_version():
     pinned = pins()
-    installed = {name: Version(Version(metadata.version(name)).public) for name in needed_distributions()}
+    installed = {
+        name: Version(Version(metadata.version(name)).public)
+        for name in needed_distributions()
+    }
     assert installed == {name: pinned.get(name) for name in installed}
 
 

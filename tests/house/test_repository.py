@@ -1,24 +1,64 @@
-"""What may not be in the repository: other machines' paths, outputs, unsafe calls, files too long to read."""
+"""What may not be in the repository: other machines' paths, outputs, unsafe calls,
+files too long to read."""
 
 import ast
 import json
 import re
+from pathlib import Path
 
 import pytest
 from house import LIBRARY, ROOT, library_modules, parse, relative, tracked_files
 
-LONGEST_FILE = 400  # lines: what can be read in one sitting
+#: Modules that are longer than they should be, and by how much at most.
+LONGER = {
+    "course_lib/attention.py": 310,
+    "course_lib/cli.py": 448,
+    "course_lib/cli_grading.py": 365,
+    "course_lib/data/benchmarks.py": 417,
+    "course_lib/data/catalogue.py": 427,
+    "course_lib/data/grammar.py": 333,
+    "course_lib/data/stories_lexicon.py": 315,
+    "course_lib/data/stories_plots.py": 341,
+    "course_lib/experiments/seq2seq.py": 350,
+    "course_lib/grading/bridge/codec.py": 437,
+    "course_lib/grading/bridge/modules.py": 431,
+    "course_lib/grading/bridge/peer.py": 494,
+    "course_lib/grading/collect.py": 327,
+    "course_lib/grading/export.py": 367,
+    "course_lib/grading/referee.py": 343,
+    "course_lib/ledger/claims_pretraining.py": 350,
+    "course_lib/ledger/claims_seq2seq.py": 392,
+    "course_lib/ledger/claims_transformer.py": 355,
+}
 LARGEST_FILE = 1_000_000  # bytes
 LARGEST_WEIGHTS = 20_000_000  # of a checkpoint that the course ships
 
 # Written with classes of one character, so that this file is not its own finding.
-MACHINE_PATH = re.compile(r"(?<![\w.~}/-])/(?:[w]ork|[t]mp|[r]oot|[h]ome/\w+|[U]sers/\w+)/\w")
+MACHINE_PATH = re.compile(
+    r"(?<![\w.~}/-])/(?:[w]ork|[t]mp|[r]oot|[h]ome/\w+|[U]sers/\w+)/\w"
+)
 PACKAGE_HOST = re.compile(
     r"p[y]pi\.org|p[y]thonhosted|d[o]wnload\.pytorch\.org|--(?:extra-)?index-u[r]l|--find-l[i]nks"
 )
 
-UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
-UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "torch.load", "yaml.load", "subprocess.getoutput"}
+UNSAFE_MODULES = {
+    "pickle",
+    "cPickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "marshal",
+    "shelve",
+}
+UNSAFE_CALLS = {
+    "eval",
+    "exec",
+    "os.system",
+    "os.popen",
+    "torch.load",
+    "yaml.load",
+    "subprocess.getoutput",
+}
 
 
 def tracked_text():
@@ -31,7 +71,11 @@ def tracked_text():
 
 
 def findings(pattern):
-    return [f"{relative(path)}: {match.group()}" for path, text in tracked_text() for match in pattern.finditer(text)]
+    return [
+        f"{relative(path)}: {match.group()}"
+        for path, text in tracked_text()
+        for match in pattern.finditer(text)
+    ]
 
 
 def test_no_file_names_a_path_of_somebodys_machine():
@@ -39,16 +83,26 @@ def test_no_file_names_a_path_of_somebodys_machine():
 
 
 def test_no_file_chooses_the_host_that_packages_come_from():
-    assert findings(PACKAGE_HOST) == [], "the package index is the user's choice: pip's own settings say it"
+    assert findings(PACKAGE_HOST) == [], (
+        "the package index is the user's choice: pip's own settings say it"
+    )
 
 
-@pytest.mark.parametrize("path", ["/t" + "mp/x", "/w" + "ork/main", "/h" + "ome/jo/x", "see /r" + "oot/x"])
+@pytest.mark.parametrize(
+    "path", ["/t" + "mp/x", "/w" + "ork/main", "/h" + "ome/jo/x", "see /r" + "oot/x"]
+)
 def test_a_path_of_a_machine_is_seen(path):
     assert MACHINE_PATH.search(path)
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/w" + "ork/x", "../h" + "ome/x/y", "https://example.org/h" + "ome/page", "~/t" + "mp/x"]
+    "path",
+    [
+        "tests/w" + "ork/x",
+        "../h" + "ome/x/y",
+        "https://example.org/h" + "ome/page",
+        "~/t" + "mp/x",
+    ],
 )
 def test_a_relative_path_or_an_address_is_no_path_of_a_machine(path):
     assert not MACHINE_PATH.search(path)
@@ -57,10 +111,16 @@ def test_a_relative_path_or_an_address_is_no_path_of_a_machine(path):
 def test_no_file_is_large():
     sizes = {relative(path): path.stat().st_size for path in tracked_files()}
     # The published checkpoints, and the one of them that the capstone hands out.
-    published = r"book/checkpoints/\w+/model\.safetensors|(solutions|exercises)/capstone/published\.safetensors"
+    published = r"book/checkpoints/\w+/model\.safetensors|(solutions|exercises)/capstone/published\.safetensors"  # noqa: E501
     weights = {name for name in sizes if re.fullmatch(published, name)}
-    assert {name: size for name, size in sizes.items() if size > LARGEST_FILE and name not in weights} == {}
-    assert {name: sizes[name] for name in weights if sizes[name] > LARGEST_WEIGHTS} == {}
+    assert {
+        name: size
+        for name, size in sizes.items()
+        if size > LARGEST_FILE and name not in weights
+    } == {}
+    assert {
+        name: sizes[name] for name in weights if sizes[name] > LARGEST_WEIGHTS
+    } == {}
 
 
 def test_no_notebook_carries_outputs():
@@ -68,26 +128,52 @@ def test_no_notebook_carries_outputs():
     with_outputs = [
         f"{relative(path)}, cell {number}"
         for path in notebooks
-        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"])
+        for number, cell in enumerate(
+            json.loads(path.read_text(encoding="utf-8"))["cells"]
+        )
         if cell.get("outputs") or cell.get("execution_count") is not None
     ]
     assert with_outputs == []
 
 
 def test_nothing_built_or_graded_is_in_git():
-    forbidden = ("_build", "submitted", "autograded", "feedback", ".venv", "gradebook.db", "book/_generated")
+    forbidden = (
+        "_build",
+        "submitted",
+        "autograded",
+        "feedback",
+        ".venv",
+        "gradebook.db",
+        "book/_generated",
+    )
     names = [relative(path) for path in tracked_files()]
     assert [name for name in names if name.startswith(forbidden)] == []
 
 
-def test_a_module_over_400_lines_says_why():
-    unexplained = {
-        relative(path): lines
-        for path in library_modules()
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
-        and "400 lines" not in (ast.get_docstring(parse(path)) or "")
-    }
-    assert unexplained == {}, "make two modules of it, or say in the docstring why it has more than 400 lines"
+def lines_of_code(path: Path) -> int:
+    """Count lines but for docstrings, comments and blank lines."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    documented: set[int] = set()
+    for node in ast.walk(tree):
+        may_have_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if may_have_one and ast.get_docstring(node, clean=False) is not None:
+            text = node.body[0]
+            documented.update(range(text.lineno, (text.end_lineno or 0) + 1))
+    return sum(
+        number not in documented
+        and bool(line.strip())
+        and not line.strip().startswith("#")
+        for number, line in enumerate(source.splitlines(), start=1)
+    )
+
+
+def test_a_module_has_at_most_300_lines_of_code():
+    """Docstrings do not count, so that nothing is cut in two for its docstrings."""
+    lines = {relative(path): lines_of_code(path) for path in library_modules()}
+    longer = {path: n for path, n in lines.items() if n > LONGER.get(path, 300)}
+    assert longer == {}, "make two modules of it where it does two things"
+    assert not {path for path in LONGER if lines.get(path, 0) <= 300}, "shorter: mend"
 
 
 def unsafe(tree: ast.Module) -> list[str]:
@@ -95,21 +181,33 @@ def unsafe(tree: ast.Module) -> list[str]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names if alias.name.split(".")[0] in UNSAFE_MODULES]
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in UNSAFE_MODULES:
+            found += [
+                alias.name
+                for alias in node.names
+                if alias.name.split(".")[0] in UNSAFE_MODULES
+            ]
+        elif (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").split(".")[0] in UNSAFE_MODULES
+        ):
             found.append(str(node.module))
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if name in UNSAFE_CALLS:
                 found.append(name)
             for keyword in node.keywords:
-                on = not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (False, None))
+                on = not (
+                    isinstance(keyword.value, ast.Constant)
+                    and keyword.value.value in (False, None)
+                )
                 if keyword.arg in {"shell", "allow_pickle", "trust_remote_code"} and on:
                     found.append(f"{name}({keyword.arg}=...)")
     return found
 
 
-@pytest.mark.parametrize("path", library_modules(), ids=lambda path: str(path.relative_to(LIBRARY)))
+@pytest.mark.parametrize(
+    "path", library_modules(), ids=lambda path: str(path.relative_to(LIBRARY))
+)
 def test_the_library_never_runs_data_as_code(path):
     assert unsafe(parse(path)) == []
 
@@ -137,4 +235,6 @@ def test_the_licences_are_whole_and_named():
     code, text = (ROOT / "LICENSE").read_text(), (ROOT / "LICENSE-TEXT").read_text()
     assert code.startswith("BSD 3-Clause License")
     assert "https://creativecommons.org/licenses/by-sa/4.0/" in text
-    assert all(f"\nSection {number} -- " in text for number in range(1, 9))  # the legal code has eight sections
+    assert all(
+        f"\nSection {number} -- " in text for number in range(1, 9)
+    )  # the legal code has eight sections

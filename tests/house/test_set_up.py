@@ -1,4 +1,5 @@
-"""The two commands, what continuous integration runs, and what the documents say about them."""
+"""The two commands, what continuous integration runs, and what the documents say about
+them."""
 
 import json
 import os
@@ -21,7 +22,9 @@ from course_lib.cli import app
 def make(*arguments, cwd=ROOT, **environment):
     """Run make away from any outer make's own settings."""
     clean = {
-        name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON"}
     }
     return subprocess.run(
         [shutil.which("make"), *arguments],
@@ -56,24 +59,36 @@ def planned(*targets, cwd=ROOT):
 
 def places(lines, *needles):
     """Return where each text first occurs in the lines."""
-    return [next(number for number, line in enumerate(lines) if needle in line) for needle in needles]
+    return [
+        next(number for number, line in enumerate(lines) if needle in line)
+        for needle in needles
+    ]
 
 
 @pytest.mark.parametrize("target", ["book", "test"])
 def test_each_command_sets_up_a_clean_clone_with_the_pinned_set_first(clone, target):
     lines = planned(target, cwd=clone)
     order = places(
-        lines, "-m venv", "--constraint constraints.txt --no-build-isolation --editable '.[dev]'", "course build"
+        lines,
+        "-m venv",
+        "--constraint constraints.txt --no-build-isolation --editable '.[dev]'",
+        "course build",
     )
     assert order == sorted(order)
-    installs = [line for line in lines if line.startswith(".venv/bin/python -m pip") and " install " in line]
+    installs = [
+        line
+        for line in lines
+        if line.startswith(".venv/bin/python -m pip") and " install " in line
+    ]
     assert len(installs) == 2
     assert all("--constraint constraints.txt" in line for line in installs)
 
 
 def test_a_student_gets_the_small_set_and_the_assignments_opened(clone):
     lines = planned("student", cwd=clone)
-    order = places(lines, "-m venv", "--no-build-isolation --editable '.[student]'", "course start")
+    order = places(
+        lines, "-m venv", "--no-build-isolation --editable '.[student]'", "course start"
+    )
     assert order == sorted(order)
     assert not any("[dev]" in line or "course build" in line for line in lines)
 
@@ -85,30 +100,45 @@ def test_book_releases_the_assignments_and_then_builds_the_site():
 
 def test_test_checks_style_format_types_and_site_and_ends_with_pytest():
     lines = planned("test")
-    order = places(lines, "ruff check", "ruff format --check", "bin/mypy", "course build", "-m pytest")
+    order = places(
+        lines,
+        "ruff check",
+        "ruff format --check",
+        "bin/mypy",
+        "course build",
+        "-m pytest",
+    )
     assert order == sorted(order)
     assert "-m pytest" in lines[-1]
     assert "-m 'not" not in lines[-1]  # slow and browser tests are part of it
 
 
-def test_test_does_not_release_exercises_anew_and_so_hide_that_the_committed_ones_are_old():
+def test_test_does_not_release_exercises_anew_and_so_hide_that_the_committed_ones_are_old():  # noqa: E501
     assert not any("course release" in line for line in planned("test"))
 
 
 @pytest.mark.parametrize(
-    ("changed", "repeated"), [("Makefile", False), ("constraints.txt", True), ("pyproject.toml", True)]
+    ("changed", "repeated"),
+    [("Makefile", False), ("constraints.txt", True), ("pyproject.toml", True)],
 )
 def test_set_up_is_repeated_only_when_the_pinned_set_changes(clone, changed, repeated):
     (clone / ".venv").mkdir()
     (clone / ".venv" / ".ready").touch()
-    for seconds, name in [(100, "Makefile"), (100, "pyproject.toml"), (100, "constraints.txt"), (200, ".venv/.ready")]:
+    for seconds, name in [
+        (100, "Makefile"),
+        (100, "pyproject.toml"),
+        (100, "constraints.txt"),
+        (200, ".venv/.ready"),
+    ]:
         os.utime(clone / name, (seconds, seconds))
     os.utime(clone / changed, (300, 300))
     assert any("pip" in line for line in planned("setup", cwd=clone)) is repeated
 
 
 def test_an_old_python_is_refused_in_words(clone):
-    program(clone / "python3.10", "exit 1")  # it answers the question about its version with no
+    program(
+        clone / "python3.10", "exit 1"
+    )  # it answers the question about its version with no
     result = make("setup", f"PYTHON={clone / 'python3.10'}", cwd=clone)
     assert result.returncode != 0
     assert "No Python 3.11 or newer found" in result.stderr
@@ -126,7 +156,9 @@ def test_a_python_without_venv_is_refused_with_the_remedy(clone):
 def test_a_failed_installation_leaves_no_stamp(clone):
     binaries = clone / ".venv" / "bin"
     binaries.mkdir(parents=True)
-    program(binaries / "python", '[ "$3" = --version ] || exit 7')  # pip is there, and its install fails
+    program(
+        binaries / "python", '[ "$3" = --version ] || exit 7'
+    )  # pip is there, and its install fails
     assert make("setup", cwd=clone).returncode != 0
     assert not (clone / ".venv" / ".ready").exists()
 
@@ -138,7 +170,8 @@ def test_help_names_the_targets():
 
 @pytest.fixture
 def bare_machine(clone):
-    """Run make on a machine that has only the programs written into `bin`; what they are asked to do is logged."""
+    """Run make on a machine that has only the programs written into `bin`; what they
+    are asked to do is logged."""
     binaries, log = clone / "bin", clone / "log"
     binaries.mkdir()
 
@@ -146,14 +179,19 @@ def bare_machine(clone):
         program(binaries / "uname", f"echo {system}")
         program(binaries / "id", f"echo {user}")
         for name in has:
-            program(binaries / name, f'echo "{name} $*" >> {log}; exit {100 if name in fails else 0}')
+            program(
+                binaries / name,
+                f'echo "{name} $*" >> {log}; exit {100 if name in fails else 0}',
+            )
         result = make(target, cwd=clone, PATH=str(binaries))
         return result, log.read_text().splitlines() if log.exists() else []
 
     return run
 
 
-def test_test_asks_for_chromium_and_bubblewrap_before_anything_else(bare_machine, clone):
+def test_test_asks_for_chromium_and_bubblewrap_before_anything_else(
+    bare_machine, clone
+):
     result, log = bare_machine("test")
     assert (result.returncode, log) == (2, [])
     assert "The tests need chromium bubblewrap, which is not here" in result.stderr
@@ -170,12 +208,20 @@ def test_what_is_there_is_not_installed_again(bare_machine):
 
 
 @pytest.mark.parametrize(
-    ("there", "missing"), [("bwrap", "chromium"), ("chromium-browser", "bubblewrap"), (None, "chromium bubblewrap")]
+    ("there", "missing"),
+    [
+        ("bwrap", "chromium"),
+        ("chromium-browser", "bubblewrap"),
+        (None, "chromium bubblewrap"),
+    ],
 )
 def test_root_installs_what_is_missing(bare_machine, there, missing):
     result, log = bare_machine("programs", has=("apt-get", *filter(None, [there])))
     assert result.returncode == 0
-    assert log == ["apt-get update", f"apt-get install --yes --no-install-recommends {missing}"]
+    assert log == [
+        "apt-get update",
+        f"apt-get install --yes --no-install-recommends {missing}",
+    ]
 
 
 def test_a_failed_installation_of_programs_ends_it(bare_machine, clone):
@@ -187,9 +233,27 @@ def test_a_failed_installation_of_programs_ends_it(bare_machine, clone):
 @pytest.mark.parametrize(
     ("system", "manager", "remedy"),
     [
-        ("Linux", "apt-get", "The tests need chromium bubblewrap, which is not here; type: sudo make programs"),
-        ("Linux", "dnf", "which is not here; type: sudo dnf install chromium bubblewrap"),
-        ("Darwin", "brew", "The tests need chromium, which is not here; type: brew install --cask chromium"),
+        (
+            "Linux",
+            "apt-get",
+            (
+                "The tests need chromium bubblewrap, which is not here; type: sudo make"
+                " programs"
+            ),
+        ),
+        (
+            "Linux",
+            "dnf",
+            "which is not here; type: sudo dnf install chromium bubblewrap",
+        ),
+        (
+            "Darwin",
+            "brew",
+            (
+                "The tests need chromium, which is not here; type: brew install --cask"
+                " chromium"
+            ),
+        ),
         ("Linux", "unknown", "install it with this system's package manager"),
     ],
 )
@@ -200,19 +264,29 @@ def test_who_is_not_root_is_told_the_one_command(bare_machine, system, manager, 
 
 
 def run_ci(tmp_path, failing=""):
-    """Run .ci/run with a make that writes down how it was called, and fails for one target."""
+    """Run .ci/run with a make that writes down how it was called, and fails for one
+    target."""
     log, command = tmp_path / "log", ["bash", ROOT / ".ci" / "run"]
     called = f'read -r typed; echo "make $* $CI $PIP_NO_CACHE_DIR $typed" >> {log}'
     program(tmp_path / "make", f'{called}; test "$1" != "{failing}" || exit 3')
-    ci = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, input="typed\n", text=True)
+    ci = subprocess.run(
+        command,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        input="typed\n",
+        text=True,
+    )
     return ci.returncode, [line.strip() for line in log.read_text().splitlines()]
 
 
 BOTH = ["make test true 1", "make test-grading true 1"]
 
 
-@pytest.mark.parametrize(("failing", "status", "ran"), [("", 0, 2), ("test", 3, 1), ("test-grading", 3, 2)])
-def test_ci_is_both_tests_without_input_and_hides_no_failure(tmp_path, failing, status, ran):
+@pytest.mark.parametrize(
+    ("failing", "status", "ran"), [("", 0, 2), ("test", 3, 1), ("test-grading", 3, 2)]
+)
+def test_ci_is_both_tests_without_input_and_hides_no_failure(
+    tmp_path, failing, status, ran
+):
     assert run_ci(tmp_path, failing) == (status, BOTH[:ran])
 
 
@@ -224,17 +298,26 @@ def test_the_workflow_runs_the_same_commands():
     commands = [step.get("run", "") for step in WORKFLOW["jobs"]["check"]["steps"]]
     assert ".ci/run" in commands
     assert "make book" in commands
-    assert commands.index("sudo make programs") < commands.index(".ci/run")  # there, make does not run as root
+    assert commands.index("sudo make programs") < commands.index(
+        ".ci/run"
+    )  # there, make does not run as root
 
 
-def test_the_workflow_runs_the_fast_tests_on_each_python_that_the_table_of_wheels_names():
+def test_the_workflow_runs_the_fast_tests_on_each_python_that_the_table_of_wheels_names():  # noqa: E501
     job = WORKFLOW["jobs"]["pythons"]
     assert tuple(job["strategy"]["matrix"]["python"]) == wheels.PYTHONS
-    assert any("pytest" in step.get("run", "") and "not slow" in step["run"] for step in job["steps"])
+    assert any(
+        "pytest" in step.get("run", "") and "not slow" in step["run"]
+        for step in job["steps"]
+    )
 
 
 def test_the_workflow_pins_every_action_to_a_commit():
-    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"]) for step in STEPS if "uses" in step)
+    assert all(
+        re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
+        for step in STEPS
+        if "uses" in step
+    )
 
 
 def test_only_the_job_that_publishes_may_write_and_it_writes_contents_alone():
@@ -250,16 +333,18 @@ def test_only_the_job_that_publishes_may_write_and_it_writes_contents_alone():
 def test_the_hooks_of_a_commit_fetch_nothing():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert {repository["repo"] for repository in hooks} == {"local"}
-    assert {hook["language"] for repository in hooks for hook in repository["hooks"]} == {"system"}
+    assert {
+        hook["language"] for repository in hooks for hook in repository["hooks"]
+    } == {"system"}
 
 
 def test_the_devcontainer_makes_the_same_environment():
     text = (ROOT / ".devcontainer" / "devcontainer.json").read_text()
     container = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     assert "make setup" in container["postCreateCommand"]
-    assert container["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"].endswith(
-        "/.venv/bin/python"
-    )
+    assert container["customizations"]["vscode"]["settings"][
+        "python.defaultInterpreterPath"
+    ].endswith("/.venv/bin/python")
 
 
 # The part of the Citation File Format 1.2.0 schema that our file uses.
@@ -281,7 +366,12 @@ CITATION_SCHEMA = {
             },
         },
         "cff-version": {"const": "1.2.0"},
-        "keywords": {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string", "minLength": 1}},
+        "keywords": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "string", "minLength": 1},
+        },
         "license": {"const": "BSD-3-Clause"},
         "message": {"type": "string", "minLength": 1},
         "title": {"type": "string", "minLength": 1},
@@ -297,7 +387,9 @@ def test_the_citation_follows_its_schema_and_names_this_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert citation["version"] == project["version"]
     assert citation["license"] == project["license"]
-    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in project["authors"]]
+    assert [author["name"] for author in citation["authors"]] == [
+        author["name"] for author in project["authors"]
+    ]
 
 
 PAPERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEPENDENCIES.md"]
@@ -306,15 +398,27 @@ DOCUMENTS = [*PAPERS, *sorted((ROOT / "book").glob("*.md"))]
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_of_the_course_that_a_document_names_exists(document):
-    named = set(re.findall(r"(?:`|\.venv/bin/|^    |\$ )course ([a-z][a-z-]+)", document.read_text(), re.MULTILINE))
+    named = set(
+        re.findall(
+            r"(?:`|\.venv/bin/|^    |\$ )course ([a-z][a-z-]+)",
+            document.read_text(),
+            re.MULTILINE,
+        )
+    )
     assert named <= set(get_command(app).commands)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_make_target_that_a_document_names_exists(document):
-    named = set(re.findall(r"(?:`|^    )make ((?:[a-z]+ )*[a-z]+)", document.read_text(), re.MULTILINE))
+    named = set(
+        re.findall(
+            r"(?:`|^    )make ((?:[a-z]+ )*[a-z]+)", document.read_text(), re.MULTILINE
+        )
+    )
     targets = {target for targets in named for target in targets.split()}
-    defined = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    defined = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
     assert targets <= defined
 
 

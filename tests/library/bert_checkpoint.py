@@ -24,9 +24,15 @@ CONFIG = BertConfig(
 def rewrite(folder: Path, change) -> None:
     """Let `change` edit the tensors of a checkpoint."""
     tensors = load_file(folder / "model.safetensors")
-    save_file(change(tensors) or tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        change(tensors) or tensors,
+        folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )
 
 
 def configure(folder: Path, **settings: object) -> None:
     content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps(content | settings), encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps(content | settings), encoding="utf-8"
+    )

@@ -8,11 +8,27 @@ from course_lib.fast_wordpiece import FastWordPiece
 from course_lib.sentence_bert import SentenceBert
 from course_lib.wordpiece import SPECIAL_TOKENS
 
-WORDS = ["jim", "hen", "##son", "was", "a", "puppet", "##er", "who", "what", ".", ",", "?", "film", "good", "bad"]
+WORDS = [
+    "jim",
+    "hen",
+    "##son",
+    "was",
+    "a",
+    "puppet",
+    "##er",
+    "who",
+    "what",
+    ".",
+    ",",
+    "?",
+    "film",
+    "good",
+    "bad",
+]
 TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
 CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=22,
-    max_position_embeddings=19, hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.3,
+    vocab_size=len(TOKENIZER), hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=22,  # noqa: E501
+    max_position_embeddings=19, hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.3,  # noqa: E501
 )  # fmt: skip
 SENTENCES = [
     "Jim Henson was a puppeter.",
@@ -26,7 +42,8 @@ SENTENCES = [
 
 
 def lively_bert(seed: int, config: BertConfig = CONFIG) -> BertModel:
-    """Weights so large that sentences have vectors of their own; at the start all are nearly equal."""
+    """Weights so large that sentences have vectors of their own; at the start all are
+    nearly equal."""
     torch.manual_seed(seed)
     bert = BertModel(config)
     with torch.no_grad():

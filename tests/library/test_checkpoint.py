@@ -11,15 +11,29 @@ import torch
 from torch import Tensor, nn
 
 from course_lib import checkpoint
-from course_lib.checkpoint import CheckpointError, load_tensors, load_weights, save_tensors, save_weights
+from course_lib.checkpoint import (
+    CheckpointError,
+    load_tensors,
+    load_weights,
+    save_tensors,
+    save_weights,
+)
 
-OLD = {"weight": torch.arange(6.0).view(2, 3), "bias": torch.tensor([1.5, -2.0], dtype=torch.bfloat16)}
-NEW = {"weight": torch.full((2, 3), 7.0), "bias": torch.zeros(2, dtype=torch.bfloat16), "extra": torch.ones(4000)}
+OLD = {
+    "weight": torch.arange(6.0).view(2, 3),
+    "bias": torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+}
+NEW = {
+    "weight": torch.full((2, 3), 7.0),
+    "bias": torch.zeros(2, dtype=torch.bfloat16),
+    "extra": torch.ones(4000),
+}
 
 
 def equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
     return left.keys() == right.keys() and all(
-        left[name].dtype == right[name].dtype and torch.equal(left[name], right[name]) for name in left
+        left[name].dtype == right[name].dtype and torch.equal(left[name], right[name])
+        for name in left
     )
 
 
@@ -98,8 +112,12 @@ def die_at(instant: str, patch, death) -> None:
 
 
 @pytest.mark.parametrize("instant", INSTANTS)
-def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(saved, instant, monkeypatch):
-    child = os.fork()  # a real process that really dies; forking spares it the import of torch
+def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(
+    saved, instant, monkeypatch
+):
+    child = (
+        os.fork()
+    )  # a real process that really dies; forking spares it the import of torch
     if child == 0:
         die_at(instant, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGKILL))
         save_tensors(saved, NEW, {"step": 8})
@@ -110,14 +128,18 @@ def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(s
     is_new = instant == "after replace"
     assert equal(tensors, NEW if is_new else OLD)
     assert facts == {"step": 8 if is_new else 4}
-    save_tensors(saved, NEW, {"step": 12})  # what the dead process left behind is in nobody's way
+    save_tensors(
+        saved, NEW, {"step": 12}
+    )  # what the dead process left behind is in nobody's way
     assert load_tensors(saved)[1] == {"step": 12}
     assert [file.name for file in saved.parent.iterdir()] == ["run.safetensors"]
 
 
 @pytest.mark.parametrize("instant", INSTANTS[:-1])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
-def test_an_error_of_the_disk_at_any_instant_is_told_in_words_and_leaves_no_debris(saved, instant, number, monkeypatch):
+def test_an_error_of_the_disk_at_any_instant_is_told_in_words_and_leaves_no_debris(
+    saved, instant, number, monkeypatch
+):
     def fail():
         raise OSError(number, os.strerror(number))
 
@@ -126,14 +148,18 @@ def test_an_error_of_the_disk_at_any_instant_is_told_in_words_and_leaves_no_debr
         with pytest.raises(CheckpointError) as caught:
             save_tensors(saved, NEW, {"step": 8})
     assert f"could not save {saved}: {os.strerror(number)}" in str(caught.value)
-    assert ("free at least 0.0 MB" if number == errno.ENOSPC else "check that the folder") in str(caught.value)
+    assert (
+        "free at least 0.0 MB" if number == errno.ENOSPC else "check that the folder"
+    ) in str(caught.value)
     assert "The earlier checkpoint is intact" in str(caught.value)
     assert equal(load_tensors(saved)[0], OLD)
     assert [file.name for file in saved.parent.iterdir()] == ["run.safetensors"]
 
 
 @pytest.mark.parametrize("instant", ["half a write", "fsync", "replace"])
-def test_an_interrupt_while_saving_stays_an_interrupt_and_leaves_no_debris(saved, instant, monkeypatch):
+def test_an_interrupt_while_saving_stays_an_interrupt_and_leaves_no_debris(
+    saved, instant, monkeypatch
+):
     def interrupt():
         raise KeyboardInterrupt
 
@@ -155,7 +181,9 @@ def test_a_disk_that_really_refuses_the_bytes_is_told_in_words(saved):
             save_tensors(saved, NEW)
         except CheckpointError as error:
             told = "free at least" in str(error) and "intact" in str(error)
-            clean = [file.name for file in saved.parent.iterdir()] == ["run.safetensors"]
+            clean = [file.name for file in saved.parent.iterdir()] == [
+                "run.safetensors"
+            ]
             os._exit(0 if told and clean else 3)
         os._exit(4)
     _, status = os.waitpid(child, 0)
@@ -173,7 +201,10 @@ def test_a_first_save_that_fails_says_that_there_is_nothing_earlier(tmp_path):
 def test_a_truncated_checkpoint_is_named_and_left_untouched(saved, kept):
     content = saved.read_bytes()
     saved.write_bytes(content[:kept])
-    with pytest.raises(CheckpointError, match=r"run\.safetensors .*left untouched: restore it from a copy, or move it"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"run\.safetensors .*left untouched: restore it from a copy, or move it",
+    ):
         load_tensors(saved)
     assert saved.read_bytes() == content[:kept]
 
@@ -236,7 +267,7 @@ def test_weights_that_do_not_fit_are_told_apart_and_change_nothing(tmp_path):
     with pytest.raises(CheckpointError) as caught:
         load_weights(model, path)
     assert (
-        "missing: bias; unexpected: gain; of another shape: weight is (2, 4) in the file, (2, 3) in the model"
-        in str(caught.value)
+        "missing: bias; unexpected: gain; of another shape: weight is (2, 4) in the"
+        " file, (2, 3) in the model" in str(caught.value)
     )
     assert equal(dict(model.state_dict()), before)

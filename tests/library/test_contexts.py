@@ -1,4 +1,5 @@
-"""Chapter 5's measurement of what each position may see: what is wired is found, what is not is not."""
+"""Chapter 5's measurement of what each position may see: what is wired is found, what
+is not is not."""
 
 import pytest
 import torch
@@ -33,15 +34,26 @@ def test_each_half_of_elmo_sees_one_side(found):
 
 
 def test_in_every_layer_only_berts_units_see_both_sides(found):
-    shares = {name: contexts.both_sides(of_model[0]) for name, of_model in found.items()}
-    assert shares == {"BERT": [1.0, 1.0], "GPT": [0.0, 0.0], "ELMo": [0.0, 0.0], "no attention": [0.0, 0.0]}
+    shares = {
+        name: contexts.both_sides(of_model[0]) for name, of_model in found.items()
+    }
+    assert shares == {
+        "BERT": [1.0, 1.0],
+        "GPT": [0.0, 0.0],
+        "ELMo": [0.0, 0.0],
+        "no attention": [0.0, 0.0],
+    }
 
 
 def test_gpt_differs_from_bert_in_its_mask_alone():
     models = contexts.make_encoders(seed=5)
-    for ours, theirs in zip(models["BERT"].parameters(), models["GPT"].parameters(), strict=True):
+    for ours, theirs in zip(
+        models["BERT"].parameters(), models["GPT"].parameters(), strict=True
+    ):
         assert torch.equal(ours, theirs)
-    inputs = torch.randn(1, 12, dtype=torch.float64)  # one word: the mask has nothing to forbid
+    inputs = torch.randn(
+        1, 12, dtype=torch.float64
+    )  # one word: the mask has nothing to forbid
     assert torch.equal(models["BERT"](inputs), models["GPT"](inputs))
 
 
@@ -63,6 +75,12 @@ def test_a_unit_counts_when_it_sees_both_sides_of_its_own_place():
 
 
 def test_gradients_and_changes_that_disagree_are_an_error(monkeypatch):
-    monkeypatch.setattr(contexts, "by_change", lambda encoder, inputs, others: torch.zeros(1, dtype=torch.bool))
-    with pytest.raises(RuntimeError, match="BERT, seed 2: a word whose gradient is 0 changes a unit"):
+    monkeypatch.setattr(
+        contexts,
+        "by_change",
+        lambda encoder, inputs, others: torch.zeros(1, dtype=torch.bool),
+    )
+    with pytest.raises(
+        RuntimeError, match="BERT, seed 2: a word whose gradient is 0 changes a unit"
+    ):
         contexts.measure(seeds=[2])

@@ -1,4 +1,5 @@
-"""Sets written by hand: the sizes they promise, marks that point where they should, and no shortcut to a label."""
+"""Sets written by hand: the sizes they promise, marks that point where they should, and
+no shortcut to a label."""
 
 import json
 import re
@@ -25,7 +26,8 @@ def questions():
     return load("questions", source="embedded")
 
 
-# -- senses ------------------------------------------------------------------------------------------------------------
+# -- senses
+# --------------------------------------------------------------------------------------
 
 
 def test_ten_words_or_more_have_two_senses_or_more_of_twelve_sentences_or_more(senses):
@@ -44,17 +46,25 @@ def test_the_place_of_a_word_is_its_only_place(senses):
 
 
 def test_where_a_word_stands_does_not_tell_its_sense(senses):
-    """A guess of the sense from the word's place in the sentence, fitted on the very rows that it is scored on."""
+    """A guess of the sense from the word's place in the sentence, fitted on the very
+    rows that it is scored on."""
     right = 0
     for word in set(senses["word"]):
         rows = [row for row in senses if row["word"] == word]
-        place = {row["text"]: min(4, len(row["text"][: row["start"]].split())) for row in rows}
+        place = {
+            row["text"]: min(4, len(row["text"][: row["start"]].split()))
+            for row in rows
+        }
         table = Counter((place[row["text"]], row["sense"]) for row in rows)
-        right += sum(max(table[at, sense] for sense in {row["sense"] for row in rows}) for at in set(place.values()))
+        right += sum(
+            max(table[at, sense] for sense in {row["sense"] for row in rows})
+            for at in set(place.values())
+        )
     assert right / len(senses) < 0.7
 
 
-# -- reviews -----------------------------------------------------------------------------------------------------------
+# -- reviews
+# --------------------------------------------------------------------------------------
 
 
 def test_three_hundred_reviews_or_more_are_half_positive_and_all_different(reviews):
@@ -72,9 +82,12 @@ def test_a_review_and_its_opposite_are_neighbours_and_share_words(reviews):
 
 
 def test_no_single_word_decides_a_review(reviews):
-    """Of the reviews with a word that is in eight or more, at most 85% agree; no word parts more than 60% rightly."""
+    """Of the reviews with a word that is in eight or more, at most 85% agree; no word
+    parts more than 60% rightly."""
     rows = [row for part in reviews.values() for row in part]
-    words = {word: [] for row in rows for word in re.findall(r"\w+", row["text"].lower())}
+    words = {
+        word: [] for row in rows for word in re.findall(r"\w+", row["text"].lower())
+    }
     for row in rows:
         for word in set(re.findall(r"\w+", row["text"].lower())):
             words[word].append(row["label"])
@@ -86,7 +99,11 @@ def test_no_single_word_decides_a_review(reviews):
 
 
 def test_the_length_of_a_review_does_not_tell_its_label(reviews):
-    rows = [(len(row["text"].split()), row["label"]) for part in reviews.values() for row in part]
+    rows = [
+        (len(row["text"].split()), row["label"])
+        for part in reviews.values()
+        for row in part
+    ]
     for limit in range(40):
         share = sum((length > limit) == label for length, label in rows) / len(rows)
         assert 0.44 < share < 0.56
@@ -96,15 +113,25 @@ def test_counting_words_gets_few_reviews_right(reviews):
     assert max(control.score for control in CONTROLS["reviews"][1](reviews)) < 75
 
 
-# -- entities ----------------------------------------------------------------------------------------------------------
+# -- entities
+# --------------------------------------------------------------------------------------
 
 
 def test_marked_entities_become_tags_and_what_follows_them_does_not():
-    row = probes.tagged("[ORG Bank of England] met [PER O'Neill]'s aunt in [LOC Saint-Malo].")
+    row = probes.tagged(
+        "[ORG Bank of England] met [PER O'Neill]'s aunt in [LOC Saint-Malo]."
+    )
     names = [probes.ENTITY_TAGS[tag] for tag in row["ner_tags"]]
     assert list(zip(row["tokens"], names, strict=True)) == [
         *(("Bank", "B-ORG"), ("of", "I-ORG"), ("England", "I-ORG"), ("met", "O")),
-        *(("O'Neill", "B-PER"), ("'s", "O"), ("aunt", "O"), ("in", "O"), ("Saint-Malo", "B-LOC"), (".", "O")),
+        *(
+            ("O'Neill", "B-PER"),
+            ("'s", "O"),
+            ("aunt", "O"),
+            ("in", "O"),
+            ("Saint-Malo", "B-LOC"),
+            (".", "O"),
+        ),
     ]
 
 
@@ -112,7 +139,12 @@ def test_no_mark_is_left_in_the_tokens_and_each_kind_is_frequent():
     data = load("entities", source="embedded")
     names = data["train"].features["ner_tags"].feature.names
     for rows in data.values():
-        assert not [token for tokens in rows["tokens"] for token in tokens if re.search(r"[\[\]]", token)]
+        assert not [
+            token
+            for tokens in rows["tokens"]
+            for token in tokens
+            if re.search(r"[\[\]]", token)
+        ]
         counts = Counter(names[tag] for tags in rows["ner_tags"] for tag in tags)
         assert min(counts[f"B-{kind}"] for kind in ("PER", "LOC", "ORG")) >= 25
         assert any(not any(tags) for tags in rows["ner_tags"])
@@ -120,33 +152,53 @@ def test_no_mark_is_left_in_the_tokens_and_each_kind_is_frequent():
 
 def test_many_names_are_of_two_kinds_so_that_remembering_them_is_not_enough():
     kinds = {}
-    for sentence in json.loads((probes.Path(probes.__file__).parent / "entities.json").read_text(encoding="utf-8")):
+    for sentence in json.loads(
+        (probes.Path(probes.__file__).parent / "entities.json").read_text(
+            encoding="utf-8"
+        )
+    ):
         for kind, name in re.findall(r"\[([A-Z]{3}) ([^\]]+)\]", sentence):
             kinds.setdefault(name, set()).add(kind)
     assert sum(len(found) > 1 for found in kinds.values()) >= 15
-    assert max(control.score for control in CONTROLS["entities"][1](load("entities", source="embedded"))) < 60
+    assert (
+        max(
+            control.score
+            for control in CONTROLS["entities"][1](load("entities", source="embedded"))
+        )
+        < 60
+    )
 
 
-# -- questions ---------------------------------------------------------------------------------------------------------
+# -- questions
+# --------------------------------------------------------------------------------------
 
 
 def test_each_answer_stands_once_in_its_context(questions):
-    """Where an answer stands twice, the first is the one that is meant; a reader saw to it."""
+    """Where an answer stands twice, the first is the one that is meant; a reader saw to
+    it."""
     twice = 0
     for rows in questions.values():
         for row in rows:
-            for answer, start in zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True):
+            for answer, start in zip(
+                row["answers"]["text"], row["answers"]["answer_start"], strict=True
+            ):
                 assert row["context"][start : start + len(answer)] == answer
                 twice += row["context"].count(answer) > 1
     assert twice <= 1
 
 
-def test_a_quarter_to_a_third_of_the_questions_have_no_answer_and_each_paragraph_has_some_of_both(questions):
+def test_a_quarter_to_a_third_of_the_questions_have_no_answer_and_each_paragraph_has_some_of_both(  # noqa: E501
+    questions,
+):
     for rows in questions.values():
         empty = [not row["answers"]["text"] for row in rows]
         assert 0.25 < sum(empty) / len(rows) < 0.34
         for title in set(rows["title"]):
-            own = [none for none, name in zip(empty, rows["title"], strict=True) if name == title]
+            own = [
+                none
+                for none, name in zip(empty, rows["title"], strict=True)
+                if name == title
+            ]
             assert 0 < sum(own) < len(own)
 
 

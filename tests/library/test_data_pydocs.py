@@ -1,4 +1,5 @@
-"""The corpus from installed documentation: deterministic, split by module, no near-duplicates, cached and large."""
+"""The corpus from installed documentation: deterministic, split by module, no
+near-duplicates, cached and large."""
 
 import hashlib
 import itertools
@@ -15,7 +16,14 @@ from packaging.requirements import Requirement
 
 from course_lib.data import arrow_cache, load, pydocs
 from course_lib.data.near_duplicates import first_of_its_kind, shingles
-from course_lib.data.pydocs_reading import ENOUGH, PROSE, READ_FROM, SIZE, differences, sample
+from course_lib.data.pydocs_reading import (
+    ENOUGH,
+    PROSE,
+    READ_FROM,
+    SIZE,
+    differences,
+    sample,
+)
 
 ROOT = Path(__file__).parents[2]
 FEATURES = Features({"n": Value("int64")})
@@ -25,7 +33,8 @@ def jaccard(a, b):
     return len(a & b) / len(a | b)
 
 
-# -- near-duplicates ---------------------------------------------------------------------------------------------------
+# -- near-duplicates
+# --------------------------------------------------------------------------------------
 
 SENTENCES = [
     f"{verb} the {thing} of the {owner} {end}"
@@ -51,11 +60,14 @@ def test_the_prefix_filter_finds_what_comparing_all_pairs_finds(threshold, n):
 
 
 def test_a_threshold_that_is_no_share_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"threshold is 1.5; give a share above 0 and at most 1"):
+    with pytest.raises(
+        ValueError, match=r"threshold is 1.5; give a share above 0 and at most 1"
+    ):
         first_of_its_kind(["a"], 1.5, 3)
 
 
-# -- what it is made from ----------------------------------------------------------------------------------------------
+# -- what it is made from
+# --------------------------------------------------------------------------------------
 
 
 def test_every_package_of_the_corpus_comes_with_the_course_s_own_requirements():
@@ -64,7 +76,9 @@ def test_every_package_of_the_corpus_comes_with_the_course_s_own_requirements():
         name = waiting.pop()
         for text in distribution(name).requires or ():
             requirement = Requirement(text)
-            wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            wanted = requirement.marker is None or requirement.marker.evaluate(
+                {"extra": ""}
+            )
             if wanted and requirement.name.lower() not in known:
                 known.add(requirement.name.lower())
                 waiting.append(requirement.name)
@@ -84,13 +98,20 @@ def test_the_fingerprint_changes_with_a_version_and_with_the_cleaning(monkeypatc
     before = pydocs.fingerprint(["python", "numpy"])
     monkeypatch.setattr(pydocs, "version", lambda package: "0.0.1+local")
     after = pydocs.fingerprint(["python", "numpy"])
-    assert (before["python"], before["cleaning"]) == (after["python"], after["cleaning"])
+    assert (before["python"], before["cleaning"]) == (
+        after["python"],
+        after["cleaning"],
+    )
     assert after["numpy"] == "0.0.1"
-    assert arrow_cache.folder_for("pydocs", before) != arrow_cache.folder_for("pydocs", after)
+    assert arrow_cache.folder_for("pydocs", before) != arrow_cache.folder_for(
+        "pydocs", after
+    )
 
 
 def test_a_missing_package_is_named_and_nothing_is_made_without_it():
-    with pytest.raises(ModuleNotFoundError, match=r"documentation of no_such_package.*pip install"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"documentation of no_such_package.*pip install"
+    ):
         pydocs.make(["psutil", "no_such_package"])
 
 
@@ -104,7 +125,10 @@ MAKE = (
 def test_another_process_with_another_hash_seed_makes_the_same_corpus():
     made = [
         subprocess.run(
-            [sys.executable, "-c", MAKE], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", MAKE],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("1", "2024")
     ]
@@ -112,7 +136,8 @@ def test_another_process_with_another_hash_seed_makes_the_same_corpus():
     assert len(json.loads(made[0])["train"]) > 100
 
 
-# -- the cache ---------------------------------------------------------------------------------------------------------
+# -- the cache
+# --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -131,7 +156,9 @@ def cache(tmp_path, monkeypatch):
     return ask
 
 
-def test_the_second_time_the_rows_come_from_the_cache_and_another_version_makes_them_anew(cache):
+def test_the_second_time_the_rows_come_from_the_cache_and_another_version_makes_them_anew(  # noqa: E501
+    cache,
+):
     rows = {"train": [3, 5], "test": [7]}
     assert cache(numpy="1") == (rows, 1)
     assert cache(numpy="1") == (rows, 1)
@@ -155,7 +182,8 @@ def test_a_damaged_copy_is_reported_and_made_again(cache, tmp_path, fault, capsy
     assert cache(numpy="1") == (rows, 2)
 
 
-# -- the corpus: made once for these versions, then read from the cache ------------------------------------------------
+# -- the corpus: made once for these versions, then read from the cache
+# ------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -192,15 +220,27 @@ def test_documents_keep_the_order_of_packages_and_of_modules(corpus):
 
 
 @pytest.mark.slow
-def test_no_paragraph_of_validation_or_test_is_nearly_the_same_as_one_of_training(corpus):
-    """Counted by shared shingles, without the prefix filter that made the corpus, for 300 held-out paragraphs."""
-    train = [shingles(text, pydocs.SHINGLE) for texts in corpus["train"]["paragraphs"] for text in texts]
+def test_no_paragraph_of_validation_or_test_is_nearly_the_same_as_one_of_training(
+    corpus,
+):
+    """Counted by shared shingles, without the prefix filter that made the corpus, for
+    300 held-out paragraphs."""
+    train = [
+        shingles(text, pydocs.SHINGLE)
+        for texts in corpus["train"]["paragraphs"]
+        for text in texts
+    ]
     holders = {}
     for i, found in enumerate(train):
         for shingle in found:
             holders.setdefault(shingle, []).append(i)
     held_out = sorted(
-        (text for split in ("validation", "test") for texts in corpus[split]["paragraphs"] for text in texts),
+        (
+            text
+            for split in ("validation", "test")
+            for texts in corpus[split]["paragraphs"]
+            for text in texts
+        ),
         key=lambda text: hashlib.sha256(text.encode()).digest(),
     )[:300]
     for text in held_out:
@@ -211,22 +251,28 @@ def test_no_paragraph_of_validation_or_test_is_nearly_the_same_as_one_of_trainin
 
 @pytest.mark.slow
 def test_a_reader_finds_prose_in_48_of_50_sampled_paragraphs(corpus):
-    """A paragraph that nobody has read counts against the corpus: where it changed, read the new sample."""
+    """A paragraph that nobody has read counts against the corpus: where it changed,
+    read the new sample."""
     readings = sample(corpus)
     assert len(readings) == SIZE
     assert sum(reading.verdict == PROSE for reading in readings) >= ENOUGH, (
-        f"unread or not prose: {[reading for reading in readings if reading.verdict != PROSE]}; "
-        f"differences from the corpus that was read: {differences(pydocs.fingerprint()) or 'none'}"
+        "unread or not prose:"
+        f" {[reading for reading in readings if reading.verdict != PROSE]}; differences"
+        f" from the corpus that was read: {differences(pydocs.fingerprint()) or 'none'}"
     )
 
 
 def test_the_corpus_that_was_read_is_that_of_the_pins():
     pins = dict(
-        line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+        if "==" in line
     )
     pinned = {name.lower().replace("_", "-"): version for name, version in pins.items()}
     read = {
-        name.replace("_", "-"): version for name, version in READ_FROM.items() if name not in ("python", "cleaning")
+        name.replace("_", "-"): version
+        for name, version in READ_FROM.items()
+        if name not in ("python", "cleaning")
     }
     assert {name: pinned[name] for name in read} == read
     assert set(READ_FROM) == {*pydocs.PACKAGES, "cleaning"}

@@ -1,4 +1,5 @@
-"""From docstrings to prose: what each rule keeps and what it drops, on docstrings of the forms in use."""
+"""From docstrings to prose: what each rule keeps and what it drops, on docstrings of
+the forms in use."""
 
 import textwrap
 
@@ -14,7 +15,8 @@ def cleaned(docstring):
     return prose_of(textwrap.dedent(docstring).strip())
 
 
-# -- blocks: each case is a form that the documentation of a package uses ----------------------------------------------
+# -- blocks: each case is a form that the documentation of a package uses
+# ----------------------------------------------
 
 BLOCKS = {
     "sections of parameters, returns and references (numpy.ndarray.sum)": (
@@ -61,7 +63,10 @@ BLOCKS = {
 
             >>> m = nn.Dropout(p=0.2)
         """,
-        ["Zero some of the elements of the input at random.", "The outputs are scaled during training."],
+        [
+            "Zero some of the elements of the input at random.",
+            "The outputs are scaled during training.",
+        ],
     ),
     "fields of reStructuredText (docutils)": (
         """
@@ -96,7 +101,10 @@ BLOCKS = {
 
         A list of arguments is safer than a string.
         """,
-        ["The arguments are passed on to the shell as they are:", "A list of arguments is safer than a string."],
+        [
+            "The arguments are passed on to the shell as they are:",
+            "A list of arguments is safer than a string.",
+        ],
     ),
     "notes are text, other directives are not (scipy)": (
         """
@@ -112,7 +120,10 @@ BLOCKS = {
 
         .. note:: This is an inline note about the filter.
         """,
-        ["The sampling frequency must be greater than zero.", "This is an inline note about the filter."],
+        [
+            "The sampling frequency must be greater than zero.",
+            "This is an inline note about the filter.",
+        ],
     ),
     "tables (pydoc topic, numpy.fft)": (
         """
@@ -146,7 +157,10 @@ BLOCKS = {
 
         The file is not downloaded again when it is there.
         """,
-        ["Download a file from the hub to the local cache.", "The file is not downloaded again when it is there."],
+        [
+            "Download a file from the hub to the local cache.",
+            "The file is not downloaded again when it is there.",
+        ],
     ),
     "a section that follows its paragraph without a blank line (torch.typename)": (
         """
@@ -190,20 +204,33 @@ def test_paragraphs_keep_their_order_and_are_joined_to_one_line():
     assert paragraphs("One\ntwo.\n\nThree\nfour.") == ["One two.", "Three four."]
 
 
-# -- inline markup -----------------------------------------------------------------------------------------------------
+# -- inline markup
+# --------------------------------------------------------------------------------------
 
 MARKUP = [
     ("Use :func:`~scipy.signal.lfilter` here.", "Use lfilter here."),
     ("Use :py:class:`numpy.ndarray` here.", "Use numpy.ndarray here."),
     ("See :ref:`the guide <guide-label>` first.", "See the guide first."),
     ("See the `manual <https://docs.python.org/3/>`_ first.", "See the manual first."),
-    ("If ``axis`` is `None`, the **whole** array is *flattened*.", "If axis is None, the whole array is flattened."),
-    ("This is due to Welch [1]_ and others [#note]_.", "This is due to Welch and others."),
-    ("A [`~datasets.Dataset`] or a [link](https://example.org).", "A Dataset or a link."),
+    (
+        "If ``axis`` is `None`, the **whole** array is *flattened*.",
+        "If axis is None, the whole array is flattened.",
+    ),
+    (
+        "This is due to Welch [1]_ and others [#note]_.",
+        "This is due to Welch and others.",
+    ),
+    (
+        "A [`~datasets.Dataset`] or a [link](https://example.org).",
+        "A Dataset or a link.",
+    ),
     (r"The angle :math:`\theta` is in radians.", "The angle theta is in radians."),
     (r"The parameter $\alpha$ is positive.", "The parameter alpha is positive."),
     ("Pass *args and **kwargs on.", "Pass *args and **kwargs on."),
-    ("The class has a __dunder__ and a name_ here.", "The class has a __dunder__ and a name here."),
+    (
+        "The class has a __dunder__ and a name_ here.",
+        "The class has a __dunder__ and a name here.",
+    ),
 ]
 
 
@@ -212,30 +239,67 @@ def test_inline_markup_is_removed_and_what_it_marked_stays(marked, expected):
     assert plain(marked) == expected
 
 
-# -- prose or not ------------------------------------------------------------------------------------------------------
+# -- prose or not
+# --------------------------------------------------------------------------------------
 
 NOT_PROSE = [
     ("x : array_like, optional, default is None.", "the head of a parameter"),
     ("numpy, scipy, pandas, matplotlib, sympy, networkx, torch.", "a list of names"),
     ("for k in range(10): print(k) and that is it.", "code that begins in lower case"),
-    (r"The density is :math:`\frac{1}{\sqrt{2\pi}} e^{-x^2/2}` for every x.", "a formula that is not letters"),
+    (
+        r"The density is :math:`\frac{1}{\sqrt{2\pi}} e^{-x^2/2}` for every x.",
+        "a formula that is not letters",
+    ),
     ("If a == b then the two of them are the same.", "an operator of code"),
     ("The template is filled by %(name)s in the text of it.", "a substitution"),
     ("TODO: this should be done in another way by someone.", "a note to oneself"),
-    ("where N is the number of samples in the signal.", "the rest of a sentence whose formula is gone"),
+    (
+        "where N is the number of samples in the signal.",
+        "the rest of a sentence whose formula is gone",
+    ),
     ("Too short to tell.", "four words"),
     ("Abstract base class for array scalar types.", "a noun phrase: a label"),
-    ("Benchmarker that uses Triton's benchmark suite.", "a noun phrase whose relative clause has the only verb"),
-    ("Exception raised when attempting to use an invalid index key.", "a phrase whose subordinate clause has it"),
+    (
+        "Benchmarker that uses Triton's benchmark suite.",
+        "a noun phrase whose relative clause has the only verb",
+    ),
+    (
+        "Exception raised when attempting to use an invalid index key.",
+        "a phrase whose subordinate clause has it",
+    ),
     ("A type that will accept any MongoDB DSN.", "a relative clause with an auxiliary"),
-    ("Container for the artists of error bars (e.g. created by `.Axes.errorbar`).", "a label with an abbreviation"),
+    (
+        "Container for the artists of error bars (e.g. created by `.Axes.errorbar`).",
+        "a label with an abbreviation",
+    ),
     ("Helper function to parse the tokens of a format string.", "an infinitive"),
-    ("Errors raised by the ONNX exporter. This is the base class for all errors.", "a label before a sentence"),
-    ("The magnitude of the torque produced by the actuator.", "a noun phrase that begins with an article"),
-    ("For a more detailed example see :ref:`sphx_glr_auto_examples_impute_plot_missing_values.py`.", "a file's label"),
-    ("The estimator is biased, as has been shown in [3]_.", "a sentence that needs its footnote"),
-    ("Corrects the covariance at the normal distribution, following [RVD]_.", "and another one"),
-    ("The weights of the basis elements are computed as", "a sentence that breaks off, not a summary"),
+    (
+        "Errors raised by the ONNX exporter. This is the base class for all errors.",
+        "a label before a sentence",
+    ),
+    (
+        "The magnitude of the torque produced by the actuator.",
+        "a noun phrase that begins with an article",
+    ),
+    (
+        (
+            "For a more detailed example see"
+            " :ref:`sphx_glr_auto_examples_impute_plot_missing_values.py`."
+        ),
+        "a file's label",
+    ),
+    (
+        "The estimator is biased, as has been shown in [3]_.",
+        "a sentence that needs its footnote",
+    ),
+    (
+        "Corrects the covariance at the normal distribution, following [RVD]_.",
+        "and another one",
+    ),
+    (
+        "The weights of the basis elements are computed as",
+        "a sentence that breaks off, not a summary",
+    ),
 ]
 
 
@@ -270,7 +334,8 @@ def test_only_a_summary_line_may_lack_its_full_stop():
     assert prose(text) is None
 
 
-# -- where docstrings are ----------------------------------------------------------------------------------------------
+# -- where docstrings are
+# --------------------------------------------------------------------------------------
 
 
 def test_docstrings_come_in_the_order_of_the_source_and_know_their_owner():
@@ -303,15 +368,26 @@ except ImportError:
 ATTACHED = [
     (b"add_docstr(torch.abs, r'''Computes it.''')", ("abs", "Computes it.")),
     (b"add_docstr(torch.add, '''Adds {x}.'''.format(**args))", ("add", "Adds {x}.")),
-    (b"add_docstr_all('abs', 'See :func:`torch.abs`')", ("abs", "See :func:`torch.abs`")),
-    (b"add_newdoc('numpy._core.multiarray', 'ndarray', ('sum', 'Sums.'))", ("sum", "Sums.")),
+    (
+        b"add_docstr_all('abs', 'See :func:`torch.abs`')",
+        ("abs", "See :func:`torch.abs`"),
+    ),
+    (
+        b"add_newdoc('numpy._core.multiarray', 'ndarray', ('sum', 'Sums.'))",
+        ("sum", "Sums."),
+    ),
     (b"add_newdoc('numpy', 'ufunc', [('at', 'Does it.')])", ("at", "Does it.")),
-    (b"add_newdoc('gamma', '''The gamma function.''')", ("gamma", "The gamma function.")),
+    (
+        b"add_newdoc('gamma', '''The gamma function.''')",
+        ("gamma", "The gamma function."),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("source", "expected"), ATTACHED)
-def test_docstrings_that_python_files_attach_to_compiled_functions_are_read(source, expected):
+def test_docstrings_that_python_files_attach_to_compiled_functions_are_read(
+    source, expected
+):
     assert list(in_source(source)) == [expected]
 
 
@@ -322,9 +398,16 @@ def test_reading_source_runs_none_of_it(tmp_path):
 def test_the_topics_of_pydoc_belong_to_the_standard_library_and_tests_do_not():
     modules = {part.module for part in docstrings("python")}
     assert {"pydoc_data.topics", "json.decoder", "asyncio.events"} <= modules
-    assert not any(part in module.split(".") for module in modules for part in ("test", "tests", "tkinter", "idlelib"))
+    assert not any(
+        part in module.split(".")
+        for module in modules
+        for part in ("test", "tests", "tkinter", "idlelib")
+    )
 
 
 def test_a_package_that_is_missing_is_named_with_the_remedy():
-    with pytest.raises(ModuleNotFoundError, match=r"documentation of no_such_package.*pip install no_such_package"):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"documentation of no_such_package.*pip install no_such_package",
+    ):
         installed_folder("no_such_package")

@@ -1,4 +1,5 @@
-"""Sentences: the rule against examples of each kind, against a grammar that knows its sentences, and on any text."""
+"""Sentences: the rule against examples of each kind, against a grammar that knows its
+sentences, and on any text."""
 
 import random
 import time
@@ -31,7 +32,10 @@ CUT = [
     "First line.|\nSecond line.|\t Third line.",
 ]
 WHOLE = [
-    "Some formats, e.g. PNG, i.e. Portable Network Graphics, cf. GIF, vs. JPEG, are read.",
+    (
+        "Some formats, e.g. PNG, i.e. Portable Network Graphics, cf. GIF, vs. JPEG, are"
+        " read."
+    ),
     "Found by Golub et al. Journal of Numbers, named after Dr. Who and Prof. Bell.",
     "See Fig. 3, Eq. (4), pp. 84-86, vol. 7 and No. 12 of it.",
     "Written by D. E. Knuth and J. H. Wilkinson, corrected by R. W. Hamming.",
@@ -41,7 +45,9 @@ WHOLE = [
     "SELECT ... FROM makes a query.",
     '"Is this yours?" Anna asked.',
     '"What a day!" said Otto.',
-    "numpy.sum takes an axis. dtype is a type",  # a known fault: the second begins with a small letter
+    (  # a known fault: the second begins with a small letter
+        "numpy.sum takes an axis. dtype is a type"
+    ),
 ]
 
 
@@ -58,7 +64,10 @@ def test_abbreviations_initials_numbers_and_quotations_do_not_end_a_sentence(tex
 
 def test_a_number_is_not_cut_from_what_it_numbers_but_other_text_is():
     assert split_sentences("As in Fig. 2.") == ["As in Fig. 2."]
-    assert split_sentences("The answer is no. Ask again.") == ["The answer is no.", "Ask again."]
+    assert split_sentences("The answer is no. Ask again.") == [
+        "The answer is no.",
+        "Ask again.",
+    ]
 
 
 def test_every_sentence_of_the_stories_is_found_as_the_grammar_told_it():
@@ -67,7 +76,9 @@ def test_every_sentence_of_the_stories_is_found_as_the_grammar_told_it():
         world = rng.choice(WORLDS)
         teller = Teller(rng, _cast(rng, world), world)
         for part in PLOTS[rng.choice(sorted(PLOTS))]:
-            told = [teller.tell(sentence) for step in part for sentence in rng.choice(step)]
+            told = [
+                teller.tell(sentence) for step in part for sentence in rng.choice(step)
+            ]
             assert split_sentences(" ".join(told)) == told
 
 
@@ -76,7 +87,9 @@ def test_nothing_is_lost_but_space_and_a_sentence_is_one(text):
     sentences = split_sentences(text)
     assert "".join("".join(sentences).split()) == "".join(text.split())
     assert all(sentence == sentence.strip() != "" for sentence in sentences)
-    assert [split_sentences(sentence) for sentence in sentences] == [[sentence] for sentence in sentences]
+    assert [split_sentences(sentence) for sentence in sentences] == [
+        [sentence] for sentence in sentences
+    ]
 
 
 def test_a_text_without_words_has_no_sentence():
@@ -95,17 +108,27 @@ def processor_seconds(text):
 @pytest.mark.parametrize("repeated", [".", ". ", ")", " "])
 @pytest.mark.parametrize("first", ["", "!", "."])
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(first, repeated):
-    """16 times the text takes 16 times as long; by a rule that looks back at all before it, it takes 256 times."""
-    assert processor_seconds(first + repeated * 160_000) < 64 * processor_seconds(first + repeated * 10_000)
+    """16 times the text takes 16 times as long; by a rule that looks back at all before
+    it, it takes 256 times."""
+    assert processor_seconds(first + repeated * 160_000) < 64 * processor_seconds(
+        first + repeated * 10_000
+    )
 
 
 @pytest.mark.slow
 def test_most_documents_of_pydocs_have_two_sentences_and_few_are_overlong():
-    """Half a dozen words more in a rule would move these shares by tenths of a percent; a broken rule, by tens."""
+    """Half a dozen words more in a rule would move these shares by tenths of a percent;
+    a broken rule, by tens."""
     rows = load("pydocs", source="embedded")["train"]
-    counts = [sum(len(split_sentences(text)) for text in paragraphs) for paragraphs in rows["paragraphs"]]
+    counts = [
+        sum(len(split_sentences(text)) for text in paragraphs)
+        for paragraphs in rows["paragraphs"]
+    ]
     assert 0.5 < sum(count >= 2 for count in counts) / len(counts) < 0.65
     words = [
-        len(part.split()) for paragraphs in rows["paragraphs"] for text in paragraphs for part in split_sentences(text)
+        len(part.split())
+        for paragraphs in rows["paragraphs"]
+        for text in paragraphs
+        for part in split_sentences(text)
     ]
     assert sum(length > 60 for length in words) / len(words) < 0.01

@@ -1,4 +1,5 @@
-"""What must hold in every generated pair: elision, links, agreement, even lengths, splits that share nothing."""
+"""What must hold in every generated pair: elision, links, agreement, even lengths,
+splits that share nothing."""
 
 import re
 from collections import Counter
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from course_lib.data import lexicon as lex
 from course_lib.data.translation import generate
 
-# -- what must hold in every sentence ----------------------------------------------------------------------------------
+# -- what must hold in every sentence
+# ----------------------------------------------------------------------------------
 
 VOWEL = re.compile(r"(?!hibou)[aeiouyàâéèêëîïôùûœh]")
 
@@ -43,7 +45,9 @@ def test_no_preposition_stands_before_an_article_that_it_swallows(sentences):
         assert wrong not in text
 
 
-def test_every_french_word_is_linked_and_every_english_word_but_the_article_of_a_profession(sentences):
+def test_every_french_word_is_linked_and_every_english_word_but_the_article_of_a_profession(  # noqa: E501
+    sentences,
+):
     for pair in sentences:
         en, fr = pair["en"].split(), pair["fr"].split()
         assert {t for _, t in pair["alignment"]} == set(range(len(fr)))
@@ -55,8 +59,11 @@ def test_every_french_word_is_linked_and_every_english_word_but_the_article_of_a
 
 
 def test_links_join_words_that_the_lexicon_joins(sentences):
-    """A link between the wrong words would be grammatical and in range: only the lexicon can tell."""
-    nouns = {entry.en: entry.fr for entry in lex.NOUNS} | {entry.en_plural: entry.fr_plural for entry in lex.NOUNS}
+    """A link between the wrong words would be grammatical and in range: only the
+    lexicon can tell."""
+    nouns = {entry.en: entry.fr for entry in lex.NOUNS} | {
+        entry.en_plural: entry.fr_plural for entry in lex.NOUNS
+    }
     for singular, plural, *french in lex.PROFESSIONS:
         assert nouns[singular] in french
         assert nouns[plural] in french
@@ -72,10 +79,23 @@ def test_links_join_words_that_the_lexicon_joins(sentences):
 
 
 def test_verbs_have_the_number_of_their_english(sentences):
-    verbs = [*lex.TRANSITIVE, *lex.INTRANSITIVE, *lex.DITRANSITIVE, *lex.REPORTING, lex.SPEAK, lex.BE]
-    singular = {(verb.en, verb.fr) for verb in verbs} | {("does", verb.fr) for verb in verbs}
-    plural = {(verb.en_plural, verb.fr_plural) for verb in verbs} | {("do", verb.fr_plural) for verb in verbs}
-    mixed = {(verb.en, verb.fr_plural) for verb in verbs} | {("does", verb.fr_plural) for verb in verbs}
+    verbs = [
+        *lex.TRANSITIVE,
+        *lex.INTRANSITIVE,
+        *lex.DITRANSITIVE,
+        *lex.REPORTING,
+        lex.SPEAK,
+        lex.BE,
+    ]
+    singular = {(verb.en, verb.fr) for verb in verbs} | {
+        ("does", verb.fr) for verb in verbs
+    }
+    plural = {(verb.en_plural, verb.fr_plural) for verb in verbs} | {
+        ("do", verb.fr_plural) for verb in verbs
+    }
+    mixed = {(verb.en, verb.fr_plural) for verb in verbs} | {
+        ("does", verb.fr_plural) for verb in verbs
+    }
     mixed |= {("do", verb.fr) for verb in verbs} | {("are", "est")}
     seen: Counter[str] = Counter()
     for pair in sentences:
@@ -93,11 +113,14 @@ def test_words_are_lower_case_with_one_space_between(sentences):
             assert text == " ".join(text.lower().split())
 
 
-# -- lengths, seeds, splits --------------------------------------------------------------------------------------------
+# -- lengths, seeds, splits
+# --------------------------------------------------------------------------------------
 
 
 def test_lengths_are_spread_evenly(sentences):
-    assert Counter(len(pair["en"].split()) for pair in sentences) == dict.fromkeys(range(3, 61), 26)
+    assert Counter(len(pair["en"].split()) for pair in sentences) == dict.fromkeys(
+        range(3, 61), 26
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,27 +133,40 @@ def test_any_seed_gives_the_length_that_was_asked_for(seed, length):
 
 
 def test_another_seed_gives_other_sentences():
-    first, second = ({pair["en"] for pair in generate(200, seed, 10, 30)} for seed in (1, 2))
+    first, second = (
+        {pair["en"] for pair in generate(200, seed, 10, 30)} for seed in (1, 2)
+    )
     assert len(first & second) == 0
 
 
 def test_vocabulary_is_small_enough_to_learn_in_seconds(sentences):
     for language in ("en", "fr"):
-        assert 150 < len({word for pair in sentences for word in pair[language].split()}) <= 250
+        assert (
+            150
+            < len({word for pair in sentences for word in pair[language].split()})
+            <= 250
+        )
 
 
 def test_excluded_sentences_do_not_come_back():
     short = generate(150, seed=5, min_length=3, max_length=3)
-    other = generate(150, seed=5, min_length=3, max_length=3, exclude={pair["en"] for pair in short})
+    other = generate(
+        150, seed=5, min_length=3, max_length=3, exclude={pair["en"] for pair in short}
+    )
     assert not {pair["en"] for pair in short} & {pair["en"] for pair in other}
 
 
 def test_long_sentences_hold_many_choices(sentences):
-    """A model that memorised would need each sentence: no five words in a row of a long one are common."""
+    """A model that memorised would need each sentence: no five words in a row of a long
+    one are common."""
     windows: Counter[tuple[str, ...]] = Counter()
     for pair in sentences:
         words = pair["en"].split()
-        if len(words) >= 40 and "organisation" not in words and "committee" not in words:
+        if (
+            len(words) >= 40
+            and "organisation" not in words
+            and "committee" not in words
+        ):
             windows.update({tuple(words[i : i + 8]) for i in range(len(words) - 7)})
     assert max(windows.values()) <= 3
 
@@ -150,7 +186,14 @@ def test_a_range_that_the_grammar_cannot_fill_is_refused_in_words(arguments, wor
 
 
 def test_asking_for_more_sentences_than_there_are_says_how_many_there_were(monkeypatch):
-    monkeypatch.setattr(lex, "NOUNS", tuple(entry for entry in lex.NOUNS if entry.en == "cat"))
+    monkeypatch.setattr(
+        lex, "NOUNS", tuple(entry for entry in lex.NOUNS if entry.en == "cat")
+    )
     monkeypatch.setattr(lex, "INTRANSITIVE", lex.INTRANSITIVE[:1])
-    with pytest.raises(ValueError, match=r"no new sentence of 3 English words after \d+ of 500 pairs; ask for fewer"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"no new sentence of 3 English words after \d+ of 500 pairs; ask for fewer"
+        ),
+    ):
         generate(500, seed=0, min_length=3, max_length=3)

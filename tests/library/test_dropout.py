@@ -1,4 +1,5 @@
-"""Dropout by words of sixteen bits: Srivastava et al. 2014, section 4, and torch's own as its peer."""
+"""Dropout by words of sixteen bits: Srivastava et al. 2014, section 4, and torch's own
+as its peer."""
 
 import pytest
 import torch
@@ -6,7 +7,10 @@ import torch.nn.functional as F
 
 from course_lib.dropout import SMALLEST, Dropout, dropout
 
-LARGE = (SMALLEST // 128 + 3, 129)  # an odd number of features: the last word is not used up
+LARGE = (
+    SMALLEST // 128 + 3,
+    129,
+)  # an odd number of features: the last word is not used up
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.93])
@@ -18,14 +22,19 @@ def test_as_many_features_are_dropped_as_was_asked_for(p, dtype):
     deviation = (p * (1 - p) / dropped.numel()) ** 0.5
     assert abs(dropped.mean().item() - p) < 4 * deviation
     assert output.dtype == dtype
-    for one in (dropped.mean(0), dropped.mean(1)):  # no row and no column more than others
+    for one in (
+        dropped.mean(0),
+        dropped.mean(1),
+    ):  # no row and no column more than others
         spread = (p * (1 - p) / (dropped.numel() / len(one))) ** 0.5
         assert one.std().item() == pytest.approx(spread, rel=0.15)
 
 
 def test_neighbours_in_one_word_are_dropped_independently():
     torch.manual_seed(4)
-    kept = (dropout(torch.ones(1 << 18), 0.3) != 0).double().view(-1, 4)  # four features are of one draw of 64 bits
+    kept = (
+        (dropout(torch.ones(1 << 18), 0.3) != 0).double().view(-1, 4)
+    )  # four features are of one draw of 64 bits
     correlation = torch.corrcoef(kept.T) - torch.eye(4)
     assert correlation.abs().max().item() < 4 / len(kept) ** 0.5
 
@@ -34,7 +43,9 @@ def test_neighbours_in_one_word_are_dropped_independently():
 def test_what_stays_is_scaled_by_the_share_that_really_stays(dtype):
     """0.1 is 6,554 chances of 65,536, so 58,982 stay."""
     output = dropout(torch.full(LARGE, 3.0, dtype=dtype), 0.1)
-    torch.testing.assert_close(output[output != 0], torch.full_like(output[output != 0], 3 * 65536 / 58982))
+    torch.testing.assert_close(
+        output[output != 0], torch.full_like(output[output != 0], 3 * 65536 / 58982)
+    )
 
 
 def test_every_draw_is_new_and_a_seed_repeats_it():
@@ -53,7 +64,10 @@ def test_slopes_pass_where_features_passed():
     slopes = torch.randn_like(output)
     output.backward(slopes)
     torch.testing.assert_close(
-        features.grad, torch.where(output == 0, 0, slopes * (output / features)), rtol=1e-14, atol=0
+        features.grad,
+        torch.where(output == 0, 0, slopes * (output / features)),
+        rtol=1e-14,
+        atol=0,
     )
 
 

@@ -1,4 +1,5 @@
-"""Chapter 2's experiments: the task asks what it says, the judge is right, and figures show what was measured."""
+"""Chapter 2's experiments: the task asks what it says, the judge is right, and figures
+show what was measured."""
 
 import io
 import math
@@ -33,14 +34,17 @@ from course_lib.training import History
 
 
 class Oracle(nn.Module):
-    """Answers by copying: right where `distances` are those of the task, wrong where they are others."""
+    """Answers by copying: right where `distances` are those of the task, wrong where
+    they are others."""
 
     def __init__(self, distances, vocab_size):
         super().__init__()
         self.distances, self.vocab_size = distances, vocab_size
 
     def forward(self, ids):
-        copies = torch.stack([ids.roll(distance, dims=1) for distance in self.distances], dim=-1)
+        copies = torch.stack(
+            [ids.roll(distance, dims=1) for distance in self.distances], dim=-1
+        )
         return one_hot(copies, self.vocab_size).float()
 
 
@@ -49,7 +53,9 @@ class TestLookBack:
         task = LookBack(distances=(1, 3), vocab_size=10, length=6)
         ids = torch.tensor([[5, 9, 2, 7, 0, 4]])
         assert task.first == 3
-        assert task.answers(ids).tolist() == [[[2, 5], [7, 9], [0, 2]]]  # for positions 3, 4 and 5
+        assert task.answers(ids).tolist() == [
+            [[2, 5], [7, 9], [0, 2]]
+        ]  # for positions 3, 4 and 5
 
     def test_the_first_word_is_asked_for_at_the_last_position_only(self):
         task = LookBack(distances=(6,), vocab_size=8, length=7)
@@ -59,10 +65,14 @@ class TestLookBack:
     def test_chance_counts_each_word_that_must_be_guessed(self):
         assert LookBack((2, 5), vocab_size=16).chance == 1 / 256
         assert LookBack((2,), vocab_size=16).chance == 1 / 16
-        assert LookBack((2, 2), vocab_size=16).chance == 1 / 16, "the same word twice is one guess"
+        assert LookBack((2, 2), vocab_size=16).chance == 1 / 16, (
+            "the same word twice is one guess"
+        )
 
     def test_all_words_are_drawn(self):
-        ids = LookBack((2,), vocab_size=7, length=5).batch(200, torch.Generator().manual_seed(0))
+        ids = LookBack((2,), vocab_size=7, length=5).batch(
+            200, torch.Generator().manual_seed(0)
+        )
         assert ids.shape == (200, 5)
         assert ids.unique().tolist() == list(range(7))
 
@@ -73,9 +83,15 @@ class TestLookBack:
 
     def test_a_perfect_answer_scores_one_and_the_order_of_answers_counts(self):
         task = LookBack(distances=(2, 5), vocab_size=16)
-        assert score(task, Oracle((2, 5), 16)) == {"right": 1, "right at 2": 1, "right at 5": 1}
+        assert score(task, Oracle((2, 5), 16)) == {
+            "right": 1,
+            "right at 2": 1,
+            "right at 5": 1,
+        }
         turned = score(task, Oracle((5, 2), 16))
-        assert turned["right"] == pytest.approx(1 / 16, abs=0.02)  # only where both words happen to be the same
+        assert turned["right"] == pytest.approx(
+            1 / 16, abs=0.02
+        )  # only where both words happen to be the same
 
     def test_one_right_answer_of_two_is_not_right(self):
         found = score(LookBack(distances=(2, 5), vocab_size=16), Oracle((2, 4), 16))
@@ -84,43 +100,66 @@ class TestLookBack:
 
     def test_judged_by_the_answers_of_another_sentence_an_oracle_is_at_chance(self):
         task = LookBack(distances=(2,), vocab_size=8)
-        assert score(task, Oracle((2,), 8), shuffled=True)["right"] == pytest.approx(task.chance, abs=0.02)
+        assert score(task, Oracle((2,), 8), shuffled=True)["right"] == pytest.approx(
+            task.chance, abs=0.02
+        )
         # Nor is it judged by another position of the same sentence.
-        assert score(task, Oracle((3,), 8), shuffled=True)["right"] == pytest.approx(task.chance, abs=0.02)
+        assert score(task, Oracle((3,), 8), shuffled=True)["right"] == pytest.approx(
+            task.chance, abs=0.02
+        )
 
     def test_a_model_is_judged_at_rest(self):
         task = LookBack((1,), vocab_size=5, length=6)
-        model = build(task, partial(MultiHeadAttention, num_heads=2, dropout=0.5), seed=0, dim=8)
+        model = build(
+            task, partial(MultiHeadAttention, num_heads=2, dropout=0.5), seed=0, dim=8
+        )
         assert score(task, model.train()) == score(task, model.train())
 
 
 class TestModel:
     def test_models_of_any_number_of_heads_have_as_many_parameters(self):
         task = LookBack((2, 5), vocab_size=16)
-        models = [build(task, partial(MultiHeadAttention, num_heads=heads), seed=0, dim=24) for heads in (1, 2, 8)]
-        assert len({sum(p.numel() for p in model.parameters()) for model in models}) == 1
+        models = [
+            build(task, partial(MultiHeadAttention, num_heads=heads), seed=0, dim=24)
+            for heads in (1, 2, 8)
+        ]
+        assert (
+            len({sum(p.numel() for p in model.parameters()) for model in models}) == 1
+        )
 
     def test_with_and_without_the_divisor_models_begin_with_the_same_weights(self):
         task = LookBack((3,))
         first, second = (
-            build(task, partial(SingleHead, key_dim=20, divisor=divisor), 4).state_dict() for divisor in (20**0.5, 1.0)
+            build(
+                task, partial(SingleHead, key_dim=20, divisor=divisor), 4
+            ).state_dict()
+            for divisor in (20**0.5, 1.0)
         )
         assert all(torch.equal(first[name], second[name]) for name in first)
 
-    def test_a_single_head_with_the_published_divisor_is_scaled_dot_product_attention(self):
+    def test_a_single_head_with_the_published_divisor_is_scaled_dot_product_attention(
+        self,
+    ):
         """Vaswani et al. 2017, equation 1."""
         torch.manual_seed(0)
         head = SingleHead(dim=6, key_dim=5, divisor=math.sqrt(5)).double()
         hidden = torch.randn(2, 7, 6, dtype=torch.float64)
-        expected = scaled_dot_product_attention(head.query(hidden), head.key(hidden), head.value(hidden))
+        expected = scaled_dot_product_attention(
+            head.query(hidden), head.key(hidden), head.value(hidden)
+        )
         torch.testing.assert_close(head(hidden), expected, rtol=0, atol=1e-12)
 
     def test_the_same_seed_gives_the_same_run_and_another_seed_another(self):
         task = LookBack((1,), vocab_size=5, length=6)
         make = partial(MultiHeadAttention, num_heads=2)
-        losses = [fit(task, build(task, make, seed, dim=8), seed, steps=3).losses for seed in (0, 0, 1)]
+        losses = [
+            fit(task, build(task, make, seed, dim=8), seed, steps=3).losses
+            for seed in (0, 0, 1)
+        ]
         assert losses[0] == losses[1] != losses[2]
-        assert losses[0][0] == pytest.approx(math.log(5), abs=0.7)  # untrained: about as good as a guess
+        assert losses[0][0] == pytest.approx(
+            math.log(5), abs=0.7
+        )  # untrained: about as good as a guess
 
     def test_the_seed_decides_the_first_weights_and_the_sentences(self, monkeypatch):
         task, read, draw = LookBack((1,), vocab_size=5, length=6), [], LookBack.batch
@@ -136,10 +175,15 @@ class TestModel:
         monkeypatch.setattr(LookBack, "batch", watched)
         for seed in (3, 3, 4):
             fit(task, first, seed, steps=2, batch_size=7, evaluate_every=1000)
-        of_runs = [torch.stack([ids for ids in read if len(ids) == 7][at : at + 2]) for at in (0, 2, 4)]
+        of_runs = [
+            torch.stack([ids for ids in read if len(ids) == 7][at : at + 2])
+            for at in (0, 2, 4)
+        ]
         assert torch.equal(of_runs[0], of_runs[1])
         assert not torch.equal(of_runs[0], of_runs[2])
-        assert not torch.equal(of_runs[0][0], of_runs[0][1]), "sentences never come twice"
+        assert not torch.equal(of_runs[0][0], of_runs[0][1]), (
+            "sentences never come twice"
+        )
 
     def test_each_seed_has_a_model_of_its_own_trained_as_asked(self, monkeypatch):
         task, fitted = LookBack((1,), vocab_size=5, length=6), []
@@ -157,12 +201,19 @@ class TestModel:
 
     def test_training_teaches_the_look_up(self):
         task = LookBack((1,), vocab_size=5, length=6)
-        runs = fit_seeds(task, partial(MultiHeadAttention, num_heads=1), seeds=[0], steps=60, learning_rate=1e-2)
+        runs = fit_seeds(
+            task,
+            partial(MultiHeadAttention, num_heads=1),
+            seeds=[0],
+            steps=60,
+            learning_rate=1e-2,
+        )
         assert runs.right[0] > 0.9
         assert score(task, runs.models[0])["right"] == runs.right[0]
 
     def test_weights_are_read_off_the_right_diagonal(self):
-        """A head that is made to look one place back shows all its weight in the column of distance 1."""
+        """A head that is made to look one place back shows all its weight in the column
+        of distance 1."""
         task = LookBack((1,), vocab_size=4, length=6)
         model = LookBackModel(task, dim=6, mixer=MultiHeadAttention(6, num_heads=1))
         with torch.no_grad():
@@ -170,17 +221,29 @@ class TestModel:
             model.positions.weight.copy_(torch.eye(6))
             query, key, _ = model.mixer.in_proj.weight.chunk(3)
             query.copy_(100 * torch.eye(6))
-            key.copy_(torch.eye(6).roll(1, dims=0))  # the key of position s is what the query of position s + 1 wants
-        table = weights_by_distance(task, model.to("cpu"), distances=[0, 1, 2], sentences=3)
-        torch.testing.assert_close(table, torch.tensor([[0.0, 1.0, 0.0]]), atol=1e-6, rtol=0)
+            key.copy_(
+                torch.eye(6).roll(1, dims=0)
+            )  # the key of position s is what the query of position s + 1 wants
+        table = weights_by_distance(
+            task, model.to("cpu"), distances=[0, 1, 2], sentences=3
+        )
+        torch.testing.assert_close(
+            table, torch.tensor([[0.0, 1.0, 0.0]]), atol=1e-6, rtol=0
+        )
 
     def test_weights_are_averaged_over_the_positions_that_are_asked(self):
         task = LookBack((3,), vocab_size=4, length=7)
-        model = build(task, partial(MultiHeadAttention, num_heads=2), seed=1, dim=8).to("cpu").eval()
+        model = (
+            build(task, partial(MultiHeadAttention, num_heads=2), seed=1, dim=8)
+            .to("cpu")
+            .eval()
+        )
         with torch.no_grad():
             model.mixer.in_proj.weight.mul_(5)  # far from uniform
             table = weights_by_distance(task, model, distances=[1, 3, 5], sentences=9)
-            ids = task.batch(9, torch.Generator().manual_seed(self_attention.EVALUATION_SEED))
+            ids = task.batch(
+                9, torch.Generator().manual_seed(self_attention.EVALUATION_SEED)
+            )
             weights = model.mixer(model.embed(ids), return_weights=True)[1].mean(dim=0)
         for column, back in enumerate((1, 3, 5)):
             asked = [weights[:, t, t - back] for t in range(3, 7) if t >= back]
@@ -191,11 +254,16 @@ class TestModel:
         model = build(task, partial(MultiHeadAttention, num_heads=4), seed=0)
         table = weights_by_distance(task, model, range(6))
         assert table.shape == (4, 6)
-        torch.testing.assert_close(table.mean(dim=0), torch.full((6,), 1 / 12), atol=0.04, rtol=0)
+        torch.testing.assert_close(
+            table.mean(dim=0), torch.full((6,), 1 / 12), atol=0.04, rtol=0
+        )
 
     def test_a_layer_without_heads_has_no_weights_to_show(self):
         task = LookBack((2,))
-        with pytest.raises(ValueError, match="mixes with Recurrent; heads are those of MultiHeadAttention"):
+        with pytest.raises(
+            ValueError,
+            match="mixes with Recurrent; heads are those of MultiHeadAttention",
+        ):
             weights_by_distance(task, build(task, Recurrent, seed=0, dim=8), [2])
 
     @pytest.mark.slow
@@ -203,7 +271,15 @@ class TestModel:
         """The chapter's claim, with other seeds than the chapter's."""
         task = LookBack((2, 5), vocab_size=16)
         right = {
-            heads: fit_seeds(task, partial(MultiHeadAttention, num_heads=heads), [7, 8], 150, 3e-3).right
+            heads: (
+                fit_seeds(
+                    task,
+                    partial(MultiHeadAttention, num_heads=heads),
+                    [7, 8],
+                    150,
+                    3e-3,
+                ).right
+            )
             for heads in (1, 2)
         }
         assert min(right[2]) > 0.99
@@ -216,22 +292,34 @@ class TestFigures:
     @pytest.fixture(scope="class")
     def masks(self):
         return mask_panels(
-            {"padding": padding_mask(torch.tensor([3]), 4).expand(4, 4), "causal": causal_mask(4)},
+            {
+                "padding": padding_mask(torch.tensor([3]), 4).expand(4, 4),
+                "causal": causal_mask(4),
+            },
             self.WORDS,
             self.WORDS,
         )
 
     @pytest.fixture(scope="class")
     def curves(self):
-        runs = {"GRU": [[2.0, 4.0, 9.0], [2.2, 4.1, 8.0], [1.9, 5.0, 8.5]], "fused attention": [[1.0, 4.0, 0.0]]}
-        return growth_curves([256, 512, 1024], runs, "length (tokens)", "time (seconds)")
+        runs = {
+            "GRU": [[2.0, 4.0, 9.0], [2.2, 4.1, 8.0], [1.9, 5.0, 8.5]],
+            "fused attention": [[1.0, 4.0, 0.0]],
+        }
+        return growth_curves(
+            [256, 512, 1024], runs, "length (tokens)", "time (seconds)"
+        )
 
     def test_squares_are_filled_where_a_query_may_attend(self, masks):
         for axes, expected in zip(
-            masks.axes, (padding_mask(torch.tensor([3]), 4).expand(4, 4), causal_mask(4)), strict=True
+            masks.axes,
+            (padding_mask(torch.tensor([3]), 4).expand(4, 4), causal_mask(4)),
+            strict=True,
         ):
             filled = {
-                (round(patch.get_y() + 0.44), round(patch.get_x() + 0.44)) for patch in axes.patches if patch.get_fill()
+                (round(patch.get_y() + 0.44), round(patch.get_x() + 0.44))
+                for patch in axes.patches
+                if patch.get_fill()
             }
             assert filled == {tuple(place) for place in expected.nonzero().tolist()}
             assert axes.yaxis_inverted(), "the first query stands at the top"
@@ -242,8 +330,13 @@ class TestFigures:
         assert "<pad> may attend to I, am, home." in text
 
     def test_a_mask_that_does_not_fit_is_refused_in_words(self):
-        with pytest.raises(ValueError, match=r"shape \(3, 4\).*give a boolean mask, one row for each query"):
-            mask_panels({"wrong": torch.ones(3, 4, dtype=torch.bool)}, self.WORDS, self.WORDS)
+        with pytest.raises(
+            ValueError,
+            match=r"shape \(3, 4\).*give a boolean mask, one row for each query",
+        ):
+            mask_panels(
+                {"wrong": torch.ones(3, 4, dtype=torch.bool)}, self.WORDS, self.WORDS
+            )
         with pytest.raises(ValueError, match="no masks"):
             mask_panels({}, self.WORDS, self.WORDS)
 
@@ -257,11 +350,15 @@ class TestFigures:
         at_512 = points[points[:, 0] == 512, 1]
         assert (at_512.min(), at_512.max()) == (4.0, 5.0)
 
-    def test_both_axes_are_logarithmic_and_what_has_no_logarithm_is_left_out(self, curves):
+    def test_both_axes_are_logarithmic_and_what_has_no_logarithm_is_left_out(
+        self, curves
+    ):
         axes = curves.axes[0]
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         np.testing.assert_array_equal(axes.lines[1].get_xdata(), [256, 512])
-        linear = growth_curves([1, 2], {"GRU": [[0.0, 1.0]]}, "x", "y", logarithmic_y=False)
+        linear = growth_curves(
+            [1, 2], {"GRU": [[0.0, 1.0]]}, "x", "y", logarithmic_y=False
+        )
         np.testing.assert_array_equal(linear.axes[0].lines[0].get_ydata(), [0, 1])
 
     @pytest.mark.parametrize(
@@ -270,7 +367,11 @@ class TestFigures:
             ([512, 256], {"GRU": [[1, 2]]}, "must be positive and increase"),
             ([0, 256], {"GRU": [[1, 2]]}, "must be positive and increase"),
             ([1, 2], {}, "no curves"),
-            ([1, 2], {"GRU": [[1, 2, 3]]}, r"GRU: runs have shape \(1, 3\); expected \[runs, 2\]"),
+            (
+                [1, 2],
+                {"GRU": [[1, 2, 3]]},
+                r"GRU: runs have shape \(1, 3\); expected \[runs, 2\]",
+            ),
             ([1, 2], {"LSTM": [[1, 2]]}, "no colour is reserved for 'LSTM'"),
         ],
     )

@@ -1,4 +1,5 @@
-"""What the pipelines of `transformers` say of our checkpoints is what our own `predict` says."""
+"""What the pipelines of `transformers` say of our checkpoints is what our own `predict`
+says."""
 
 from functools import cache
 
@@ -19,19 +20,29 @@ TINY = CHECKPOINTS / "tiny"
 
 @cache
 def trained(name):
-    """A head on the shipped tiny checkpoint after a few steps: enough that it does not say the same of all."""
+    """A head on the shipped tiny checkpoint after a few steps: enough that it does not
+    say the same of all."""
     task, tokenizer = read_task(name, "embedded"), FastWordPiece.load(TINY)
     examples = task.examples(task.train.sample(64, 0), tokenizer, 128)
     model = build_model(task, Variant("fine-tuned"), TINY, seed=0)
-    finetune(model, examples, config=FineTuningConfig(epochs=2, learning_rate=1e-3, batch_size=16))
+    finetune(
+        model,
+        examples,
+        config=FineTuningConfig(epochs=2, learning_rate=1e-3, batch_size=16),
+    )
     return task, model, tokenizer
 
 
 def test_a_gap_is_filled_with_the_same_pieces_and_probabilities():
-    texts = ["The function returns a [MASK] of strings.", "If the file does not [MASK], an error is raised."]
+    texts = [
+        "The function returns a [MASK] of strings.",
+        "If the file does not [MASK], an error is raised.",
+    ]
     for theirs, ours in family_pipelines.fill_mask(TINY, texts):
         assert [piece for piece, _ in theirs] == [piece for piece, _ in ours]
-        assert [chance for _, chance in theirs] == pytest.approx([chance for _, chance in ours], abs=1e-5)
+        assert [chance for _, chance in theirs] == pytest.approx(
+            [chance for _, chance in ours], abs=1e-5
+        )
 
 
 def test_a_text_gets_the_same_class_and_probability(tmp_path):
@@ -61,5 +72,7 @@ def test_a_question_gets_the_same_answer(tmp_path):
 
 
 def test_features_are_the_same_states():
-    for theirs, ours in family_pipelines.features(TINY, ["Return the mean of an array.", "Short"]):
+    for theirs, ours in family_pipelines.features(
+        TINY, ["Return the mean of an array.", "Short"]
+    ):
         torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-5)

@@ -1,4 +1,5 @@
-"""The ledgers: verdicts follow their rules, figures are found where they are said to be, and nothing is left out."""
+"""The ledgers: verdicts follow their rules, figures are found where they are said to
+be, and nothing is left out."""
 
 import json
 import math
@@ -13,18 +14,49 @@ from pybtex.database import parse_file
 from course_lib.ledger import claims as ledger
 from course_lib.ledger.claim import Claim, hold, once_recorded
 from course_lib.ledger.deviations import DEVIATIONS
-from course_lib.ledger.evidence import Evidence, ExecutedPage, LedgerError, parse_figure, tables_of
+from course_lib.ledger.evidence import (
+    Evidence,
+    ExecutedPage,
+    LedgerError,
+    parse_figure,
+    tables_of,
+)
 from course_lib.ledger.measured import Measured, apart, exact, one_run, over
-from course_lib.ledger.pages import claims_page, coverage_page, deviations_page, reading_page
+from course_lib.ledger.pages import (
+    claims_page,
+    coverage_page,
+    deviations_page,
+    reading_page,
+)
 from course_lib.ledger.reading import READING
 from course_lib.ledger.rows import ROWS, chapter_pages, row_labels
-from course_lib.ledger.sources import Apart, Cell, Computed, Glued, GluedRange, Lead, Printed, Recorded
-from course_lib.ledger.verdicts import Even, Figure, Statement, Trend, Unmeasured, Verdict
+from course_lib.ledger.sources import (
+    Apart,
+    Cell,
+    Computed,
+    Glued,
+    GluedRange,
+    Lead,
+    Printed,
+    Recorded,
+)
+from course_lib.ledger.verdicts import (
+    Even,
+    Figure,
+    Statement,
+    Trend,
+    Unmeasured,
+    Verdict,
+)
 
 BOOK = Path(__file__).parents[2] / "book"
 CLAIMS = ledger.claims_of(BOOK)
 KEYS = set(parse_file(str(BOOK / "references.bib")).entries)
-LABELS = {label for page in BOOK.glob("*.md") for label in re.findall(r"^\(([\w-]+)\)=$", page.read_text(), re.M)}
+LABELS = {
+    label
+    for page in BOOK.glob("*.md")
+    for label in re.findall(r"^\(([\w-]+)\)=$", page.read_text(), re.M)
+}
 by_name = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
 REPRODUCED, DIRECTION, SCALE, CONTRADICTED = Verdict
 
@@ -43,8 +75,16 @@ def interval(low: float, high: float) -> Measured:
         (Statement("below", 2.0), interval(0.5, 2.1), SCALE),
         (Statement("below", 2.0), interval(2.1, 2.5), CONTRADICTED),
         (Statement(), one_run(7.0), SCALE),
-        (Statement(), Measured(3.0, 3.0, math.inf, "the least of the seeds"), REPRODUCED),
-        (Statement("below"), Measured(3.0, 3.0, math.inf, "the least of the seeds"), CONTRADICTED),
+        (
+            Statement(),
+            Measured(3.0, 3.0, math.inf, "the least of the seeds"),
+            REPRODUCED,
+        ),
+        (
+            Statement("below"),
+            Measured(3.0, 3.0, math.inf, "the least of the seeds"),
+            CONTRADICTED,
+        ),
         (Trend(), interval(0.1, 0.9), DIRECTION),
         (Trend(), interval(-0.1, 0.9), SCALE),
         (Trend(), interval(-0.9, -0.1), CONTRADICTED),
@@ -91,7 +131,10 @@ def test_a_figure_is_written_with_what_is_known_of_it(measured, text):
 def test_half_widths_of_independent_means_add_as_sides_of_a_right_triangle():
     difference = apart(interval(7.0, 13.0), interval(1.0, 9.0))  # halves 3 and 4
     assert (difference.value, difference.low, difference.high) == (5.0, 0.0, 10.0)
-    least, most = Measured(9.0, 9.0, math.inf, "least"), Measured(2.0, -math.inf, 2.0, "most")
+    least, most = (
+        Measured(9.0, 9.0, math.inf, "least"),
+        Measured(2.0, -math.inf, 2.0, "most"),
+    )
     assert apart(least, most).low == 7.0
     assert apart(least, most).high == math.inf
     assert apart(exact(9.0), exact(2.0)).certain
@@ -127,14 +170,27 @@ def test_tables_are_cut_out_of_markdown():
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
-    """A page that was executed: it printed a line, showed two tables and glued two numbers."""
-    first = "| model | score |\n| --- | --- |\n| ours | 0.93 ± 0.07 |\n| theirs | 0.50 (0.40 to 0.60) |"
-    second = "| kind | share | of |\n| --- | --- | --- |\n| chosen | 80.1 ± 0.2 | a |\n| chosen | 10.0 | b |"
+    """A page that was executed: it printed a line, showed two tables and glued two
+    numbers."""
+    first = (
+        "| model | score |\n| --- | --- |\n| ours | 0.93 ± 0.07 |\n| theirs | 0.50"
+        " (0.40 to 0.60) |"
+    )
+    second = (
+        "| kind | share | of |\n| --- | --- | --- |\n| chosen | 80.1 ± 0.2 | a |\n|"
+        " chosen | 10.0 | b |"
+    )
     outputs = [nbformat.v4.new_output("stream", text="loss 1,234.5 nats\n")]
-    outputs += [nbformat.v4.new_output("display_data", {"text/markdown": text}) for text in (first, second)]
+    outputs += [
+        nbformat.v4.new_output("display_data", {"text/markdown": text})
+        for text in (first, second)
+    ]
     cells = [nbformat.v4.new_code_cell("SEEDS = [0, 1, 4]", outputs=outputs)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "07-page.ipynb")
-    glue = {key: {"data": {"text/plain": value}} for key, value in (("mean", "3.5"), ("half", "0.5"))}
+    glue = {
+        key: {"data": {"text/plain": value}}
+        for key, value in (("mean", "3.5"), ("half", "0.5"))
+    }
     (tmp_path / "07-page.glue.json").write_text(json.dumps(glue))
     return Evidence({7: "07-page", 8: "08-other"}, tmp_path)
 
@@ -143,13 +199,28 @@ def evidence(tmp_path: Path) -> Evidence:
     ("source", "expected"),
     [
         (Glued(7, "mean", "half"), (3.5, 3.0, 4.0, "95% interval over 3 seeds")),
-        (Glued(7, "mean", "half", what="five words"), (3.5, 3.0, 4.0, "95% interval over five words")),
-        (Glued(7, "mean", kind="least"), (3.5, 3.5, math.inf, "the least of the seeds")),
-        (GluedRange(7, "mean", "half", "mean", "quartiles"), (3.5, 0.5, 3.5, "quartiles")),
+        (
+            Glued(7, "mean", "half", what="five words"),
+            (3.5, 3.0, 4.0, "95% interval over five words"),
+        ),
+        (
+            Glued(7, "mean", kind="least"),
+            (3.5, 3.5, math.inf, "the least of the seeds"),
+        ),
+        (
+            GluedRange(7, "mean", "half", "mean", "quartiles"),
+            (3.5, 0.5, 3.5, "quartiles"),
+        ),
         (Cell(7, "ours", "score"), (0.93, 0.86, 1.0, "95% interval over 3 seeds")),
         (Cell(7, "theirs", "score", what="days"), (0.5, 0.4, 0.6, "range over days")),
-        (Cell(7, "chosen | 80.1 ± 0.2", "share", table="kind"), (80.1, 79.9, 80.3, "95% interval over 3 seeds")),
-        (Printed(7, r"^loss ([\d.,]+) nats$"), (1234.5, 1234.5, 1234.5, "no chance in it")),
+        (
+            Cell(7, "chosen | 80.1 ± 0.2", "share", table="kind"),
+            (80.1, 79.9, 80.3, "95% interval over 3 seeds"),
+        ),
+        (
+            Printed(7, r"^loss ([\d.,]+) nats$"),
+            (1234.5, 1234.5, 1234.5, "no chance in it"),
+        ),
         (Computed(lambda: 4.5), (4.5, 4.5, 4.5, "no chance in it")),
     ],
 )
@@ -165,15 +236,26 @@ def test_a_figure_is_read_off_an_executed_page(evidence, source, expected):
         (Glued(7, "meen"), "07-page glues no 'meen'; it glues: half, mean"),
         (Glued(8, "mean"), "08-other.ipynb has not been executed"),
         (Glued(9, "mean"), "the book has no chapter 9"),
-        (Cell(7, "our", "score"), "07-page has 0 cells in a row 'our' and a column 'score'"),
+        (
+            Cell(7, "our", "score"),
+            "07-page has 0 cells in a row 'our' and a column 'score'",
+        ),
         (Cell(7, "chosen", "share"), "07-page has 2 cells"),
         (Printed(7, r"(\d) days"), "07-page printed 0 times"),
         (Recorded("no-such-record", ("x",)), "no recorded result 'no-such-record'"),
-        (Recorded("seq2seq-multi30k", ("scores", "bleo"), {"attention": "dot"}), r"no 'bleo' at \['scores'\]"),
-        (Recorded("seq2seq-multi30k", ("seconds",), {"attention": "dott"}), "has no run with"),
+        (
+            Recorded("seq2seq-multi30k", ("scores", "bleo"), {"attention": "dot"}),
+            r"no 'bleo' at \['scores'\]",
+        ),
+        (
+            Recorded("seq2seq-multi30k", ("seconds",), {"attention": "dott"}),
+            "has no run with",
+        ),
     ],
 )
-def test_a_figure_that_is_not_there_is_an_error_that_says_what_was_looked_for(evidence, source, words):
+def test_a_figure_that_is_not_there_is_an_error_that_says_what_was_looked_for(
+    evidence, source, words
+):
     with pytest.raises(LedgerError, match=words):
         source.read(evidence)
 
@@ -185,42 +267,67 @@ def test_without_executed_pages_nothing_live_is_made_up():
         ExecutedPage(Path("nowhere.ipynb"))
 
 
-def test_a_page_that_was_not_executed_anew_is_read_from_the_cache_of_executions(tmp_path):
+def test_a_page_that_was_not_executed_anew_is_read_from_the_cache_of_executions(
+    tmp_path,
+):
     """Jupyter Book leaves such a page without its outputs."""
     cell = nbformat.v4.new_code_cell("print(7)", execution_count=1)
-    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="seven is 7\n")]
+    cell.outputs = [
+        nbformat.v4.new_output("stream", name="stdout", text="seven is 7\n")
+    ]
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "executed.ipynb")
-    get_cache(str(tmp_path / "cache")).cache_notebook_file(tmp_path / "executed.ipynb", check_validity=False)
+    get_cache(str(tmp_path / "cache")).cache_notebook_file(
+        tmp_path / "executed.ipynb", check_validity=False
+    )
 
     page = tmp_path / "05-bert.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(7)")]), page)
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(7)")]), page
+    )
     assert ExecutedPage(page).printed == ""
     assert ExecutedPage(page, tmp_path / "cache").printed == "seven is 7\n"
 
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(8)")]), page)
-    with pytest.raises(LedgerError, match="05-bert has no outputs, and the cache does not know it"):
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(8)")]), page
+    )
+    with pytest.raises(
+        LedgerError, match="05-bert has no outputs, and the cache does not know it"
+    ):
         _ = ExecutedPage(page, tmp_path / "cache").printed
 
 
 def test_a_lead_is_taken_seed_by_seed(tmp_path: Path):
-    """Both runs of a seed share its chance: 2, 2 and 5 ahead, though the scores themselves lie far apart."""
+    """Both runs of a seed share its chance: 2, 2 and 5 ahead, though the scores
+    themselves lie far apart."""
     runs = [
         {"variant": name, "seed": seed, "score": score}
         for name, scores in (("a", (12, 22, 45)), ("b", (10, 20, 40)))
         for seed, score in enumerate(scores)
     ]
-    record = {"name": "x", "command": "", "configuration": {}, "seeds": [0, 1, 2], "results": runs}
-    (tmp_path / "x.json").write_text(json.dumps({**record, "commit": "", "machine": {}, "date": ""}))
+    record = {
+        "name": "x",
+        "command": "",
+        "configuration": {},
+        "seeds": [0, 1, 2],
+        "results": runs,
+    }
+    (tmp_path / "x.json").write_text(
+        json.dumps({**record, "commit": "", "machine": {}, "date": ""})
+    )
     evidence = Evidence({}, results=tmp_path)
     both = [Recorded("x", ("score",), {"variant": name}) for name in ("a", "b")]
     assert Lead(*both).read(evidence).value == 3.0
     assert Lead(*both).read(evidence).low > -1.5 > Apart(*both).read(evidence).low
     runs[5]["seed"] = 7  # now two seeds are in common
-    (tmp_path / "x.json").write_text(json.dumps({**record, "commit": "", "machine": {}, "date": ""}))
+    (tmp_path / "x.json").write_text(
+        json.dumps({**record, "commit": "", "machine": {}, "date": ""})
+    )
     assert Lead(*both).read(Evidence({}, results=tmp_path)).value == 2.0
     for run in runs[3:]:
         run["seed"] += 10
-    (tmp_path / "x.json").write_text(json.dumps({**record, "commit": "", "machine": {}, "date": ""}))
+    (tmp_path / "x.json").write_text(
+        json.dumps({**record, "commit": "", "machine": {}, "date": ""})
+    )
     with pytest.raises(LedgerError, match="no seed in common"):
         Lead(*both).read(Evidence({}, results=tmp_path))
 
@@ -231,7 +338,9 @@ def test_a_claim_without_a_figure_has_to_say_why(evidence):
 
 
 def test_a_claim_whose_record_is_to_come_names_it_and_gets_no_figure(tmp_path: Path):
-    claim = Claim("x", 48, "", "", "", Statement(), "seconds", Recorded("family-x", ("seconds",)))
+    claim = Claim(
+        "x", 48, "", "", "", Statement(), "seconds", Recorded("family-x", ("seconds",))
+    )
     waiting = once_recorded(claim, tmp_path)
     assert waiting.rule == Unmeasured("Not recorded yet: family-x.")
     assert waiting.ours is None
@@ -247,7 +356,9 @@ def test_names_of_claims_are_unique_and_fit_an_address():
 
 def test_each_topic_that_is_taught_has_a_claim():
     pages = chapter_pages(BOOK)
-    assert {claim.row for claim in CLAIMS} == {row.number for row in ROWS if row.chapter in pages}
+    assert {claim.row for claim in CLAIMS} == {
+        row.number for row in ROWS if row.chapter in pages
+    }
 
 
 @by_name
@@ -263,7 +374,8 @@ def test_a_claim_cites_a_reference_and_links_to_a_section(claim):
 
 @by_name
 def test_a_claim_whose_figure_is_not_live_gets_its_verdict_without_a_build(claim):
-    """So each key of a record that a claim names is there; what is live is looked for by the build itself."""
+    """So each key of a record that a claim names is there; what is live is looked for
+    by the build itself."""
     if any(origin.kind == "live" for origin in claim.origins()):
         assert glued_keys(claim) <= all_keys(claim)
         return
@@ -283,20 +395,30 @@ def parts_of(source):
 def glued_keys(claim) -> set[tuple[int, str]]:
     """The chapters and keys of all that a claim expects to find glued."""
     keys = set()
-    for source in filter(None, [claim.ours, *(source for _, source, _, _ in claim.beside)]):
+    for source in filter(
+        None, [claim.ours, *(source for _, source, _, _ in claim.beside)]
+    ):
         for part in parts_of(source):
             if isinstance(part, Glued | GluedRange):
-                names = [part.key, part.half] if isinstance(part, Glued) else [part.key, part.low, part.high]
+                names = (
+                    [part.key, part.half]
+                    if isinstance(part, Glued)
+                    else [part.key, part.low, part.high]
+                )
                 keys |= {(part.chapter, name) for name in names if name}
     return keys
 
 
 def all_keys(claim) -> set[tuple[int, str]]:
-    """Of the keys that a claim expects, those that the pages glue, perhaps under a name that is put together."""
+    """Of the keys that a claim expects, those that the pages glue, perhaps under a name
+    that is put together."""
     found = set()
     for number, key in glued_keys(claim):
         text = (BOOK / f"{chapter_pages(BOOK)[number]}.md").read_text(encoding="utf-8")
-        patterns = [re.sub(r"\\\{[^}]*\\\}", ".+", re.escape(name)) for name in re.findall(r'glue\(f?"([^"]+)"', text)]
+        patterns = [
+            re.sub(r"\\\{[^}]*\\\}", ".+", re.escape(name))
+            for name in re.findall(r'glue\(f?"([^"]+)"', text)
+        ]
         shown = re.findall(r"\{glue:text\}`(\w+)", text)
         if key in shown or any(re.fullmatch(pattern, key) for pattern in patterns):
             found.add((number, key))
@@ -311,18 +433,26 @@ def test_each_module_of_claims_is_listed():
 def test_all_fifty_topics_are_on_the_page_of_what_is_taught_where():
     page = coverage_page(BOOK)
     assert [row.number for row in ROWS] == list(range(1, 51))
-    assert [int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == list(range(1, 51))
+    assert [
+        int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+    ] == list(range(1, 51))
     pages, labels = chapter_pages(BOOK), row_labels(BOOK)
     for row in ROWS:
-        line = next(line for line in page.splitlines() if line.startswith(f"| {row.number} |"))
+        line = next(
+            line for line in page.splitlines() if line.startswith(f"| {row.number} |")
+        )
         assert (row.chapter in pages) == (f"{{ref}}`row-{row.number}`" in line)
         assert (row.chapter in pages) != line.endswith("not there yet |")
         assert labels.get(row.number, [""])[0] in ("", f"row-{row.number}")
 
 
 def test_a_label_that_is_missing_or_doubled_is_refused(tmp_path: Path):
-    (tmp_path / "04-pieces.md").write_text("(wordpiece)=\n# Pieces\n\n(row-19)=\n## A\n\n(row-20)=\n## B\n")
-    with pytest.raises(ValueError, match=r"teaches row 21: write \(row-21\)= before it"):
+    (tmp_path / "04-pieces.md").write_text(
+        "(wordpiece)=\n# Pieces\n\n(row-19)=\n## A\n\n(row-20)=\n## B\n"
+    )
+    with pytest.raises(
+        ValueError, match=r"teaches row 21: write \(row-21\)= before it"
+    ):
         row_labels(tmp_path)
     page = tmp_path / "04-pieces.md"
     page.write_text(page.read_text() + "\n(row-21)=\n## C\n\n(row-20)=\n## D\n")
@@ -331,7 +461,10 @@ def test_a_label_that_is_missing_or_doubled_is_refused(tmp_path: Path):
 
 
 def test_a_book_of_one_chapter_says_what_is_not_there_yet(tmp_path: Path):
-    text = "(wordpiece)=\n# Pieces\n\n(row-19)=\n## A\n\n(row-20)=\n## B\n\n(row-21)=\n## C\n"
+    text = (
+        "(wordpiece)=\n# Pieces\n\n(row-19)=\n## A\n\n(row-20)=\n##"
+        " B\n\n(row-21)=\n## C\n"
+    )
     (tmp_path / "04-pieces.md").write_text(text)
     assert coverage_page(tmp_path).count("not there yet") == 47
     page = claims_page(tmp_path)
@@ -341,7 +474,9 @@ def test_a_book_of_one_chapter_says_what_is_not_there_yet(tmp_path: Path):
 
 def test_the_page_of_claims_leaves_a_place_for_each_verdict_and_types_none():
     page = claims_page(BOOK)
-    assert re.findall(r"^\{verdict\}`([^`]+)`", page, re.MULTILINE) == re.findall(r"\{ours\}`([^`]+)`", page)
+    assert re.findall(r"^\{verdict\}`([^`]+)`", page, re.MULTILINE) == re.findall(
+        r"\{ours\}`([^`]+)`", page
+    )
     assert len(re.findall(r"^\{verdict\}", page, re.MULTILINE)) == len(CLAIMS)
     assert page.count("{verdicts}`") == len(Verdict)
 
@@ -358,7 +493,9 @@ def test_a_deviation_says_theirs_ours_and_why(deviation):
 
 def test_deviations_are_read_off_the_checkpoints():
     page = deviations_page()
-    log = json.loads((BOOK / "checkpoints" / "mini" / "log.json").read_text(encoding="utf-8"))
+    log = json.loads(
+        (BOOK / "checkpoints" / "mini" / "log.json").read_text(encoding="utf-8")
+    )
     assert f"mini: {log['plan']['training']['steps']:,}" in page
     assert f"{log['results']['sizes']['train']['tokens']:,} pieces" in page
     assert "Muon for the matrices of the layers" in page
@@ -366,8 +503,18 @@ def test_deviations_are_read_off_the_checkpoints():
 
 def test_the_reading_list_has_each_chapter_and_cites_references():
     page = reading_page(BOOK)
-    assert re.findall(r"^## (\d+)\.", page, re.MULTILINE) == [str(number) for number in chapter_pages(BOOK)]
+    assert re.findall(r"^## (\d+)\.", page, re.MULTILINE) == [
+        str(number) for number in chapter_pages(BOOK)
+    ]
     assert set(READING) == set(range(1, 11))
-    cited = {key for keys in re.findall(r"\{cite:t\}`([^`]+)`", page) for key in keys.split(",")}
+    cited = {
+        key
+        for keys in re.findall(r"\{cite:t\}`([^`]+)`", page)
+        for key in keys.split(",")
+    }
     assert cited <= KEYS
-    assert all("{cite:t}" in entry and entry[-1] in ".?" for entries in READING.values() for entry in entries)
+    assert all(
+        "{cite:t}" in entry and entry[-1] in ".?"
+        for entries in READING.values()
+        for entry in entries
+    )

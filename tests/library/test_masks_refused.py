@@ -1,4 +1,5 @@
-"""Whatever takes a mask refuses one of numbers in words: torch would add 0 and 1 to the scores, and forbid nothing."""
+"""Whatever takes a mask refuses one of numbers in words: torch would add 0 and 1 to the
+scores, and forbid nothing."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,7 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from course_lib.attention import MultiHeadAttention, attend, scaled_dot_product_attention, self_attention_loops
+from course_lib.attention import (
+    MultiHeadAttention,
+    attend,
+    scaled_dot_product_attention,
+    self_attention_loops,
+)
 from course_lib.bert import BertForPreTraining, BertModel
 from course_lib.bert_config import BertConfig
 from course_lib.causal_lm import CausalLanguageModel
@@ -31,23 +37,34 @@ from course_lib.transformer_layers import EncoderBlock
 
 T, D, H = 4, 6, 2
 CONFIG = BertConfig(
-    vocab_size=9, hidden_size=D, num_hidden_layers=1, num_attention_heads=H, intermediate_size=8,
+    vocab_size=9, hidden_size=D, num_hidden_layers=1, num_attention_heads=H, intermediate_size=8,  # noqa: E501
     max_position_embeddings=T,
 )  # fmt: skip
 HIDDEN = torch.ones(1, T, D)
 IDS = torch.ones(1, T, dtype=torch.long)
-ATTENTION, ENCODER, DECODER = MultiHeadAttention(D, H), EncoderBlock(D, H, 8), DecoderBlock(D, H, 8)
+ATTENTION, ENCODER, DECODER = (
+    MultiHeadAttention(D, H),
+    EncoderBlock(D, H, 8),
+    DecoderBlock(D, H, 8),
+)
 VOCAB = VocabIds(mask_id=2, size=9, special_ids=(0, 2))
-TRANSFORMER = Transformer(TransformerConfig(9, 9, dim=D, num_heads=H, num_layers=1, hidden_dim=8))
+TRANSFORMER = Transformer(
+    TransformerConfig(9, 9, dim=D, num_heads=H, num_layers=1, hidden_dim=8)
+)
 
-#: By the name of the argument that they blame: calls that take a mask of one row, ``(1, T)``, or a row for each query.
+#: By the name of the argument that they blame: calls that take a mask of one row, ``(1,
+#: T)``, or a row for each query.
 CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
     "mask": {
         "check_mask": check_mask,
         "masked_softmax": lambda mask: masked_softmax(torch.zeros(1, T), mask),
         "attend": lambda mask: attend(torch.zeros(1, 1, T), HIDDEN, mask[:, None]),
-        "scaled_dot_product_attention": lambda mask: scaled_dot_product_attention(HIDDEN, HIDDEN, HIDDEN, mask),
-        "self_attention_loops": lambda mask: self_attention_loops(*[HIDDEN[0]] * 3, mask.expand(T, T)),
+        "scaled_dot_product_attention": lambda mask: scaled_dot_product_attention(
+            HIDDEN, HIDDEN, HIDDEN, mask
+        ),
+        "self_attention_loops": lambda mask: self_attention_loops(
+            *[HIDDEN[0]] * 3, mask.expand(T, T)
+        ),
         "MultiHeadAttention": lambda mask: ATTENTION(HIDDEN, mask=mask),
         "MultiHeadAttention.run": lambda mask: ATTENTION.run(HIDDEN, mask=mask),
         "MultiHeadAttention.attend_cached": lambda mask: ATTENTION.attend_cached(
@@ -56,12 +73,22 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
         "EncoderBlock": lambda mask: ENCODER(HIDDEN, mask),
         "EncoderBlock.run": lambda mask: ENCODER.run(HIDDEN, mask),
         "DecoderBlock": lambda mask: DECODER(HIDDEN, HIDDEN, mask=mask.expand(T, T)),
-        "DecoderBlock.run, memory": lambda mask: DECODER.run(HIDDEN, HIDDEN, memory_mask=mask),
-        "DecoderBlock.step": lambda mask: DECODER.step(HIDDEN[:, :1], DECODER.start(HIDDEN), mask[:, None]),
-        "the Transformer's encoder": lambda mask: TRANSFORMER.encoder(IDS, mask[:, None]),
-        "the Transformer's encoder, run": lambda mask: TRANSFORMER.encoder.run(IDS, mask[:, None]),
+        "DecoderBlock.run, memory": lambda mask: DECODER.run(
+            HIDDEN, HIDDEN, memory_mask=mask
+        ),
+        "DecoderBlock.step": lambda mask: DECODER.step(
+            HIDDEN[:, :1], DECODER.start(HIDDEN), mask[:, None]
+        ),
+        "the Transformer's encoder": lambda mask: TRANSFORMER.encoder(
+            IDS, mask[:, None]
+        ),
+        "the Transformer's encoder, run": lambda mask: TRANSFORMER.encoder.run(
+            IDS, mask[:, None]
+        ),
     },
-    "memory_mask": {"DecoderBlock, memory": lambda mask: DECODER(HIDDEN, HIDDEN, memory_mask=mask)},
+    "memory_mask": {
+        "DecoderBlock, memory": lambda mask: DECODER(HIDDEN, HIDDEN, memory_mask=mask)
+    },
     "attention_mask": {
         "BertModel": lambda mask: BertModel(CONFIG)(IDS, mask),
         "BertForPreTraining": lambda mask: BertForPreTraining(CONFIG)(IDS, mask),
@@ -69,26 +96,39 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
         "SentenceClassifier": lambda mask: SentenceClassifier(CONFIG, 2)(IDS, mask),
         "TokenClassifier": lambda mask: TokenClassifier(CONFIG, 2)(IDS, mask),
         "SpanClassifier": lambda mask: SpanClassifier(CONFIG)(IDS, mask),
-        "MultipleChoiceClassifier": lambda mask: MultipleChoiceClassifier(CONFIG)(IDS[None], mask[None]),
-        "LateInteraction": lambda mask: LateInteraction(BertModel(CONFIG), dim=3)(IDS, mask),
+        "MultipleChoiceClassifier": lambda mask: MultipleChoiceClassifier(CONFIG)(
+            IDS[None], mask[None]
+        ),
+        "LateInteraction": lambda mask: LateInteraction(BertModel(CONFIG), dim=3)(
+            IDS, mask
+        ),
         "DistilBertForMaskedLM": lambda mask: DistilBertForMaskedLM(CONFIG)(IDS, mask),
         "CausalLanguageModel": lambda mask: CausalLanguageModel(CONFIG)(IDS, mask),
-        "ELMo": lambda mask: ELMo(ELMoConfig(9, dim=D, hidden_dim=D, num_layers=1))(IDS, mask),
+        "ELMo": lambda mask: ELMo(ELMoConfig(9, dim=D, hidden_dim=D, num_layers=1))(
+            IDS, mask
+        ),
         "reverse_within_length": lambda mask: reverse_within_length(HIDDEN, mask),
-        "neighbour_labels": lambda mask: neighbour_labels(LanguageModelBatch(IDS, mask)),
+        "neighbour_labels": lambda mask: neighbour_labels(
+            LanguageModelBatch(IDS, mask)
+        ),
         "pool": lambda mask: pool(HIDDEN, mask),
     },
-    "query_mask": {"maxsim, queries": lambda mask: maxsim(HIDDEN, HIDDEN, query_mask=mask)},
-    "document_mask": {"maxsim, documents": lambda mask: maxsim(HIDDEN, HIDDEN, document_mask=mask)},
+    "query_mask": {
+        "maxsim, queries": lambda mask: maxsim(HIDDEN, HIDDEN, query_mask=mask)
+    },
+    "document_mask": {
+        "maxsim, documents": lambda mask: maxsim(HIDDEN, HIDDEN, document_mask=mask)
+    },
     "special_tokens_mask": {
-        "mask_tokens": lambda mask: mask_tokens(IDS, mask, torch.Generator(), VOCAB),
+        "mask_tokens": lambda mask: mask_tokens(IDS, mask, torch.Generator(), VOCAB)
     },
 }
 
 
 @pytest.fixture
 def unchecked() -> Iterator[None]:
-    """Without the tests' checker of shapes, which would refuse such a mask before the library sees it."""
+    """Without the tests' checker of shapes, which would refuse such a mask before the
+    library sees it."""
     before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
@@ -96,19 +136,30 @@ def unchecked() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("argument", "name"), [(argument, name) for argument in CALLS for name in CALLS[argument]])
-def test_a_mask_of_numbers_is_refused_in_words_and_a_boolean_one_is_taken(argument, name):
+@pytest.mark.parametrize(
+    ("argument", "name"),
+    [(argument, name) for argument in CALLS for name in CALLS[argument]],
+)
+def test_a_mask_of_numbers_is_refused_in_words_and_a_boolean_one_is_taken(
+    argument, name
+):
     call = CALLS[argument][name]
     call(torch.tensor([[True, True, True, False]]))
     for dtype, word in ((torch.float32, "float32"), (torch.int64, "int64")):
-        message = rf"^{argument} has dtype {word}; expected bool \(True = .*\): pass mask\.bool\(\)$"
+        message = (
+            rf"^{argument} has dtype {word}; expected bool \(True = .*\): pass"
+            r" mask\.bool\(\)$"
+        )
         with pytest.raises(ValueError, match=message):
             call(torch.tensor([[1, 1, 1, 0]], dtype=dtype))
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_ids_without_a_batch_are_refused_in_words():
-    message = r"input_ids has shape \(4,\), but a batch of sequences is \(B, T\); pass input_ids\[None\]"
+    message = (
+        r"input_ids has shape \(4,\), but a batch of sequences is \(B, T\); pass"
+        r" input_ids\[None\]"
+    )
     for model in (BertModel(CONFIG), BertForPreTraining(CONFIG)):
         with pytest.raises(ValueError, match=message):
             model(IDS[0])

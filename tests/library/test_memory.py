@@ -1,4 +1,5 @@
-"""Freed memory is kept: the allocator does not ask the system for pages that it had a moment before."""
+"""Freed memory is kept: the allocator does not ask the system for pages that it had a
+moment before."""
 
 import subprocess
 import sys
@@ -7,8 +8,9 @@ import pytest
 
 from course_lib.memory import keep_freed_memory
 
-# Blocks that are needed together and freed together, as those of a backward pass are. Prints the pages that the system
-# had to clear for each round. It begins with the threshold that glibc begins with, which glibc then raises or not.
+# Blocks that are needed together and freed together, as those of a backward pass are.
+# Prints the pages that the system had to clear for each round. It begins with the
+# threshold that glibc begins with, which glibc then raises or not.
 ROUNDS = """
 import ctypes, resource, sys
 import torch
@@ -35,13 +37,15 @@ before = faults()
 for _ in range(10):
     round_of_blocks()
 print((faults() - before) / 10)
-"""
+"""  # noqa: E501
 BYTES = 57_000_000  # of a round
 SMALL_PAGE = 4096
 
 
 def faults_per_round(case: str) -> float:
-    process = subprocess.run([sys.executable, "-c", ROUNDS, case], capture_output=True, text=True, check=True)
+    process = subprocess.run(
+        [sys.executable, "-c", ROUNDS, case], capture_output=True, text=True, check=True
+    )
     return float(process.stdout)
 
 

@@ -1,7 +1,9 @@
-"""EM and F1 against the published rules of SQuAD's script, by hand and by an oracle that works in another way.
+"""EM and F1 against the published rules of SQuAD's script, by hand and by an oracle
+that works in another way.
 
-The rules (Rajpurkar et al. 2016, section 6.1, and the script): small letters; ASCII punctuation deleted; the words a,
-an, the deleted; white space to single spaces. Version 2 (Rajpurkar et al. 2018) adds questions without an answer.
+The rules (Rajpurkar et al. 2016, section 6.1, and the script): small letters; ASCII
+punctuation deleted; the words a, an, the deleted; white space to single spaces. Version
+2 (Rajpurkar et al. 2018) adds questions without an answer.
 """
 
 import random
@@ -11,7 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.metrics_squad import choose_null_threshold, normalize_answer, squad_exact, squad_f1, squad_scores
+from course_lib.metrics_squad import (
+    choose_null_threshold,
+    normalize_answer,
+    squad_exact,
+    squad_f1,
+    squad_scores,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,10 @@ from course_lib.metrics_squad import choose_null_threshold, normalize_answer, sq
         ("the Denver Broncos", "denver broncos"),
         ("THE DENVER\tBroncos\n", "denver broncos"),
         ("  an  apple a day ", "apple day"),
-        ("$1.5 million", "15 million"),  # punctuation goes before words are looked at, and leaves no space
+        (
+            "$1.5 million",
+            "15 million",
+        ),  # punctuation goes before words are looked at, and leaves no space
         ("co-operation", "cooperation"),
         ("state-of-the-art", "stateoftheart"),  # so no article is left in there
         ("A. A. Milne", "milne"),  # but these become articles
@@ -39,8 +50,11 @@ def test_an_answer_is_normalised_by_the_published_rules(text, expected):
 
 
 def by_characters(text):
-    """The same rules without a regular expression: walk over the characters of words."""
-    kept = [character for character in text.lower() if character not in string.punctuation]
+    """The same rules without a regular expression: walk over the characters of
+    words."""
+    kept = [
+        character for character in text.lower() if character not in string.punctuation
+    ]
     words, word = [], ""
     for character in [*kept, " "]:
         if character.isalnum() or character == "_":
@@ -53,7 +67,25 @@ def by_characters(text):
 
 
 pieces = st.sampled_from(
-    ["a", "an", "the", "The", "then", "x", "É", "12", " ", "  ", "\t", ".", "-", "–", "'", "_", "’"]
+    [
+        "a",
+        "an",
+        "the",
+        "The",
+        "then",
+        "x",
+        "É",
+        "12",
+        " ",
+        "  ",
+        "\t",
+        ".",
+        "-",
+        "–",
+        "'",
+        "_",
+        "’",
+    ]
 )
 
 
@@ -65,7 +97,9 @@ def test_normalising_is_what_walking_over_characters_finds(text):
 
 def test_f1_by_hand():
     """3 of the guess's 4 words are among the gold answer's 5: 2·3/(4 + 5)."""
-    assert squad_f1("red big dog barks", "The big, red dog of Paris") == pytest.approx(6 / 9, rel=1e-15)
+    assert squad_f1("red big dog barks", "The big, red dog of Paris") == pytest.approx(
+        6 / 9, rel=1e-15
+    )
 
 
 def test_a_word_that_stands_twice_counts_twice():
@@ -75,10 +109,21 @@ def test_a_word_that_stands_twice_counts_twice():
 
 @pytest.mark.parametrize(
     ("guess", "gold", "of_version_1", "of_version_2"),
-    [("", "", 0, 1), ("the", "", 0, 1), ("", "Broncos", 0, 0), ("Broncos", "a", 0, 0), ("the", "An", 0, 1)],
+    [
+        ("", "", 0, 1),
+        ("the", "", 0, 1),
+        ("", "Broncos", 0, 0),
+        ("Broncos", "a", 0, 0),
+        ("the", "An", 0, 1),
+    ],
 )
-def test_what_is_left_empty_scores_as_each_version_of_the_script_has_it(guess, gold, of_version_1, of_version_2):
-    assert (squad_f1(guess, gold, version=1), squad_f1(guess, gold, version=2)) == (of_version_1, of_version_2)
+def test_what_is_left_empty_scores_as_each_version_of_the_script_has_it(
+    guess, gold, of_version_1, of_version_2
+):
+    assert (squad_f1(guess, gold, version=1), squad_f1(guess, gold, version=2)) == (
+        of_version_1,
+        of_version_2,
+    )
 
 
 def test_exact_match_is_equality_of_what_is_left():
@@ -87,8 +132,12 @@ def test_exact_match_is_equality_of_what_is_left():
 
 
 def test_the_best_gold_answer_counts_for_each_score_on_its_own():
-    """Exact with the third; F1 with the third too. In the second question: 2/3 with one answer, 0.8 with the other."""
-    golds = [["x", "Denver Broncos", "Broncos"], ["golden anniversary", "the gold themed"]]
+    """Exact with the third; F1 with the third too. In the second question: 2/3 with one
+    answer, 0.8 with the other."""
+    golds = [
+        ["x", "Denver Broncos", "Broncos"],
+        ["golden anniversary", "the gold themed"],
+    ]
     score = squad_scores(["the Broncos", "gold themed anniversary"], golds, version=1)
     assert score.exact == pytest.approx(50, rel=1e-15)
     assert score.f1 == pytest.approx(100 * (1 + 4 / 5) / 2, rel=1e-15)
@@ -101,20 +150,28 @@ def test_scores_are_means_over_questions_in_percent():
 
 
 def test_silence_is_right_exactly_where_there_is_no_answer():
-    assert squad_scores(["", "", "Rome", "Rome"], [[], ["Rome"], [], ["Rome"]]) == (50, 50)
+    assert squad_scores(["", "", "Rome", "Rome"], [[], ["Rome"], [], ["Rome"]]) == (
+        50,
+        50,
+    )
 
 
 def test_gold_answers_of_which_nothing_is_left_do_not_count_in_version_2():
-    """The question "which article?" has the gold answer "the": version 2 takes it for unanswerable."""
+    """The question "which article?" has the gold answer "the": version 2 takes it for
+    unanswerable."""
     assert squad_scores(["Rome"], [["the", "Rome"]]) == (100, 100)
     assert squad_scores(["Rome"], [["the"]]) == (0, 0)
     assert squad_scores([""], [["the"]]) == (100, 100)
-    assert squad_scores([""], [["the", "Rome"]]) == (0, 0), "silence is not right because one answer is an article"
+    assert squad_scores([""], [["the", "Rome"]]) == (0, 0), (
+        "silence is not right because one answer is an article"
+    )
     assert squad_scores(["a"], [["the"]], version=1) == (100, 0)
 
 
 def test_version_1_knows_no_question_without_an_answer():
-    with pytest.raises(ValueError, match="question 1 has no gold answer; only version 2 knows"):
+    with pytest.raises(
+        ValueError, match="question 1 has no gold answer; only version 2 knows"
+    ):
         squad_scores(["x", "y"], [["x"], []], version=1)
 
 
@@ -131,7 +188,8 @@ def test_what_cannot_be_scored_is_refused(arguments, expected):
         squad_scores(*arguments)
 
 
-# -- the null threshold ------------------------------------------------------------------------------------------------
+# -- the null threshold
+# --------------------------------------------------------------------------------------
 
 
 def mean_score(threshold, margins, scores, answerable):
@@ -143,21 +201,31 @@ def mean_score(threshold, margins, scores, answerable):
 
 
 def test_the_threshold_is_the_best_of_all():
-    """Against every threshold that tells the questions apart; margins repeat, so that some are answered together."""
+    """Against every threshold that tells the questions apart; margins repeat, so that
+    some are answered together."""
     generator = random.Random(5)
     for _ in range(200):
         count = generator.randint(1, 8)
         margins = [generator.randint(-3, 3) * 1.0 for _ in range(count)]
         answerable = [generator.random() < 0.6 for _ in range(count)]
-        scores = [generator.choice([0.0, 0.3, 1.0]) if there else 0.0 for there in answerable]
+        scores = [
+            generator.choice([0.0, 0.3, 1.0]) if there else 0.0 for there in answerable
+        ]
         threshold, score = choose_null_threshold(margins, scores, answerable)
         possible = [*margins, float("-inf")]
-        assert score == pytest.approx(max(mean_score(x, margins, scores, answerable) for x in possible), abs=1e-12)
-        assert mean_score(threshold, margins, scores, answerable) == pytest.approx(score, abs=1e-12)
+        assert score == pytest.approx(
+            max(mean_score(x, margins, scores, answerable) for x in possible), abs=1e-12
+        )
+        assert mean_score(threshold, margins, scores, answerable) == pytest.approx(
+            score, abs=1e-12
+        )
 
 
 def test_all_are_answered_where_all_can_be():
-    assert choose_null_threshold([-4.0, 2.0], [0.5, 1.0], [True, True]) == (float("-inf"), 0.75)
+    assert choose_null_threshold([-4.0, 2.0], [0.5, 1.0], [True, True]) == (
+        float("-inf"),
+        0.75,
+    )
 
 
 def test_none_is_answered_where_none_can_be():

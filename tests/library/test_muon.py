@@ -1,4 +1,5 @@
-"""Muon and AdamW as one optimizer: Jordan et al. 2024; torch's own two are the peers."""
+"""Muon and AdamW as one optimizer: Jordan et al. 2024; torch's own two are the
+peers."""
 
 import copy
 
@@ -12,7 +13,13 @@ from course_lib.training import TrainingConfig, train
 
 def model() -> nn.Sequential:
     torch.manual_seed(2)
-    return nn.Sequential(nn.Embedding(31, 17), nn.Linear(17, 23), nn.LayerNorm(23), nn.Tanh(), nn.Linear(23, 3))
+    return nn.Sequential(
+        nn.Embedding(31, 17),
+        nn.Linear(17, 23),
+        nn.LayerNorm(23),
+        nn.Tanh(),
+        nn.Linear(23, 3),
+    )
 
 
 IDS = torch.arange(12).view(4, 3)
@@ -32,13 +39,19 @@ def steps(model, optimizers, rates, count=3):
 def test_it_moves_as_torchs_two_optimizers_side_by_side():
     ours, theirs = model(), model()
     config = TrainingConfig(steps=1, learning_rate=0.01, weight_decay=0.3)
-    found = steps(ours, [muon(ours, config, ratio=5.0, betas=(0.8, 0.9), eps=1e-5)], [0.01])
+    found = steps(
+        ours, [muon(ours, config, ratio=5.0, betas=(0.8, 0.9), eps=1e-5)], [0.01]
+    )
     embedding, inner, norm, _, head = theirs
     adamw = {"betas": (0.8, 0.9), "eps": 1e-5}
     peers = [
-        torch.optim.Muon([inner.weight], weight_decay=0.3, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(
+            [inner.weight], weight_decay=0.3, adjust_lr_fn="match_rms_adamw"
+        ),
         torch.optim.AdamW([embedding.weight, head.weight], weight_decay=0.3, **adamw),
-        torch.optim.AdamW([inner.bias, *norm.parameters(), head.bias], weight_decay=0.0, **adamw),
+        torch.optim.AdamW(
+            [inner.bias, *norm.parameters(), head.bias], weight_decay=0.0, **adamw
+        ),
     ]
     expected = steps(theirs, peers, [0.05, 0.01, 0.01])
     for mine, its in zip(found, expected, strict=True):
@@ -46,13 +59,18 @@ def test_it_moves_as_torchs_two_optimizers_side_by_side():
 
 
 def test_a_first_step_is_equally_long_in_all_directions_of_a_matrix():
-    """Up to what five iterations leave: singular values from about 0.7 to 1.2 (Jordan et al. 2024)."""
+    """Up to what five iterations leave: singular values from about 0.7 to 1.2 (Jordan
+    et al. 2024)."""
     inner = model()[1]
     before = inner.weight.detach().clone()
-    optimizer = MuonAdamW([inner.weight], [{"params": [inner.bias]}], lr=0.1, weight_decay=0.0, ratio=2.0)
+    optimizer = MuonAdamW(
+        [inner.weight], [{"params": [inner.bias]}], lr=0.1, weight_decay=0.0, ratio=2.0
+    )
     (inner(torch.randn(50, 17)) ** 3).sum().backward()
     optimizer.step()
-    moved = torch.linalg.svdvals(inner.weight.detach() - before) / (2.0 * 0.1 * 0.2 * 23**0.5)
+    moved = torch.linalg.svdvals(inner.weight.detach() - before) / (
+        2.0 * 0.1 * 0.2 * 23**0.5
+    )
     assert len(moved) == 17
     assert moved.min() > 0.6, moved
     assert moved.max() < 1.3, moved
@@ -63,18 +81,29 @@ def test_embeddings_small_heads_and_what_an_embedding_shares_are_left_to_adamw()
     shared.append(nn.Linear(17, 31, bias=False))
     shared[-1].weight = shared[0].weight
     shared[2].requires_grad_(False)
-    of_muon, matrices, vectors = muon(shared, TrainingConfig(steps=1, weight_decay=0.2)).param_groups
+    of_muon, matrices, vectors = muon(
+        shared, TrainingConfig(steps=1, weight_decay=0.2)
+    ).param_groups
     assert [parameter.shape for parameter in of_muon["params"]] == [(23, 17)]
     assert [parameter.shape for parameter in matrices["params"]] == [(31, 17), (3, 23)]
     assert [parameter.shape for parameter in vectors["params"]] == [(23,), (3,)]
-    assert [group["weight_decay"] for group in (of_muon, matrices, vectors)] == [0.2, 0.2, 0.0]
+    assert [group["weight_decay"] for group in (of_muon, matrices, vectors)] == [
+        0.2,
+        0.2,
+        0.0,
+    ]
 
 
 def test_a_recurrent_layers_matrices_are_muons_and_its_biases_are_not():
     layer = nn.GRU(17, 19, bidirectional=True)
     of_muon, *others = muon(layer, TrainingConfig(steps=1)).param_groups
-    assert [parameter.shape for parameter in of_muon["params"]] == [(57, 17), (57, 19)] * 2
-    assert [parameter.shape for group in others for parameter in group["params"]] == [(57,)] * 4
+    assert [parameter.shape for parameter in of_muon["params"]] == [
+        (57, 17),
+        (57, 19),
+    ] * 2
+    assert [parameter.shape for group in others for parameter in group["params"]] == [
+        (57,)
+    ] * 4
 
 
 def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
@@ -112,4 +141,7 @@ def test_a_closure_is_asked_for_the_loss():
 
     loss = network(IDS).square().sum().item()
     assert optimizer.step(closure).item() == pytest.approx(loss, rel=1e-6)
-    assert all(not torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())
+    assert all(
+        not torch.equal(tensor, before[name])
+        for name, tensor in network.state_dict().items()
+    )

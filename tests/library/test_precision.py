@@ -1,8 +1,10 @@
-"""Which precision is computed in: decided once, from what the machine has and from what it is faster in.
+"""Which precision is computed in: decided once, from what the machine has and from what
+it is faster in.
 
-What `torch.cpu.get_capabilities` reports does not see the two variables that make torch behave like an older
-processor; the timed product does. So the three kinds of processor are told apart by faked capabilities and times on
-any machine, and by real ones where the processor is an x86.
+What `torch.cpu.get_capabilities` reports does not see the two variables that make torch
+behave like an older processor; the timed product does. So the three kinds of processor
+are told apart by faked capabilities and times on any machine, and by real ones where
+the processor is an x86.
 """
 
 import json
@@ -17,7 +19,13 @@ import torch
 
 from course_lib import precision
 from course_lib.finetuning import FineTuningConfig
-from course_lib.precision import agreed_precision, autocast, choose_precision, describe_rates, product_rates
+from course_lib.precision import (
+    agreed_precision,
+    autocast,
+    choose_precision,
+    describe_rates,
+    product_rates,
+)
 from course_lib.training import TrainingConfig
 from course_lib.training_config import read_settings
 
@@ -26,7 +34,9 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 def fake(monkeypatch, capabilities, float32, bfloat16):
     rates = {"float32": float32, "bfloat16": bfloat16}
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    monkeypatch.setattr(
+        torch.cpu, "get_capabilities", lambda: capabilities, raising=False
+    )
     monkeypatch.setattr(precision, "product_rates", lambda where: rates)
 
 
@@ -38,30 +48,59 @@ AVX2, AVX512 = {"avx2": True}, {"avx2": True, "avx512_f": True, "avx512_vnni": T
     [
         pytest.param(AVX2, 40e9, 0.3e9, "float32", id="AVX2 alone"),
         pytest.param(AVX2, 1e9, 9e9, "float32", id="a timing without the instructions"),
-        pytest.param(AVX512 | {"avx512_bf16": False}, 80e9, 40e9, "float32", id="AVX-512 without bfloat16"),
-        pytest.param(AVX512 | {"avx512_bf16": True}, 80e9, 40e9, "float32", id="instructions that nothing uses"),
-        pytest.param(AVX512 | {"avx512_bf16": True}, 80e9, 170e9, "bfloat16", id="AVX512-BF16"),
+        pytest.param(
+            AVX512 | {"avx512_bf16": False},
+            80e9,
+            40e9,
+            "float32",
+            id="AVX-512 without bfloat16",
+        ),
+        pytest.param(
+            AVX512 | {"avx512_bf16": True},
+            80e9,
+            40e9,
+            "float32",
+            id="instructions that nothing uses",
+        ),
+        pytest.param(
+            AVX512 | {"avx512_bf16": True}, 80e9, 170e9, "bfloat16", id="AVX512-BF16"
+        ),
         pytest.param(AVX512 | {"amx_bf16": True}, 80e9, 900e9, "bfloat16", id="AMX"),
         pytest.param({"neon": True, "bf16": True}, 30e9, 60e9, "bfloat16", id="Arm"),
         pytest.param({}, 30e9, 60e9, "float32", id="torch does not tell"),
     ],
 )
-def test_auto_needs_the_instructions_and_the_faster_product(monkeypatch, capabilities, float32, bfloat16, taken):
+def test_auto_needs_the_instructions_and_the_faster_product(
+    monkeypatch, capabilities, float32, bfloat16, taken
+):
     fake(monkeypatch, capabilities, float32, bfloat16)
     assert choose_precision("auto", CPU) == taken
     assert choose_precision("float32", CPU) == "float32"
-    assert choose_precision("bfloat16", CPU) == "bfloat16", "what is asked for is not argued with"
+    assert choose_precision("bfloat16", CPU) == "bfloat16", (
+        "what is asked for is not argued with"
+    )
 
 
 def test_the_words_tell_both_rates_and_what_is_taken(monkeypatch):
     fake(monkeypatch, AVX2, 31.25e9, 0.25e9)
-    assert describe_rates(CPU) == "float32 31.2, bfloat16 0.25 GFLOP/s a thread; precision auto takes float32"
+    assert (
+        describe_rates(CPU)
+        == "float32 31.2, bfloat16 0.25 GFLOP/s a thread; precision auto takes float32"
+    )
 
 
-@pytest.mark.parametrize(("reported", "taken"), [(True, "bfloat16"), (False, "float32")])
-def test_a_gpu_is_asked_whether_it_has_bfloat16_without_emulating_it(monkeypatch, reported, taken):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: reported)
-    monkeypatch.setattr(precision, "product_rates", lambda where: pytest.fail("a GPU is not timed"))
+@pytest.mark.parametrize(
+    ("reported", "taken"), [(True, "bfloat16"), (False, "float32")]
+)
+def test_a_gpu_is_asked_whether_it_has_bfloat16_without_emulating_it(
+    monkeypatch, reported, taken
+):
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation=True: reported
+    )
+    monkeypatch.setattr(
+        precision, "product_rates", lambda where: pytest.fail("a GPU is not timed")
+    )
     assert choose_precision("auto", CUDA) == taken
 
 
@@ -72,7 +111,9 @@ def test_elsewhere_auto_is_float32():
 def test_all_processes_compute_in_what_the_first_chose(monkeypatch):
     fake(monkeypatch, AVX2, 2.0, 1.0)
     assert agreed_precision("auto", CPU) == "float32"
-    monkeypatch.setattr(precision, "copy_from_first", lambda chosen: chosen.fill_(2))  # which timed another product
+    monkeypatch.setattr(
+        precision, "copy_from_first", lambda chosen: chosen.fill_(2)
+    )  # which timed another product
     assert agreed_precision("auto", CPU) == "bfloat16"
 
 
@@ -96,7 +137,10 @@ def test_another_precision_is_refused_wherever_one_is_named():
         lambda: TrainingConfig(steps=1, precision="float16"),
         lambda: FineTuningConfig(precision="float16"),
     ):
-        with pytest.raises(ValueError, match="precision is 'float16'; choose one of auto, float32, bfloat16"):
+        with pytest.raises(
+            ValueError,
+            match="precision is 'float16'; choose one of auto, float32, bfloat16",
+        ):
             refuse()
 
 
@@ -111,8 +155,13 @@ def test_what_was_stored_as_bf16_is_read_as_a_precision(bf16, name):
     stored = {"seed": 5, "bf16": bf16}
     assert read_settings(stored) == {"seed": 5, "precision": name}
     assert stored == {"seed": 5, "bf16": bf16}, "what was stored is left as it is"
-    assert FineTuningConfig(**read_settings(stored)) == FineTuningConfig(seed=5, precision=name)
-    assert read_settings({"steps": 3, "precision": name}) == {"steps": 3, "precision": name}
+    assert FineTuningConfig(**read_settings(stored)) == FineTuningConfig(
+        seed=5, precision=name
+    )
+    assert read_settings({"steps": 3, "precision": name}) == {
+        "steps": 3,
+        "precision": name,
+    }
 
 
 ASKS = """
@@ -135,29 +184,46 @@ print(json.dumps({
     "chosen": choose_precision("auto", cpu), "instructions": has_bfloat16(cpu), "rates": product_rates(cpu),
     "history": history.precision, "dtypes": sorted(set(dtypes)), "losses": history.losses,
 }))
-"""
+"""  # noqa: E501
 # Each a processor, whatever the real one has: AVX-512 without bfloat16, and AVX2 alone.
 OLDER = {
-    "AVX-512": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI", "ATEN_CPU_CAPABILITY": "avx2"},
+    "AVX-512": {
+        "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI",
+        "ATEN_CPU_CAPABILITY": "avx2",
+    },
     "AVX2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"},
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processor", ["as it is", *OLDER])
-def test_a_process_of_its_own_asks_the_machine_and_trains_in_what_it_is_faster_in(processor):
+def test_a_process_of_its_own_asks_the_machine_and_trains_in_what_it_is_faster_in(
+    processor,
+):
     if processor in OLDER and platform.machine().lower() not in ("x86_64", "amd64"):
-        pytest.skip(f"the variables that make {processor} of a processor are for x86, not {platform.machine()}")
-    inherited = {name: value for name, value in os.environ.items() if name not in OLDER["AVX2"]}
+        pytest.skip(
+            f"the variables that make {processor} of a processor are for x86, not"
+            f" {platform.machine()}"
+        )
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in OLDER["AVX2"]
+    }
     environment = inherited | OLDER.get(processor, {}) | {"COURSE_DEVICE": "cpu"}
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
-        [sys.executable, "-c", ASKS], cwd=root, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", ASKS],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     faster = told["rates"]["bfloat16"] > told["rates"]["float32"]
-    assert told["chosen"] == ("bfloat16" if told["instructions"] and faster else "float32")
+    assert told["chosen"] == (
+        "bfloat16" if told["instructions"] and faster else "float32"
+    )
     if processor in OLDER:
         assert told["chosen"] == "float32", told["rates"]
     assert told["history"] == told["chosen"]

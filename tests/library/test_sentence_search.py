@@ -33,34 +33,46 @@ class LargestTensor(TorchDispatchMode):
 @pytest.mark.parametrize("query_block", [1, 3, 1000])
 @pytest.mark.parametrize("k", [1, 6, 43])
 def test_blocks_of_any_size_find_what_the_full_matrix_holds(block, query_block, k):
-    hits, expected = top_k(QUERIES, COLLECTION, k, True, block, query_block), SCORES.topk(k, dim=1)
+    hits, expected = (
+        top_k(QUERIES, COLLECTION, k, True, block, query_block),
+        SCORES.topk(k, dim=1),
+    )
     torch.testing.assert_close(hits.scores, expected.values)
     assert torch.equal(hits.indices, expected.indices)
 
 
 def test_lengths_count_where_inner_products_are_compared():
-    hits, expected = top_k(QUERIES, COLLECTION, 3, cosine=False, block=10), (QUERIES @ COLLECTION.T).topk(3, dim=1)
+    hits, expected = (
+        top_k(QUERIES, COLLECTION, 3, cosine=False, block=10),
+        (QUERIES @ COLLECTION.T).topk(3, dim=1),
+    )
     torch.testing.assert_close(hits.scores, expected.values)
     assert torch.equal(hits.indices, expected.indices)
     assert not torch.equal(expected.indices, SCORES.topk(3, dim=1).indices)
 
 
 def test_a_vector_of_zeros_is_like_none():
-    assert top_k(torch.tensor([[1.0, 2.0]]), torch.zeros(1, 2), 1).scores.tolist() == [[0.0]]
+    assert top_k(torch.tensor([[1.0, 2.0]]), torch.zeros(1, 2), 1).scores.tolist() == [
+        [0.0]
+    ]
 
 
 def test_no_tensor_is_larger_than_a_block_of_scores():
     collection = torch.randn(5000, 3)
     with LargestTensor() as watched:
         top_k(torch.randn(200, 3), collection, k=2, block=100, query_block=40)
-    assert watched.largest <= collection.numel(), "the collection itself, when it is cut into blocks"
+    assert watched.largest <= collection.numel(), (
+        "the collection itself, when it is cut into blocks"
+    )
     small = torch.randn(1000, 1)
     with LargestTensor() as watched:
         top_k(torch.randn(1000, 1), small, k=2, block=100, query_block=40)
     assert watched.largest == 100 * 40, "the full matrix has 250 times as many"
 
 
-def test_a_collection_in_half_precision_or_mapped_from_a_file_is_searched_as_it_is(tmp_path):
+def test_a_collection_in_half_precision_or_mapped_from_a_file_is_searched_as_it_is(
+    tmp_path,
+):
     half = COLLECTION.half()
     expected = top_k(QUERIES, half.float(), 4)
     found = top_k(QUERIES, half, 4, block=9)
@@ -68,7 +80,9 @@ def test_a_collection_in_half_precision_or_mapped_from_a_file_is_searched_as_it_
     assert torch.equal(found.indices, expected.indices)
     np.save(tmp_path / "vectors.npy", COLLECTION.numpy())
     mapped = torch.from_numpy(np.load(tmp_path / "vectors.npy", mmap_mode="c"))
-    assert torch.equal(top_k(QUERIES, mapped, 4).indices, top_k(QUERIES, COLLECTION, 4).indices)
+    assert torch.equal(
+        top_k(QUERIES, mapped, 4).indices, top_k(QUERIES, COLLECTION, 4).indices
+    )
 
 
 def test_no_query_has_no_hits():
@@ -83,7 +97,9 @@ def test_what_cannot_be_searched_is_refused():
     for name in ("k", "block", "query_block"):
         with pytest.raises(ValueError, match=f"{name} is 0; it must be at least 1"):
             top_k(QUERIES, COLLECTION, **{name: 0})
-    with pytest.raises(ValueError, match="the queries have 4 features and the collection 5"):
+    with pytest.raises(
+        ValueError, match="the queries have 4 features and the collection 5"
+    ):
         top_k.__wrapped__(QUERIES[:, :4], COLLECTION)
     broken = COLLECTION.clone()
     broken[17, 2] = torch.nan
@@ -101,7 +117,9 @@ def test_the_closest_pairs_are_those_of_the_full_triangle(block, k):
     expected = (unit @ unit.T)[first, second].topk(k)
     found = closest_pairs(COLLECTION, k, block)
     torch.testing.assert_close(found.scores, expected.values)
-    assert found.indices.tolist() == [[int(first[i]), int(second[i])] for i in expected.indices]
+    assert found.indices.tolist() == [
+        [int(first[i]), int(second[i])] for i in expected.indices
+    ]
 
 
 class CallsOf(TorchDispatchMode):
@@ -116,9 +134,12 @@ class CallsOf(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def test_blocks_that_hold_nothing_closer_are_not_sorted_but_looked_at_for_what_is_not_finite():
-    """The two nearest stand in the first of 5 + 4 + 3 + 2 + 1 blocks; sorting takes two calls, of block and of all."""
-    vectors = torch.cat([torch.tensor([[1.0, 0.0, 0.0], [1.0, 1e-3, 0.0]]), COLLECTION[:41, :3]])
+def test_blocks_that_hold_nothing_closer_are_not_sorted_but_looked_at_for_what_is_not_finite():  # noqa: E501
+    """The two nearest stand in the first of 5 + 4 + 3 + 2 + 1 blocks; sorting takes two
+    calls, of block and of all."""
+    vectors = torch.cat(
+        [torch.tensor([[1.0, 0.0, 0.0], [1.0, 1e-3, 0.0]]), COLLECTION[:41, :3]]
+    )
     with CallsOf("topk") as watched:
         assert closest_pairs(vectors, k=1, block=10).indices.tolist() == [[0, 1]]
     assert watched.calls == 2
@@ -142,11 +163,15 @@ def test_no_more_pairs_than_there_are_can_be_asked_for():
 
 def test_clusters_are_found_whatever_the_lengths_of_the_vectors():
     generator = torch.Generator().manual_seed(1)
-    truth = torch.tensor([0] * 20 + [1] * 9 + [2] * 14)[torch.randperm(43, generator=generator)]
+    truth = torch.tensor([0] * 20 + [1] * 9 + [2] * 14)[
+        torch.randperm(43, generator=generator)
+    ]
     vectors = 9 * torch.eye(3, 8)[truth] + torch.randn(43, 8, generator=generator)
     vectors *= torch.rand(43, 1, generator=generator) + 0.1
     found = cluster(vectors, 3, seed=2, restarts=3)
-    assert found.labels.tolist() == [{0: 0, 2: 1, 1: 2}[int(name)] for name in truth], "numbered by size"
+    assert found.labels.tolist() == [{0: 0, 2: 1, 1: 2}[int(name)] for name in truth], (
+        "numbered by size"
+    )
     unit = F.normalize(vectors, dim=1)
     for index in range(3):
         members = (found.labels == index).nonzero()[:, 0]
@@ -166,7 +191,8 @@ def test_what_cannot_be_grouped_is_refused():
         cluster(COLLECTION / 0 * 0, 2)
 
 
-# Linux's own count: what `resource` gives begins with the peak of the process that started this one.
+# Linux's own count: what `resource` gives begins with the peak of the process that
+# started this one.
 MEMORY = """
 import pathlib, re, torch
 from course_lib.sentence_search import top_k
@@ -175,13 +201,18 @@ collection = torch.randn(1_000_000, 384)
 hits = top_k(collection[:64] + 0.01, collection, k=10)
 assert hits.indices[:, 0].tolist() == list(range(64))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read where Linux gives it")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the peak of memory is read where Linux gives it"
+)
 def test_a_million_vectors_are_searched_in_under_4_gigabytes():
-    """The vectors themselves take 1.54 GB; a normalised copy of them would double that."""
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False)
+    """The vectors themselves take 1.54 GB; a normalised copy of them would
+    double that."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) * 1024 < 2.5e9

@@ -1,4 +1,5 @@
-"""Siamese training: sentences are read one by one, the encoder is shared, each objective does its work."""
+"""Siamese training: sentences are read one by one, the encoder is shared, each
+objective does its work."""
 
 import pytest
 import torch
@@ -7,11 +8,24 @@ from sentence_peer import SENTENCES, encoder
 from course_lib.finetuning import FineTuningConfig, evaluate, rate_factors
 from course_lib.finetuning_examples import collate
 from course_lib.sentence_bert import SentenceBert
-from course_lib.sentence_objectives import CosineObjective, InBatchObjective, SoftmaxObjective, TripletObjective
+from course_lib.sentence_objectives import (
+    CosineObjective,
+    InBatchObjective,
+    SoftmaxObjective,
+    TripletObjective,
+)
 from course_lib.sentence_training import SiameseBert, sentence_examples, train_sentences
 
-PAIRS = [("a film", "who was a good puppeter?"), ("bad", "a"), ("jim", "good film"), ("what", "was bad")]
-TRIPLETS = [(*pair, other) for pair, other in zip(PAIRS, ["Henson", "good", "a", "puppet film"], strict=True)]
+PAIRS = [
+    ("a film", "who was a good puppeter?"),
+    ("bad", "a"),
+    ("jim", "good film"),
+    ("what", "was bad"),
+]
+TRIPLETS = [
+    (*pair, other)
+    for pair, other in zip(PAIRS, ["Henson", "good", "a", "puppet film"], strict=True)
+]
 CONFIG = FineTuningConfig(steps=30, batch_size=4, learning_rate=5e-3, progress=False)
 
 
@@ -29,7 +43,9 @@ def vectors_of(model, row):
     return torch.stack([model.encode([sentence])[0] for sentence in row])
 
 
-@pytest.mark.parametrize("settings", [{}, {"pooling": "max", "normalize": True}, {"pooling": "cls"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"pooling": "max", "normalize": True}, {"pooling": "cls"}]
+)
 def test_each_sentence_of_an_example_is_read_as_if_alone(settings):
     model = encoder(**settings)
     siamese = SiameseBert(model, TripletObjective()).eval()
@@ -47,7 +63,11 @@ def test_an_evaluation_is_the_mean_of_the_objective_over_examples():
         (torch.cosine_similarity(*vectors_of(model, row), dim=0).item() - score) ** 2
         for row, score in zip(PAIRS, scores, strict=True)
     ]
-    figures = evaluate(SiameseBert(model, CosineObjective()), sentence_examples(PAIRS, scores, model), batch_size=3)
+    figures = evaluate(
+        SiameseBert(model, CosineObjective()),
+        sentence_examples(PAIRS, scores, model),
+        batch_size=3,
+    )
     assert figures == {"loss": pytest.approx(sum(expected) / 4, abs=1e-6)}
 
 
@@ -55,7 +75,10 @@ def test_the_encoder_itself_is_trained_and_is_in_a_checkpoint_once():
     model = encoder()
     siamese = SiameseBert(model, SoftmaxObjective(15, 3))
     assert siamese.bert is model.bert
-    assert {name.split(".")[0] for name in siamese.state_dict()} == {"bert", "objective"}
+    assert {name.split(".")[0] for name in siamese.state_dict()} == {
+        "bert",
+        "objective",
+    }
     assert sum(name.endswith("token.weight") for name in siamese.state_dict()) == 1
     factors = rate_factors(siamese, FineTuningConfig(frozen="encoder"))
     assert {name for name, factor in factors.items() if factor} == {
@@ -92,7 +115,12 @@ def test_vectors_of_length_one_are_trained_as_such():
     """A negative no farther than 2 from anything: a margin of 3 can never be met."""
     model = calm(normalize=True)
     examples = sentence_examples(TRIPLETS, None, model)
-    assert train_sentences(model, TripletObjective(margin=3.0), examples, config=CONFIG).losses[-1] > 1.0
+    assert (
+        train_sentences(
+            model, TripletObjective(margin=3.0), examples, config=CONFIG
+        ).losses[-1]
+        > 1.0
+    )
 
 
 def test_a_score_is_given_the_model_between_steps():
@@ -103,7 +131,14 @@ def test_a_score_is_given_the_model_between_steps():
         seen.append(siamese.sentences is model)
         return {"norm": siamese.sentences.encode(["bad"]).norm().item()}
 
-    history = train_sentences(model, InBatchObjective(), sentence_examples(PAIRS, None, model), None, CONFIG, score)
+    history = train_sentences(
+        model,
+        InBatchObjective(),
+        sentence_examples(PAIRS, None, model),
+        None,
+        CONFIG,
+        score,
+    )
     assert len(seen) > 0
     assert all(seen)
     assert len(set(history.metrics["norm"])) == len(seen)
@@ -138,8 +173,21 @@ def test_examples_that_do_not_fit_are_refused():
         sentence_examples([("a",)], None, model)
     with pytest.raises(ValueError, match="a row is one string"):
         sentence_examples(["ab", "cd"], None, model)
-    with pytest.raises(ValueError, match="an example has 2 sentences, but a TripletObjective compares 3"):
-        train_sentences(model, TripletObjective(), sentence_examples(PAIRS, None, model), config=CONFIG)
-    pairs, triplets = sentence_examples(PAIRS, [1.0] * 4, model), sentence_examples(TRIPLETS, None, model)
-    with pytest.raises(ValueError, match="an example has 3 sentences, but a CosineObjective compares 2"):
+    with pytest.raises(
+        ValueError,
+        match="an example has 2 sentences, but a TripletObjective compares 3",
+    ):
+        train_sentences(
+            model,
+            TripletObjective(),
+            sentence_examples(PAIRS, None, model),
+            config=CONFIG,
+        )
+    pairs, triplets = (
+        sentence_examples(PAIRS, [1.0] * 4, model),
+        sentence_examples(TRIPLETS, None, model),
+    )
+    with pytest.raises(
+        ValueError, match="an example has 3 sentences, but a CosineObjective compares 2"
+    ):
         train_sentences(model, CosineObjective(), pairs, triplets, CONFIG)

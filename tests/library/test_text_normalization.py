@@ -1,4 +1,5 @@
-"""BERT's basic tokenizer against its definition, and character by character against the library."""
+"""BERT's basic tokenizer against its definition, and character by character against the
+library."""
 
 import inspect
 import sys
@@ -29,7 +30,9 @@ from course_lib.unicode_classes import category, decompose, lower_case
 
 
 def characters(text: str) -> list[Character]:
-    return [Character(character, index, index + 1) for index, character in enumerate(text)]
+    return [
+        Character(character, index, index + 1) for index, character in enumerate(text)
+    ]
 
 
 def words(text: str, **options) -> list[str]:
@@ -45,13 +48,26 @@ class TestEachStep:
             Character("d", 7, 8),
         ]
 
-    def test_tab_line_feed_and_carriage_return_are_spaces_and_other_control_characters_are_not(self):
-        """``_is_whitespace`` in the code of Devlin et al. 2019; U+0085 and U+001C are spaces for ``str.isspace``."""
-        assert "".join(part.text for part in clean(characters("a\tb\nc\rd\x85e\x1cf\u2028g"))) == "a b c def g"
+    def test_tab_line_feed_and_carriage_return_are_spaces_and_other_control_characters_are_not(  # noqa: E501
+        self,
+    ):
+        """``_is_whitespace`` in the code of Devlin et al. 2019; U+0085 and U+001C are
+        spaces for ``str.isspace``."""
+        assert (
+            "".join(
+                part.text for part in clean(characters("a\tb\nc\rd\x85e\x1cf\u2028g"))
+            )
+            == "a b c def g"
+        )
 
     def test_each_chinese_character_is_a_word_and_kana_and_hangul_are_not(self):
         assert words("日本のカタ 한국") == ["日", "本", "のカタ", *words("한국")]
-        assert [part[1:] for part in separate_chinese(characters("x中"))] == [(0, 1), (1, 2), (1, 2), (1, 2)]
+        assert [part[1:] for part in separate_chinese(characters("x中"))] == [
+            (0, 1),
+            (1, 2),
+            (1, 2),
+            (1, 2),
+        ]
 
     @pytest.mark.parametrize(
         ("code", "expected"),
@@ -76,16 +92,28 @@ class TestEachStep:
 
     def test_accents_go_whether_typed_with_the_letter_or_after_it(self):
         assert strip_accents(characters("é")) == [Character("e", 0, 1)]
-        assert strip_accents(characters("e\u0301x")) == [Character("e", 0, 1), Character("x", 2, 3)]
+        assert strip_accents(characters("e\u0301x")) == [
+            Character("e", 0, 1),
+            Character("x", 2, 3),
+        ]
 
     def test_a_mark_that_is_no_accent_stays(self):
-        """U+302E is of class Mc; it changes places with the accent before it, and the accent goes."""
-        assert [part.text for part in strip_accents(characters("a\u0301\u302e"))] == ["a", "\u302e"]
+        """U+302E is of class Mc; it changes places with the accent before it, and the
+        accent goes."""
+        assert [part.text for part in strip_accents(characters("a\u0301\u302e"))] == [
+            "a",
+            "\u302e",
+        ]
 
     def test_lower_case_looks_at_one_character_at_a_time(self):
-        assert normalize_text("ΟΔΟΣ") == "οδοσ"  # and not ς, which str.lower puts at the end of a word
+        assert (
+            normalize_text("ΟΔΟΣ") == "οδοσ"
+        )  # and not ς, which str.lower puts at the end of a word
         assert normalize_text("İ") == "i"
-        assert [part[1:] for part in normalize("İ", strip=False)] == [(0, 1), (0, 1)]  # i and a dot, from one letter
+        assert [part[1:] for part in normalize("İ", strip=False)] == [
+            (0, 1),
+            (0, 1),
+        ]  # i and a dot, from one letter
 
     def test_a_cased_model_keeps_case_and_accents(self):
         assert words("Émile Zola", lowercase=False) == ["Émile", "Zola"]
@@ -93,7 +121,8 @@ class TestEachStep:
         assert words("Émile Zola", strip=False) == ["émile", "zola"]
 
     def test_letters_become_signs_before_the_cut(self):
-        """U+226E is < with a stroke, of class Sm; without its stroke it is ASCII's <, which stands alone."""
+        """U+226E is < with a stroke, of class Sm; without its stroke it is ASCII's <,
+        which stands alone."""
         assert words("a\u226eb") == ["a", "<", "b"]
 
     def test_all_of_ascii_s_signs_are_punctuation_and_unicode_s_symbols_are_not(self):
@@ -114,25 +143,35 @@ class TestWords:
 
     @pytest.mark.parametrize("half", [0xD800, 0xDFFF])
     def test_half_a_surrogate_pair_is_refused(self, half):
-        with pytest.raises(ValueError, match=rf"character 2 of the text is U\+{half:04X}, half of a surrogate"):
+        with pytest.raises(
+            ValueError,
+            match=rf"character 2 of the text is U\+{half:04X}, half of a surrogate",
+        ):
             split_words(f"ab{chr(half)}c")
 
     @pytest.mark.parametrize("text", [b"bytes", None, 7])
     def test_what_is_no_text_is_refused(self, text):
-        """In the tests, beartype refuses first; the plain function is what a reader meets."""
-        with pytest.raises(TypeError, match=f"of type {type(text).__name__}; pass a string"):
+        """In the tests, beartype refuses first; the plain function is what a reader
+        meets."""
+        with pytest.raises(
+            TypeError, match=f"of type {type(text).__name__}; pass a string"
+        ):
             inspect.unwrap(check_text)(text)
 
     @given(texts(), st.booleans(), st.sampled_from([None, True, False]))
     @settings(max_examples=40, deadline=None)
-    def test_offsets_run_forward_within_the_text_and_words_are_what_they_span(self, text, lowercase, strip):
+    def test_offsets_run_forward_within_the_text_and_words_are_what_they_span(
+        self, text, lowercase, strip
+    ):
         found = split_words(text, lowercase, strip)
         spans = [span for word in found for span in word.spans]
         assert all(0 <= start < end <= len(text) for start, end in spans)
         assert spans == sorted(spans)
         for word in found:
             assert len(word.spans) == len(word.text) > 0
-            assert not any(is_space(character) or is_control(character) for character in word.text)
+            assert not any(
+                is_space(character) or is_control(character) for character in word.text
+            )
             assert len(word.text) == 1 or not any(map(is_punctuation, word.text))
 
     @given(texts())
@@ -144,7 +183,9 @@ class TestWords:
     @given(texts(), st.booleans(), st.sampled_from([None, True, False]))
     @settings(max_examples=100, deadline=None)
     def test_the_normalised_text_is_the_library_s(self, text, lowercase, strip):
-        theirs = BertNormalizer(lowercase=lowercase, strip_accents=strip).normalize_str(text)
+        theirs = BertNormalizer(lowercase=lowercase, strip_accents=strip).normalize_str(
+            text
+        )
         assert normalize_text(text, lowercase, strip) == theirs
         assert words(text, lowercase=lowercase, strip=strip) == [
             word for word, _ in BertPreTokenizer().pre_tokenize_str(theirs)
@@ -152,32 +193,51 @@ class TestWords:
 
 
 class TestEveryCharacterOfUnicode:
-    """All 1,112,064 of them. Python's tables are of one year, the library's of three others."""
+    """All 1,112,064 of them. Python's tables are of one year, the library's of three
+    others."""
 
     def test_there_are_as_many_as_unicode_says(self):
         assert len(every_character()) == sys.maxunicode + 1 - 2048 == 1_112_064
 
     @pytest.mark.slow
     def test_space_and_control_are_the_library_s(self):
-        cleaner = BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=False)
+        cleaner = BertNormalizer(
+            handle_chinese_chars=False, strip_accents=False, lowercase=False
+        )
         removed = {"\ufffd"}
         for character in every_character():
             expected = cleaner.normalize_str(f"a{character}b")
-            found = "ab" if is_control(character) or character in removed else f"a{character}b"
-            assert (("a b" if is_space(character) else found), character) == (expected, character)
+            found = (
+                "ab"
+                if is_control(character) or character in removed
+                else f"a{character}b"
+            )
+            assert (("a b" if is_space(character) else found), character) == (
+                expected,
+                character,
+            )
 
     @pytest.mark.slow
     def test_accents_are_the_library_s(self):
-        stripper = BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+        stripper = BertNormalizer(
+            clean_text=False,
+            handle_chinese_chars=False,
+            strip_accents=True,
+            lowercase=False,
+        )
         for character in every_character():
-            found = "".join(part for part, _ in decompose(character) if category(part) != "Mn")
+            found = "".join(
+                part for part, _ in decompose(character) if category(part) != "Mn"
+            )
             assert (found, character) == (stripper.normalize_str(character), character)
 
     @pytest.mark.slow
     def test_decomposition_and_lower_case_are_the_library_s(self):
         apart, small = NFD(), Lowercase()
         for character in every_character():
-            assert "".join(part for part, _ in decompose(character)) == apart.normalize_str(character), character
+            assert "".join(
+                part for part, _ in decompose(character)
+            ) == apart.normalize_str(character), character
             assert lower_case(character) == small.normalize_str(character), character
 
     @pytest.mark.slow
@@ -187,4 +247,6 @@ class TestEveryCharacterOfUnicode:
         for character in every_character():
             alone = len(cutter.pre_tokenize_str(f"a{character}b")) == 3
             assert is_punctuation(character) == alone, character
-            assert is_chinese(character) == (spacer.normalize_str(character) != character), character
+            assert is_chinese(character) == (
+                spacer.normalize_str(character) != character
+            ), character

@@ -1,4 +1,5 @@
-"""torch's modules with our weights: all weights, in the same mode, and nothing that torch cannot do."""
+"""torch's modules with our weights: all weights, in the same mode, and nothing that
+torch cannot do."""
 
 import pytest
 import torch
@@ -18,7 +19,9 @@ def test_the_peer_has_every_weight_and_its_own_copy(bias):
     assert type(theirs) is nn.MultiheadAttention
     assert not theirs.training
     pairs = list(parameter_pairs(ours, theirs))
-    assert [name for name, _, _ in pairs] == [name for name, _ in ours.named_parameters()]
+    assert [name for name, _, _ in pairs] == [
+        name for name, _ in ours.named_parameters()
+    ]
     for _, mine, its in pairs:
         assert torch.equal(mine, its)
         assert mine.data_ptr() != its.data_ptr()
@@ -27,17 +30,27 @@ def test_the_peer_has_every_weight_and_its_own_copy(bias):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_the_pairs_of_a_transformer_are_all_that_is_not_embedding_or_output(norm):
-    ours = Transformer(TransformerConfig(13, 11, dim=12, num_heads=3, num_layers=2, hidden_dim=17, norm=norm))
+    ours = Transformer(
+        TransformerConfig(
+            13, 11, dim=12, num_heads=3, num_layers=2, hidden_dim=17, norm=norm
+        )
+    )
     named = {name for name, _, _ in parameter_pairs(ours, peer(ours))}
     left = {name for name, _ in ours.named_parameters()} - named
-    assert left == {"encoder.embed.embedding.weight", "embed.embedding.weight", "output.bias"}
+    assert left == {
+        "encoder.embed.embedding.weight",
+        "embed.embedding.weight",
+        "output.bias",
+    }
 
 
 def test_a_parameter_that_is_not_ours_is_not_passed_over():
     ours = MultiHeadAttention(12, 3)
     theirs = peer(ours)
     theirs.bias_k = nn.Parameter(torch.zeros(1, 1, 12))
-    with pytest.raises(ValueError, match="MultiheadAttention has parameters that ours lacks: bias_k"):
+    with pytest.raises(
+        ValueError, match="MultiheadAttention has parameters that ours lacks: bias_k"
+    ):
         list(parameter_pairs(ours, theirs))
 
 
@@ -47,7 +60,10 @@ def test_a_parameter_that_is_not_ours_is_not_passed_over():
     ids=["no norm", "no residual"],
 )
 def test_an_ablated_block_has_no_peer(block):
-    with pytest.raises(ValueError, match="torch's layers always have layer norm and residual connections"):
+    with pytest.raises(
+        ValueError,
+        match="torch's layers always have layer norm and residual connections",
+    ):
         peer(block)
 
 

@@ -1,6 +1,8 @@
-"""Undoing the Penn Treebank's tokenization where a WordPiece tokenizer sees the difference.
+"""Undoing the Penn Treebank's tokenization where a WordPiece tokenizer sees the
+difference.
 
-Source: Marcus, Santorini and Marcinkiewicz 1993, section 2; SST-2 (Socher et al. 2013) is cut up so.
+Source: Marcus, Santorini and Marcinkiewicz 1993, section 2; SST-2 (Socher et al. 2013)
+is cut up so.
 """
 
 import pytest
@@ -30,7 +32,14 @@ def test_what_was_cut_is_one_word_again_and_the_rest_stays(cut, whole):
     assert rejoin(cut) == whole
 
 
-@given(st.lists(st.sampled_from(["don't", "can't", "gonna", "got", "gon", "wan", "it's", "--", '"', "'s"]), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["don't", "can't", "gonna", "got", "gon", "wan", "it's", "--", '"', "'s"]
+        ),
+        max_size=6,
+    )
+)
 def test_a_text_without_cut_words_comes_back_as_it_is(words):
     assert rejoin(" ".join(words)) == " ".join(words)
 

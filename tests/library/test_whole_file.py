@@ -15,7 +15,9 @@ def test_text_arrives_as_it_is_with_the_ends_of_its_lines(tmp_path):
     assert (tmp_path / "vocab.txt").read_bytes() == b"a\n\r\n\xc3\xa4\n"
 
 
-def test_a_function_writes_elsewhere_and_the_file_has_its_name_only_when_it_is_complete(tmp_path):
+def test_a_function_writes_elsewhere_and_the_file_has_its_name_only_when_it_is_complete(
+    tmp_path,
+):
     path = tmp_path / "model.safetensors"
     seen = []
 
@@ -25,15 +27,21 @@ def test_a_function_writes_elsewhere_and_the_file_has_its_name_only_when_it_is_c
         unfinished.write_bytes(b"whole")
 
     write_whole(path, write)
-    assert seen == [(False, tmp_path)], "beside its place: a rename between file systems is not one step"
+    assert seen == [(False, tmp_path)], (
+        "beside its place: a rename between file systems is not one step"
+    )
     assert path.read_bytes() == b"whole"
     assert names(tmp_path) == ["model.safetensors"]
 
 
 @pytest.mark.parametrize(
-    "error", [OSError("no space left on device"), KeyboardInterrupt()], ids=["full", "interrupted"]
+    "error",
+    [OSError("no space left on device"), KeyboardInterrupt()],
+    ids=["full", "interrupted"],
 )
-def test_where_writing_fails_the_earlier_file_is_as_it_was_and_nothing_else_is_left(tmp_path, error):
+def test_where_writing_fails_the_earlier_file_is_as_it_was_and_nothing_else_is_left(
+    tmp_path, error
+):
     path = tmp_path / "plan.json"
     path.write_text("earlier")
 

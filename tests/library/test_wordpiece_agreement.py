@@ -1,4 +1,5 @@
-"""The teaching code and the library `tokenizers` give the same encoding, to the last offset, whatever the text."""
+"""The teaching code and the library `tokenizers` give the same encoding, to the last
+offset, whatever the text."""
 
 import importlib
 import sys
@@ -48,11 +49,16 @@ def test_a_pair_cut_to_a_length(first, second, max_length, add_special_tokens):
     assert ours.encode(*call) == theirs.encode(*call)
 
 
-@given(st.lists(texts(6) | st.tuples(texts(6), texts(6)), max_size=4), st.sampled_from(["longest", None, 9]))
+@given(
+    st.lists(texts(6) | st.tuples(texts(6), texts(6)), max_size=4),
+    st.sampled_from(["longest", None, 9]),
+)
 @settings(max_examples=25, deadline=None)
 def test_a_batch_padded(batch, padding):
     ours, theirs = CASES[True, None]
-    assert ours.encode_batch(batch, padding, max_length=14) == theirs.encode_batch(batch, padding, max_length=14)
+    assert ours.encode_batch(batch, padding, max_length=14) == theirs.encode_batch(
+        batch, padding, max_length=14
+    )
 
 
 @given(st.lists(st.integers(0, len(VOCAB) - 1), max_size=12), st.booleans())
@@ -63,17 +69,26 @@ def test_decoding(ids, skip):
 
 
 def test_the_working_tokenizer_is_the_library_s_own_bert_tokenizer():
-    """`FastWordPiece` puts the parts together itself; ``BertWordPieceTokenizer`` is how the library does it."""
+    """`FastWordPiece` puts the parts together itself; ``BertWordPieceTokenizer`` is how
+    the library does it."""
     theirs = BertWordPieceTokenizer({piece: index for index, piece in enumerate(VOCAB)})
     texts = hostile_texts(200, seed=5)
-    for text, found in zip(texts, CASES[True, None][1].encode_batch(texts, None), strict=True):
+    for text, found in zip(
+        texts, CASES[True, None][1].encode_batch(texts, None), strict=True
+    ):
         expected = theirs.encode(text)
-        assert (found.ids, found.offsets, found.tokens) == (expected.ids, expected.offsets, expected.tokens)
+        assert (found.ids, found.offsets, found.tokens) == (
+            expected.ids,
+            expected.offsets,
+            expected.tokens,
+        )
 
 
 def test_a_disagreement_is_found_and_shown(agreement):
     """A tokenizer with another rule for accents, and a text that tells."""
-    row = agreement.compare("x", ["a", "é a", "b"], CASES[True, False][0], CASES[True, None][1])
+    row = agreement.compare(
+        "x", ["a", "é a", "b"], CASES[True, False][0], CASES[True, None][1]
+    )
     assert (row["texts"], row["disagreements"], row["examples"]) == (3, 1, ["é a"])
 
 
@@ -82,24 +97,33 @@ def test_a_disagreement_is_found_and_shown(agreement):
 def test_ten_thousand_generated_texts(agreement, seed, options):
     row = agreement.compare("generated", hostile_texts(2_500, seed), *CASES[options])
     assert (row["texts"], row["examples"]) == (2_500, [])
-    assert row["unknown"] < 0.1 * row["tokens"]  # else the offsets of pieces would hardly be compared
+    assert (
+        row["unknown"] < 0.1 * row["tokens"]
+    )  # else the offsets of pieces would hardly be compared
 
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_every_third_line_of_wikitext_and_sst_with_the_published_vocabulary(agreement, real_data):
-    """The program compares all, and those of ten more data sets, when its result is recorded."""
+def test_every_third_line_of_wikitext_and_sst_with_the_published_vocabulary(
+    agreement, real_data
+):
+    """The program compares all, and those of ten more data sets, when its result is
+    recorded."""
     vocab = real_data / "bert_base_uncased" / "vocab.txt"
     sources = dict(agreement.public_lines(real_data))
     for name, at_least in (("wikitext2_raw", 2_700), ("sst2", 22_700)):
         lines = islice(sources[name], 0, None, 3)
-        row = agreement.compare(name, lines, WordPiece.load(vocab), FastWordPiece.load(vocab))
+        row = agreement.compare(
+            name, lines, WordPiece.load(vocab), FastWordPiece.load(vocab)
+        )
         assert row["texts"] >= at_least
         assert row["examples"] == []
 
 
 @pytest.mark.slow
 def test_every_fifth_paragraph_of_the_embedded_corpus(agreement):
-    row = agreement.compare("pydocs", islice(agreement.pydocs(), 0, None, 5), *CASES[True, None])
+    row = agreement.compare(
+        "pydocs", islice(agreement.pydocs(), 0, None, 5), *CASES[True, None]
+    )
     assert row["texts"] > 2_000
     assert row["examples"] == []

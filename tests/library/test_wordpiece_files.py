@@ -1,4 +1,5 @@
-"""Files of tokenizers: what one program writes the other reads, and a damaged or foreign file says what is wrong."""
+"""Files of tokenizers: what one program writes the other reads, and a damaged or
+foreign file says what is wrong."""
 
 import json
 
@@ -31,19 +32,29 @@ class TestThereAndBack:
         loaded = kind.load(tmp_path / "deep" / "folder")
         assert (loaded.pieces, loaded.settings) == (made.pieces, made.settings)
         assert loaded.encode(TEXT) == made.encode(TEXT)
-        assert sorted(path.name for path in (tmp_path / "deep" / "folder").iterdir()) == ["tokenizer.json", "vocab.txt"]
+        assert sorted(
+            path.name for path in (tmp_path / "deep" / "folder").iterdir()
+        ) == ["tokenizer.json", "vocab.txt"]
 
     def test_the_library_reads_what_we_write(self, kind, tmp_path):
         made = kind(VOCAB, lowercase=False)
         made.save(tmp_path)
         theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(TEXT)
         ours = made.encode(TEXT)
-        assert (theirs.ids, theirs.offsets, theirs.tokens) == (ours.ids, ours.offsets, ours.tokens)
-        theirs = BertWordPieceTokenizer(str(tmp_path / "vocab.txt"), lowercase=False).encode(TEXT)
+        assert (theirs.ids, theirs.offsets, theirs.tokens) == (
+            ours.ids,
+            ours.offsets,
+            ours.tokens,
+        )
+        theirs = BertWordPieceTokenizer(
+            str(tmp_path / "vocab.txt"), lowercase=False
+        ).encode(TEXT)
         assert (theirs.ids, theirs.offsets) == (ours.ids, ours.offsets)
 
     def test_we_read_what_the_library_writes(self, kind, tmp_path):
-        theirs = BertWordPieceTokenizer({piece: index for index, piece in enumerate(VOCAB)}, strip_accents=False)
+        theirs = BertWordPieceTokenizer(
+            {piece: index for index, piece in enumerate(VOCAB)}, strip_accents=False
+        )
         theirs.save(str(tmp_path / "tokenizer.json"))
         loaded = kind.load(tmp_path / "tokenizer.json")
         assert loaded.settings == Settings(lowercase=True, strip=False)
@@ -63,12 +74,16 @@ class TestThereAndBack:
         assert (found.ids, found.type_ids) == (expected.ids, expected.type_ids)
 
     def test_a_vocabulary_alone_is_the_uncased_kind(self, kind, tmp_path):
-        (tmp_path / "vocab.txt").write_bytes(b"\xef\xbb\xbf[UNK]\r\na\r\n##b \r\n")  # as an editor may leave it
+        (tmp_path / "vocab.txt").write_bytes(
+            b"\xef\xbb\xbf[UNK]\r\na\r\n##b \r\n"
+        )  # as an editor may leave it
         assert kind.load(tmp_path).pieces == ["[UNK]", "a", "##b"]
         assert kind.load(tmp_path / "vocab.txt").settings == Settings()
 
     @pytest.mark.real_data
-    def test_the_published_vocabulary_is_read_and_written_byte_for_byte(self, kind, tmp_path, real_data):
+    def test_the_published_vocabulary_is_read_and_written_byte_for_byte(
+        self, kind, tmp_path, real_data
+    ):
         published = real_data / "bert_base_uncased" / "vocab.txt"
         made = kind.load(published)
         assert len(made) == 30_522
@@ -80,26 +95,60 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         ("path", "value", "words"),
         [
-            (["model", "type"], "BPE", "model.type is 'BPE'; this course reads only 'WordPiece'"),
-            (["model", "continuing_subword_prefix"], "@@", "model.continuing_subword_prefix is '@@'"),
+            (
+                ["model", "type"],
+                "BPE",
+                "model.type is 'BPE'; this course reads only 'WordPiece'",
+            ),
+            (
+                ["model", "continuing_subword_prefix"],
+                "@@",
+                "model.continuing_subword_prefix is '@@'",
+            ),
             (["model", "vocab"], {"[UNK]": 0, "a": 2}, "ids 0, 1, 2, ... without gaps"),
-            (["model", "vocab"], {"[UNK]": 0, "a": True}, "ids 0, 1, 2, ... without gaps"),
-            (["model", "vocab"], {"[UNK]": 0, "a": 1.0}, "ids 0, 1, 2, ... without gaps"),
+            (
+                ["model", "vocab"],
+                {"[UNK]": 0, "a": True},
+                "ids 0, 1, 2, ... without gaps",
+            ),
+            (
+                ["model", "vocab"],
+                {"[UNK]": 0, "a": 1.0},
+                "ids 0, 1, 2, ... without gaps",
+            ),
             (["model", "vocab"], ["[UNK]"], "ids 0, 1, 2, ... without gaps"),
             (["model", "vocab"], {"a": 0}, r"the vocabulary lacks \[UNK\]"),
             (["model", "vocab"], {"[UNK]": 0, "\ud800": 1}, "half of a surrogate pair"),
-            (["model", "max_input_chars_per_word"], "100", "max_input_chars_per_word is '100'"),
-            (["model", "max_input_chars_per_word"], True, "max_input_chars_per_word is True"),
+            (
+                ["model", "max_input_chars_per_word"],
+                "100",
+                "max_input_chars_per_word is '100'",
+            ),
+            (
+                ["model", "max_input_chars_per_word"],
+                True,
+                "max_input_chars_per_word is True",
+            ),
             (["model"], None, "it has no part 'model'"),
-            (["normalizer", "lowercase"], "yes", "normalizer.lowercase is true or false"),
+            (
+                ["normalizer", "lowercase"],
+                "yes",
+                "normalizer.lowercase is true or false",
+            ),
             (["normalizer", "type"], "NFKC", "normalizer.type is 'NFKC'"),
             (["normalizer", "clean_text"], False, "normalizer.clean_text is False"),
-            (["pre_tokenizer"], {"type": "ByteLevel"}, "pre_tokenizer.type is 'ByteLevel'"),
+            (
+                ["pre_tokenizer"],
+                {"type": "ByteLevel"},
+                "pre_tokenizer.type is 'ByteLevel'",
+            ),
             (["post_processor"], None, r"post_processor does not put \[CLS\]"),
             (["added_tokens"], [], "added_tokens are not those of"),
         ],
     )
-    def test_a_file_that_asks_for_something_else_is_refused(self, tmp_path, content, path, value, words):
+    def test_a_file_that_asks_for_something_else_is_refused(
+        self, tmp_path, content, path, value, words
+    ):
         part = content
         for key in path[:-1]:
             part = part[key]
@@ -112,7 +161,16 @@ class TestBadFiles:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "{", "[]", "null", '"a"', "[" * 100_000, "__import__('os').system('true')", '{"model": {"type": [1]}}'],
+        [
+            "",
+            "{",
+            "[]",
+            "null",
+            '"a"',
+            "[" * 100_000,
+            "__import__('os').system('true')",
+            '{"model": {"type": [1]}}',
+        ],
     )
     def test_a_damaged_file_is_refused(self, tmp_path, text):
         (tmp_path / "tokenizer.json").write_text(text, encoding="utf-8")
@@ -128,7 +186,9 @@ class TestBadFiles:
             ("tokenizer.json", b"\x80\x04K\x01.", "utf-8"),  # a pickle
         ],
     )
-    def test_bytes_that_are_no_text_and_lines_that_are_no_piece_are_refused(self, tmp_path, name, content, words):
+    def test_bytes_that_are_no_text_and_lines_that_are_no_piece_are_refused(
+        self, tmp_path, name, content, words
+    ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=words):
             WordPiece.load(tmp_path / name)
@@ -136,6 +196,9 @@ class TestBadFiles:
     def test_a_missing_file_is_named(self, tmp_path):
         for path in (tmp_path, tmp_path / "vocab.txt"):
             with pytest.raises(
-                FileNotFoundError, match=r"there is no tokenizer at .*pass a tokenizer\.json, a vocab\.txt"
+                FileNotFoundError,
+                match=(
+                    r"there is no tokenizer at .*pass a tokenizer\.json, a vocab\.txt"
+                ),
             ):
                 load(path)

@@ -1,8 +1,10 @@
-"""Small sets written by hand for the course: senses in context, film reviews, named entities, questions.
+"""Small sets written by hand for the course: senses in context, film reviews, named
+entities, questions.
 
-They are short enough to be read whole, and written against shortcuts: a review's words occur in its opposite, a name is
-a person in one sentence and a city in the next, a question may have no answer. The files beside this one hold them in a
-form that is easy to write; the functions here turn them into rows.
+They are short enough to be read whole, and written against shortcuts: a review's words
+occur in its opposite, a name is a person in one sentence and a city in the next, a
+question may have no answer. The files beside this one hold them in a form that is easy
+to write; the functions here turn them into rows.
 
 Chapter: contextual-embeddings
 """
@@ -21,10 +23,20 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 TEST = 3  # one in so many reviews, sentences and paragraphs is for testing
 ENTITY_TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 SENSES = Features(
-    {**dict.fromkeys(("word", "sense", "text"), Value("string")), **dict.fromkeys(("start", "end"), Value("int64"))}
+    {
+        **dict.fromkeys(("word", "sense", "text"), Value("string")),
+        **dict.fromkeys(("start", "end"), Value("int64")),
+    }
 )
-REVIEWS = Features({"text": Value("string"), "label": ClassLabel(names=["negative", "positive"])})
-ENTITIES = Features({"tokens": List(Value("string")), "ner_tags": List(ClassLabel(names=list(ENTITY_TAGS)))})
+REVIEWS = Features(
+    {"text": Value("string"), "label": ClassLabel(names=["negative", "positive"])}
+)
+ENTITIES = Features(
+    {
+        "tokens": List(Value("string")),
+        "ner_tags": List(ClassLabel(names=list(ENTITY_TAGS))),
+    }
+)
 QUESTIONS = as_squad()
 _PIECE = re.compile(r"\[([A-Z]{3}) ([^\]]+)\]|([^\[]+)")
 
@@ -35,7 +47,8 @@ def senses() -> Rows:
     Returns
     -------
     Mapping
-        One split, "test": nothing is to be trained on it. `text[start:end]` is the word.
+        One split, "test": nothing is to be trained on it. `text[start:end]` is the
+        word.
 
     Notes
     -----
@@ -52,12 +65,21 @@ def senses() -> Rows:
         for sense, texts in by_sense.items():
             for text in texts:
                 (found,) = re.finditer(rf"\b{word}\b", text, re.IGNORECASE)
-                rows.append({"word": word, "sense": sense, "text": text, "start": found.start(), "end": found.end()})
+                rows.append(
+                    {
+                        "word": word,
+                        "sense": sense,
+                        "text": text,
+                        "start": found.start(),
+                        "end": found.end(),
+                    }
+                )
     return {"test": rows}
 
 
 def reviews() -> Rows:
-    """Return short film reviews, each with one that says the opposite in nearly the same words.
+    """Return short film reviews, each with one that says the opposite in nearly the
+    same words.
 
     Returns
     -------
@@ -74,9 +96,13 @@ def reviews() -> Rows:
     [1, 0, 1, 0]
     """
     pairs = [
-        [{"text": positive, "label": 1}, {"text": negative, "label": 0}] for positive, negative in _read("reviews")
+        [{"text": positive, "label": 1}, {"text": negative, "label": 0}]
+        for positive, negative in _read("reviews")
     ]
-    return {split: [row for pair in part for row in pair] for split, part in _parts(pairs).items()}
+    return {
+        split: [row for pair in part for row in pair]
+        for split, part in _parts(pairs).items()
+    }
 
 
 def entities() -> Rows:
@@ -94,7 +120,11 @@ def entities() -> Rows:
     Examples
     --------
     >>> row = entities()["train"][0]
-    >>> [(token, ENTITY_TAGS[tag]) for token, tag in zip(row["tokens"], row["ner_tags"]) if tag]
+    >>> [
+    ...     (token, ENTITY_TAGS[tag])
+    ...     for token, tag in zip(row["tokens"], row["ner_tags"])
+    ...     if tag
+    ... ]
     [('Jim', 'B-PER'), ('Henson', 'I-PER'), ('Mississippi', 'B-LOC')]
     """
     return _parts([tagged(sentence) for sentence in _read("entities")])
@@ -106,7 +136,8 @@ def tagged(sentence: str) -> dict[str, list[Any]]:
     Parameters
     ----------
     sentence
-        For instance "[PER Ada] met [PER Charles Babbage] in London." with each entity in brackets.
+        For instance "[PER Ada] met [PER Charles Babbage] in London." with each entity
+        in brackets.
 
     Returns
     -------
@@ -138,7 +169,8 @@ def questions() -> Rows:
     Returns
     -------
     Mapping
-        Two splits, by paragraph. `answers` is as in SQuAD 2.0: empty where the paragraph does not say.
+        Two splits, by paragraph. `answers` is as in SQuAD 2.0: empty where the
+        paragraph does not say.
 
     Notes
     -----
@@ -156,7 +188,11 @@ def questions() -> Rows:
     for place, paragraph in enumerate(_read("questions")):
         context, rows = paragraph["context"], []
         for number, (question, answer) in enumerate(paragraph["questions"]):
-            found = {"text": [answer], "answer_start": [context.index(answer)]} if answer is not None else {}
+            found = (
+                {"text": [answer], "answer_start": [context.index(answer)]}
+                if answer is not None
+                else {}
+            )
             rows.append(
                 {
                     "id": f"{place}-{number}",
@@ -167,14 +203,22 @@ def questions() -> Rows:
                 }
             )
         paragraphs.append(rows)
-    return {split: [row for rows in part for row in rows] for split, part in _parts(paragraphs).items()}
+    return {
+        split: [row for rows in part for row in rows]
+        for split, part in _parts(paragraphs).items()
+    }
 
 
 def _parts(items: Sequence[Any]) -> dict[str, list[Any]]:
     """Every third for testing, the others for training, in their order."""
     test = [item for place, item in enumerate(items) if place % TEST == TEST - 1]
-    return {"train": [item for place, item in enumerate(items) if place % TEST != TEST - 1], "test": test}
+    return {
+        "train": [item for place, item in enumerate(items) if place % TEST != TEST - 1],
+        "test": test,
+    }
 
 
 def _read(name: str) -> Any:
-    return json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads(
+        (Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8")
+    )

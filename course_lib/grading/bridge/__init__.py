@@ -1,1 +1,2 @@
-"""Two processes that call each other's functions with data alone; README.md beside this says what for."""
+"""Two processes that call each other's functions with data alone; README.md beside this
+says what for."""

@@ -1,8 +1,9 @@
 """Modules in the grader's own process that ask the student's what they do.
 
-From a class that a notebook declares (:mod:`course_lib.grading.interfaces`) the referee makes one of its own: the same
-parts with the same names, made by the instructor's ``__init__`` from the referee's own torch, and methods that ask the
-student's process (:mod:`course_lib.grading.bridge.modules`).
+From a class that a notebook declares (:mod:`course_lib.grading.interfaces`) the referee
+makes one of its own: the same parts with the same names, made by the instructor's
+``__init__`` from the referee's own torch, and methods that ask the student's process
+(:mod:`course_lib.grading.bridge.modules`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ def declare(made: type[torch.nn.Module], ask: Callable[..., Any]) -> None:
     """Let a class of the instructor's ask for what its methods do.
 
     Args:
-        made: the class, in the grader's process. Its objects will know what they were made of, and what of their
-            fields a test has changed since.
-        ask: called as ``ask(method, module, args, kwargs)`` for each method but ``__init__``.
+        made: the class, in the grader's process. Its objects will know what they were
+            made of, and what of their fields a test has changed since.
+        ask: called as ``ask(method, module, args, kwargs)`` for each method but
+        ``__init__``.
 
     >>> class Half(torch.nn.Module):
     ...     def forward(self, x):
@@ -63,5 +65,7 @@ def simple_fields(module: torch.nn.Module) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(module).items()
-        if name not in BARE and not name.startswith("_") and type(value) in (int, float, bool, str, type(None), tuple)
+        if name not in BARE
+        and not name.startswith("_")
+        and type(value) in (int, float, bool, str, type(None), tuple)
     }

@@ -1,13 +1,17 @@
-"""Messages that hold data and nothing else: what a grader's process and a student's process say to each other.
+"""Messages that hold data and nothing else: what a grader's process and a student's
+process say to each other.
 
-No pickle, no class that the other side chooses, no code. A value that arrives is rebuilt here as an exact builtin type,
-a plain tensor or array, or refused with a :class:`Refused` that says in words what was wrong. A student's process may
-send any bytes: :class:`Reader` takes none of them on trust.
+No pickle, no class that the other side chooses, no code. A value that arrives is
+rebuilt here as an exact builtin type, a plain tensor or array, or refused with a
+:class:`Refused` that says in words what was wrong. A student's process may send any
+bytes: :class:`Reader` takes none of them on trust.
 
-A message is a table of tensors, a table of the states of random generators, and one value that refers to them. Tensors
-stand in a table of their own so that a receiver can hang them into its graph of gradients before the value is built.
-What is no data crosses as a handle: a name or number under which its own side knows the thing. The file is longer than
-400 lines because writing and reading of each kind of value are checked side by side.
+A message is a table of tensors, a table of the states of random generators, and one
+value that refers to them. Tensors stand in a table of their own so that a receiver can
+hang them into its graph of gradients before the value is built. What is no data crosses
+as a handle: a name or number under which its own side knows the thing. The file is
+longer than 400 lines because writing and reading of each kind of value are checked side
+by side.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ import torch
 
 from course_lib.grading.bridge.randomness import Generator, state_of
 
-#: Bytes of one message, levels of nesting, values and tensors in one message, bytes of one integer.
+#: Bytes of one message, levels of nesting, values and tensors in one message, bytes of
+#: one integer.
 MESSAGE_BYTES = 256 * 2**20
 DEPTH = 60
 VALUES = 3_000_000
@@ -37,11 +42,12 @@ INTEGER_BYTES = 4096
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
-        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,  # noqa: E501
         torch.float32, torch.float64, torch.complex64, torch.complex128,
     )
 }  # fmt: skip
-#: numpy's names of the types that cross: numbers alone, and none that it would have to parse.
+#: numpy's names of the types that cross: numbers alone, and none that it would have to
+#: parse.
 ARRAY = re.compile(r"[<|](b1|[iu][1248]|f(2|4|8|16)|c(8|16))")
 LENGTH = struct.Struct("<Q")
 DOUBLE = struct.Struct("<d")
@@ -53,7 +59,8 @@ class Refused(BaseException):
 
 @dataclass(frozen=True)
 class Handle:
-    """Something that stays where it is: ``mine`` from the sender's point of view, known there as ``key``."""
+    """Something that stays where it is: ``mine`` from the sender's point of view, known
+    there as ``key``."""
 
     mine: bool
     key: str
@@ -63,7 +70,8 @@ class Handle:
 
 
 def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The numbers of a tensor, in order, as bytes; strides of any kind are left behind."""
+    """The numbers of a tensor, in order, as bytes; strides of any kind are left
+    behind."""
     row = torch.empty(tensor.numel(), dtype=tensor.dtype)
     row.copy_(torch.Tensor.detach(tensor).reshape(-1))
     return row.view(torch.uint8)
@@ -71,15 +79,18 @@ def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class TensorEntry:
-    """One row of the table of tensors: the numbers, and what the sender says about them."""
+    """One row of the table of tensors: the numbers, and what the sender says about
+    them."""
 
     value: torch.Tensor
     requires_grad: bool
     parameter: bool
-    same_as: int  # index in the table of the message that this one answers, or one of the following
+    # index in the table of the message that this one answers, or one of the following
+    same_as: int
 
 
-#: In place of an index: it was not there; it is a module's own; it is a module's own and you have its numbers.
+#: In place of an index: it was not there; it is a module's own; it is a module's own
+#: and you have its numbers.
 NEW, OF_MODULE, AS_BEFORE = -1, -2, -3
 
 
@@ -88,8 +99,10 @@ class Writer:
 
     Args:
         handle: names what is no data, or gives None for what cannot cross.
-        given: gives the name of the notebook's own class of an object, and its fields, or None.
-        known: tensors of the message that is answered, by ``id``: they are referred to, not sent again.
+        given: gives the name of the notebook's own class of an object, and its fields,
+        or None.
+        known: tensors of the message that is answered, by ``id``: they are referred to,
+        not sent again.
     """
 
     def __init__(
@@ -101,7 +114,9 @@ class Writer:
         self.handle, self.given, self.known = handle, given, known or {}
         self.unchanged: Callable[[torch.Tensor], bool] = lambda tensor: False
         self.has_modules = self.sends = False
-        self.leaves: set[int] = set()  # by id, tensors of modules: no results, though they have gradients
+        self.leaves: set[int] = (
+            set()
+        )  # by id, tensors of modules: no results, though they have gradients
         self.tensors: list[torch.Tensor] = []
         self.generators: list[Generator] = []
         self._places: dict[int, int] = {}
@@ -120,7 +135,8 @@ class Writer:
         return bytes(head) + body
 
     def structure(self, value: Any) -> bytes:
-        """Return the value without the tables, to see whether a call has changed a list or a dict."""
+        """Return the value without the tables, to see whether a call has changed a list
+        or a dict."""
         body = bytearray()
         self._put(body, value, 0)
         return bytes(body)
@@ -139,12 +155,21 @@ class Writer:
         if same_as == NEW and id(tensor) in self.leaves:
             same_as = AS_BEFORE if self.unchanged(tensor) else OF_MODULE
         wants = tensor.requires_grad + (tensor.requires_grad and not tensor.is_leaf)
-        out += struct.pack("<qB?", same_as, wants, isinstance(tensor, torch.nn.Parameter))
+        out += struct.pack(
+            "<qB?", same_as, wants, isinstance(tensor, torch.nn.Parameter)
+        )
         if same_as >= 0 or same_as == AS_BEFORE:
             return
         name = str(tensor.dtype).removeprefix("torch.")
-        if name not in DTYPES or tensor.layout != torch.strided or tensor.device.type == "meta":
-            raise Refused(f"a tensor of {tensor.dtype}, {tensor.layout} on {tensor.device} cannot be sent")
+        if (
+            name not in DTYPES
+            or tensor.layout != torch.strided
+            or tensor.device.type == "meta"
+        ):
+            raise Refused(
+                f"a tensor of {tensor.dtype}, {tensor.layout} on {tensor.device} cannot"
+                " be sent"
+            )
         flat = raw_bytes(tensor)
         self._text(out, name)
         self._number(out, tensor.dim())
@@ -167,7 +192,15 @@ class Writer:
             self._text(out, value)
         elif kind is dict or kind is tuple:
             out += b"d" if kind is dict else b"t"
-            self._items(out, value if kind is tuple else [item for pair in value.items() for item in pair], depth)
+            self._items(
+                out,
+                (
+                    value
+                    if kind is tuple
+                    else [item for pair in value.items() for item in pair]
+                ),
+                depth,
+            )
         elif value is None or value is True or value is False or value is Ellipsis:
             out += {None: b"N", True: b"T", False: b"F", Ellipsis: b"e"}[value]
         elif isinstance(value, torch.Tensor):
@@ -181,7 +214,10 @@ class Writer:
         elif isinstance(value, int):
             out += b"i"
             number = int(value)
-            self._text(out, number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True))
+            self._text(
+                out,
+                number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True),
+            )
         elif isinstance(value, float):
             out += b"f" + DOUBLE.pack(float(value))
         elif isinstance(value, complex):
@@ -216,11 +252,24 @@ class Writer:
             out += b"S" if isinstance(value, set) else b"Z"
             self._items(out, sorted(value, key=repr), depth)
         elif isinstance(value, dict):
-            tag = next((t for k, t in ((Counter, b"C"), (OrderedDict, b"O"), (defaultdict, b"D")) if kind is k), b"d")
+            tag = next(
+                (
+                    t
+                    for k, t in (
+                        (Counter, b"C"),
+                        (OrderedDict, b"O"),
+                        (defaultdict, b"D"),
+                    )
+                    if kind is k
+                ),
+                b"d",
+            )
             out += tag
             if isinstance(value, defaultdict) and tag == b"D":
                 self._text(out, getattr(value.default_factory, "__name__", ""))
-            self._items(out, [item for pair in dict.items(value) for item in pair], depth)
+            self._items(
+                out, [item for pair in dict.items(value) for item in pair], depth
+            )
         elif (handle := self.handle(value)) is not None:
             out += b"h" + struct.pack("<?", handle.mine)
             for text in (handle.key, handle.kind, handle.name, handle.methods):
@@ -247,16 +296,26 @@ class Writer:
 
 
 class Reader:
-    """Takes one message apart: first the tables, then, when its tensors are final, :meth:`value`.
+    """Takes one message apart: first the tables, then, when its tensors are final,
+    :meth:`value`.
 
     Args:
         data: the message.
         handle: gives the object for a handle, or raises :class:`Refused`.
-        given: rebuilds an object of one of the notebook's own classes, or raises :class:`Refused`.
+        given: rebuilds an object of one of the notebook's own classes, or raises
+        :class:`Refused`.
         generators: gives a generator for a state; by default a new one.
     """
 
-    FACTORIES = {"": None, "int": int, "float": float, "list": list, "dict": dict, "set": set, "str": str}  # noqa: RUF012
+    FACTORIES = {  # noqa: RUF012
+        "": None,
+        "int": int,
+        "float": float,
+        "list": list,
+        "dict": dict,
+        "set": set,
+        "str": str,
+    }
 
     def __init__(
         self,
@@ -265,16 +324,24 @@ class Reader:
         given: Callable[[str, dict[str, Any]], Any] | None = None,
     ) -> None:
         if len(data) > MESSAGE_BYTES:
-            raise Refused(f"a message of {len(data)} bytes; at most {MESSAGE_BYTES} are taken")
+            raise Refused(
+                f"a message of {len(data)} bytes; at most {MESSAGE_BYTES} are taken"
+            )
         self._data, self._at, self._values = data, 0, 0
         self._handle, self._given = handle, given
-        self.computed: list[bool] = []  # whether a row is no leaf of its sender's graph: it may be changed in place
+        self.computed: list[
+            bool
+        ] = []  # whether a row is no leaf of its sender's graph: it may be changed in place  # noqa: E501
         self.entries = [self._tensor() for _ in self._rows(10)]
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in self._rows(8)]
         self.generators: list[Generator | None] = [None] * len(self.states)
-        self.settled: set[int] = set()  # rows that are now tensors of modules that were here before
-        self.later: list[Callable[[], None]] = []  # what has to wait until all rows are settled
+        self.settled: set[int] = (
+            set()
+        )  # rows that are now tensors of modules that were here before
+        self.later: list[
+            Callable[[], None]
+        ] = []  # what has to wait until all rows are settled
         self._places: dict[int, int] = {}
 
     def place_of(self, tensor: torch.Tensor) -> int | None:
@@ -298,7 +365,14 @@ class Reader:
             value = self._take(0)
             for do in self.later:
                 do()
-        except (UnicodeError, TypeError, ValueError, OverflowError, ZeroDivisionError, RuntimeError) as error:
+        except (
+            UnicodeError,
+            TypeError,
+            ValueError,
+            OverflowError,
+            ZeroDivisionError,
+            RuntimeError,
+        ) as error:
             raise Refused(f"a broken value: {type(error).__name__}: {error}") from error
         if self._at != len(self._data):
             raise Refused("bytes are left over behind a value")
@@ -314,7 +388,8 @@ class Reader:
         return LENGTH.unpack(self._raw(8))[0]
 
     def _count(self, least: int = 1) -> int:
-        """A number of things that follow, each of which takes at least so many bytes."""
+        """A number of things that follow, each of which takes at least so many
+        bytes."""
         count = self._number()
         if count * least > len(self._data) - self._at:
             raise Refused("a message announces more than it holds")
@@ -358,12 +433,17 @@ class Reader:
             raise Refused(f"a tensor of shape {shape} with {len(data)} bytes")
         if not data:
             return TensorEntry(
-                torch.empty(shape, dtype=DTYPES[name]), requires_grad, parameter, max(same_as, OF_MODULE)
+                torch.empty(shape, dtype=DTYPES[name]),
+                requires_grad,
+                parameter,
+                max(same_as, OF_MODULE),
             )
         if name == "bool" and data.translate(None, b"\0\1"):
             raise Refused("a tensor of truth values that holds something else")
         flat = torch.frombuffer(bytearray(data), dtype=DTYPES[name])
-        return TensorEntry(flat.reshape(shape), requires_grad, parameter, max(same_as, OF_MODULE))
+        return TensorEntry(
+            flat.reshape(shape), requires_grad, parameter, max(same_as, OF_MODULE)
+        )
 
     def _take(self, depth: int) -> Any:
         self._values += 1
@@ -373,7 +453,9 @@ class Reader:
         if tag in b"NTFe":
             return {b"N": None, b"T": True, b"F": False, b"e": Ellipsis}[tag]
         if tag in b"ltSZdCOQzqrL":
-            return self._collection(tag, [self._take(depth + 1) for _ in range(self._count())])
+            return self._collection(
+                tag, [self._take(depth + 1) for _ in range(self._count())]
+            )
         if tag == b"D":
             name = self._text()
             if name not in self.FACTORIES:
@@ -382,7 +464,11 @@ class Reader:
             return defaultdict(self.FACTORIES[name], pairs)
         if tag == b"o":
             name, fields = self._text(), self._take(depth + 1)
-            if self._given is None or type(fields) is not dict or any(type(key) is not str for key in fields):
+            if (
+                self._given is None
+                or type(fields) is not dict
+                or any(type(key) is not str for key in fields)
+            ):
                 raise Refused(f"an object of class {name}")
             return self._given(name, fields)
         return self._leaf(tag)
@@ -429,12 +515,21 @@ class Reader:
 
     def _collection(self, tag: bytes, items: list[Any]) -> Any:
         if tag in b"dCO":
-            return {b"d": dict, b"C": Counter, b"O": OrderedDict}[tag](self._pairs(items))
+            return {b"d": dict, b"C": Counter, b"O": OrderedDict}[tag](
+                self._pairs(items)
+            )
         if tag in b"qrL":
             if tag != b"L" and any(type(item) is not int for item in items):
                 raise Refused("a range or fraction of what are no integers")
             return {b"q": Fraction, b"r": range, b"L": slice}[tag](*items)
-        return {b"l": list, b"t": tuple, b"S": set, b"Z": frozenset, b"Q": deque, b"z": torch.Size}[tag](items)
+        return {
+            b"l": list,
+            b"t": tuple,
+            b"S": set,
+            b"Z": frozenset,
+            b"Q": deque,
+            b"z": torch.Size,
+        }[tag](items)
 
     @staticmethod
     def _pairs(items: list[Any]) -> dict[Any, Any]:

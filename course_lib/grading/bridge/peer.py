@@ -1,12 +1,16 @@
-"""One process calls the functions of another as if they were its own: with data, gradients and random numbers.
+"""One process calls the functions of another as if they were its own: with data,
+gradients and random numbers.
 
-The grader's referee and the student's process each hold a :class:`Peer`. A call sends its arguments as data
-(:mod:`course_lib.grading.bridge.codec`); what is no data crosses as a handle that can be called back over the same
-pipe, while the call lasts. What a function changes in its arguments is changed in the caller's, too. A result that
-depends on arguments with gradients stands in the caller's graph: its ``backward`` asks the other side.
+The grader's referee and the student's process each hold a :class:`Peer`. A call sends
+its arguments as data (:mod:`course_lib.grading.bridge.codec`); what is no data crosses
+as a handle that can be called back over the same pipe, while the call lasts. What a
+function changes in its arguments is changed in the caller's, too. A result that depends
+on arguments with gradients stands in the caller's graph: its ``backward`` asks the
+other side.
 
-The referee's peer is ``strict``: it lets the other side call what it was handed and nothing else, waits no longer than
-its deadline, and rebuilds errors as builtin exceptions.
+The referee's peer is ``strict``: it lets the other side call what it was handed and
+nothing else, waits no longer than its deadline, and rebuilds errors as builtin
+exceptions.
 """
 
 from __future__ import annotations
@@ -20,12 +24,36 @@ from typing import Any
 
 import torch
 
-from course_lib.grading.bridge.codec import MESSAGE_BYTES, Handle, Reader, Refused, Writer
+from course_lib.grading.bridge.codec import (
+    MESSAGE_BYTES,
+    Handle,
+    Reader,
+    Refused,
+    Writer,
+)
 from course_lib.grading.bridge.errors import describe, rebuild
-from course_lib.grading.bridge.gradients import hang_in, like, now_shared, place, same_bytes, share
-from course_lib.grading.bridge.held import HeldObject, RemoteFunction, methods_of, places_of_tensors, put
+from course_lib.grading.bridge.gradients import (
+    hang_in,
+    like,
+    now_shared,
+    place,
+    same_bytes,
+    share,
+)
+from course_lib.grading.bridge.held import (
+    HeldObject,
+    RemoteFunction,
+    methods_of,
+    places_of_tensors,
+    put,
+)
 from course_lib.grading.bridge.modules import Modules
-from course_lib.grading.bridge.randomness import Randomness, draw_on, state_of, with_state
+from course_lib.grading.bridge.randomness import (
+    Randomness,
+    draw_on,
+    state_of,
+    with_state,
+)
 from course_lib.grading.bridge.transplant import transplant
 from course_lib.grading.bridge.watched import Noting, show, watching
 
@@ -37,7 +65,8 @@ GRAPHS = 200
 
 
 class PeerGone(BaseException):
-    """The other process ended, fell silent or sent no valid message; not to be caught by tests that await errors."""
+    """The other process ended, fell silent or sent no valid message; not to be caught
+    by tests that await errors."""
 
 
 class Peer:
@@ -46,15 +75,25 @@ class Peer:
     Args:
         connection: a stream socket.
         strict: whether the other side is not to be trusted.
-        find: gives the object for a key of this side's own that is not in ``exports``, e.g. a top-level name.
+        find: gives the object for a key of this side's own that is not in ``exports``,
+        e.g. a top-level name.
     """
 
-    def __init__(self, connection: socket.socket, strict: bool, find: Callable[[str], Any] | None = None) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        strict: bool,
+        find: Callable[[str], Any] | None = None,
+    ) -> None:
         self.connection, self.strict, self.find = connection, strict, find
         self.exports: dict[str, Any] = {}
         self.classes: dict[str, type] = {}
         self.handlers: dict[str, Callable[..., Any]] = {}
-        self.modules = Modules(strict, self.call, lambda name: self._object_of(Handle(False, f"name:{name}", "", "")))
+        self.modules = Modules(
+            strict,
+            self.call,
+            lambda name: self._object_of(Handle(False, f"name:{name}", "", "")),
+        )
         self.make: Callable[[Handle], Any] = self._far_object
         self.deadline = float("inf")
         self.failed_call_back: BaseException | None = None
@@ -62,7 +101,8 @@ class Peer:
         self._graphs: dict[int, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
         self._calls = self._deep = self._exported = 0
 
-    # ---- bytes --------------------------------------------------------------------------------------------------
+    # ---- bytes
+    # ----------------------------------------------------------------------------------
 
     def _remaining(self) -> float | None:
         if self.deadline == float("inf"):
@@ -71,7 +111,9 @@ class Peer:
 
     def _send(self, mark: bytes, data: bytes) -> None:
         if len(data) > MESSAGE_BYTES:
-            raise Refused(f"a value of {len(data) / 2**20:.0f} MiB is too large to be sent")
+            raise Refused(
+                f"a value of {len(data) / 2**20:.0f} MiB is too large to be sent"
+            )
         try:
             self.connection.settimeout(self._remaining())
             self.connection.sendall(HEAD.pack(mark, len(data)))
@@ -106,24 +148,37 @@ class Peer:
             raise PeerGone("garbled")
         return mark, self._receive_bytes(size)
 
-    # ---- what crosses -------------------------------------------------------------------------------------------
+    # ---- what crosses
+    # ----------------------------------------------------------------------------------
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
-        writer = Writer(self._handle_of, lambda value: self._fields_of(writer, value), known)
+        writer = Writer(
+            self._handle_of, lambda value: self._fields_of(writer, value), known
+        )
         writer.unchanged = self.modules.unchanged
         return writer
 
     def reader(self, data: bytes) -> Reader:
-        reader = Reader(data, self._object_of, lambda name, fields: self._rebuild(reader, name, fields))
+        reader = Reader(
+            data,
+            self._object_of,
+            lambda name, fields: self._rebuild(reader, name, fields),
+        )
         return reader
 
     def _far_object(self, handle: Handle) -> Any:
         if handle.kind == "object":
-            return HeldObject(self.modules, handle.key, handle.name, handle.methods.split())
+            return HeldObject(
+                self.modules, handle.key, handle.name, handle.methods.split()
+            )
         return RemoteFunction(self, handle.key, handle.name)
 
     def _handle_of(self, value: Any) -> Handle | None:
-        key = getattr(value, "_key", None) if isinstance(value, RemoteFunction | HeldObject) else None
+        key = (
+            getattr(value, "_key", None)
+            if isinstance(value, RemoteFunction | HeldObject)
+            else None
+        )
         key = key or getattr(value, "__dict__", {}).get("__course_key__")
         if isinstance(key, str):
             return Handle(False, key, "function", "")
@@ -138,7 +193,13 @@ class Peer:
         if self.strict and kind == "object":
             self.modules.own[key] = value
         name = str(getattr(value, "__name__", type(value).__name__))[:80]
-        return Handle(True, key, kind, name, " ".join(methods_of(value)) if kind == "object" else "")
+        return Handle(
+            True,
+            key,
+            kind,
+            name,
+            " ".join(methods_of(value)) if kind == "object" else "",
+        )
 
     def _object_of(self, handle: Handle) -> Any:
         if handle.mine:
@@ -151,7 +212,9 @@ class Peer:
             raise Refused("a handle that was never given out")
         return self.find(handle.key)
 
-    def _fields_of(self, writer: Writer, value: Any) -> tuple[str, dict[str, Any]] | None:
+    def _fields_of(
+        self, writer: Writer, value: Any
+    ) -> tuple[str, dict[str, Any]] | None:
         if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
             return self.modules.fields_of(writer, value)
         name = type(value).__name__
@@ -163,18 +226,30 @@ class Peer:
         if name in ("module", "optimizer"):
             return self.modules.rebuild(reader, name, fields)
         if name not in self.classes:
-            raise Refused(f"an object of a class {name[:80]!r} that the notebook does not give")
-        if self.strict and (own := [field for field in fields if callable(getattr(self.classes[name], field, None))]):
+            raise Refused(
+                f"an object of a class {name[:80]!r} that the notebook does not give"
+            )
+        if self.strict and (
+            own := [
+                field
+                for field in fields
+                if callable(getattr(self.classes[name], field, None))
+            ]
+        ):
             raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
         made: Any = object.__new__(self.classes[name])
         vars(made).update(fields)
         return made
 
-    # ---- asking -------------------------------------------------------------------------------------------------
+    # ---- asking
+    # ----------------------------------------------------------------------------------
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
-        frozen, self.modules.frozen = self.modules.frozen, self.strict  # a backward, too, changes no weights
+        frozen, self.modules.frozen = (
+            self.modules.frozen,
+            self.strict,
+        )  # a backward, too, changes no weights
         try:
             self._send(ASK, self.writer().message(value))
             reader = self.reader(self._await())
@@ -206,14 +281,25 @@ class Peer:
         call, frozen = self._calls, self.modules.frozen
         self.modules.frozen |= key.startswith("method:")
         if self._deep > CALLS_DEEP:
-            raise RecursionError("functions call each other back and forth without an end")
+            raise RecursionError(
+                "functions call each other back and forth without an end"
+            )
         try:
             if self._deep == 1:
                 self.modules.offered.clear()
             writer = self.writer()
             with_gradients = torch.is_grad_enabled()
             watched = self.strict and watching()
-            request = ("call", call, key, args, kwargs, with_gradients, self.randomness.to_send(), watched)
+            request = (
+                "call",
+                call,
+                key,
+                args,
+                kwargs,
+                with_gradients,
+                self.randomness.to_send(),
+                watched,
+            )
             message = writer.message(request)
             self._send(ASK, message)
             reader = self.reader(self._await())
@@ -222,10 +308,21 @@ class Peer:
                 raise failure
             for index, entry in enumerate(reader.entries):
                 if entry.same_as >= len(writer.tensors):
-                    raise Refused("an answer that refers to an argument that was not there")
+                    raise Refused(
+                        "an answer that refers to an argument that was not there"
+                    )
                 if entry.same_as >= 0:
                     reader.tensors[index] = writer.tensors[entry.same_as]
-            hang_in(self, reader, call, [t for t in writer.tensors if t.requires_grad] if with_gradients else [])
+            hang_in(
+                self,
+                reader,
+                call,
+                (
+                    [t for t in writer.tensors if t.requires_grad]
+                    if with_gradients
+                    else []
+                ),
+            )
             answer = self._unpack(reader.value(), 8)
             how, result, changed, after, states, generators, shared, sizes = answer
             if watched:
@@ -248,8 +345,13 @@ class Peer:
             self.modules.frozen = frozen
 
     def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
-        """Change this side's tensors and generators as the call changed the other side's copies."""
-        if type(changed) is not dict or type(generators) is not list or len(generators) > len(writer.generators):
+        """Change this side's tensors and generators as the call changed the other
+        side's copies."""
+        if (
+            type(changed) is not dict
+            or type(generators) is not list
+            or len(generators) > len(writer.generators)
+        ):
             raise Refused("an answer of a form that no answer has")
         for index, tensor in changed.items():
             if type(index) is not int or not 0 <= index < len(writer.tensors):
@@ -260,17 +362,27 @@ class Peer:
             if like(tensor) == (mine.shape, mine.dtype):
                 with torch.no_grad():
                     mine.copy_(tensor)
-            elif id(mine) in writer.leaves and isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
-                put(mine, tensor)  # a module's own tensor, in whose place another was put: `parameter.data = other`
+            elif (
+                id(mine) in writer.leaves
+                and isinstance(tensor, torch.Tensor)
+                and tensor.is_floating_point()
+            ):
+                put(
+                    mine, tensor
+                )  # a module's own tensor, in whose place another was put: `parameter.data = other`  # noqa: E501
             else:
-                raise Refused("a change of an argument's shape or type, which cannot be carried over")
+                raise Refused(
+                    "a change of an argument's shape or type, which cannot be carried"
+                    " over"
+                )
             if id(mine) in writer.leaves:
                 self.modules.note(mine)
         for mine_generator, state in zip(writer.generators, generators, strict=False):
             if type(state) is bytes:
                 draw_on(mine_generator, state)
 
-    # ---- answering ----------------------------------------------------------------------------------------------
+    # ---- answering
+    # ----------------------------------------------------------------------------------
 
     def answer(self, data: bytes) -> None:
         """Do what the other side asks for, and send what comes of it."""
@@ -278,10 +390,14 @@ class Peer:
             reader = self.reader(data)
             for index, entry in enumerate(reader.entries):
                 if entry.parameter:
-                    reader.tensors[index] = torch.nn.Parameter(entry.value, entry.requires_grad)
+                    reader.tensors[index] = torch.nn.Parameter(
+                        entry.value, entry.requires_grad
+                    )
                 elif entry.requires_grad:
                     leaf = entry.value.requires_grad_()
-                    reader.tensors[index] = leaf.clone() if reader.computed[index] else leaf
+                    reader.tensors[index] = (
+                        leaf.clone() if reader.computed[index] else leaf
+                    )
             for index, state in enumerate(reader.states):
                 reader.generators[index] = with_state(state)
             request = reader.value()
@@ -290,11 +406,17 @@ class Peer:
             if request[0] == "call":
                 message = self._serve_call(reader, *request[1:])
             elif request[0] == "backward":
-                message = self.writer().message(("done", self._serve_backward(*request[1:])))
+                message = self.writer().message(
+                    ("done", self._serve_backward(*request[1:]))
+                )
             elif request[0] in self.handlers:
-                message = self.writer().message(("done", self.handlers[request[0]](*request[1:])))
+                message = self.writer().message(
+                    ("done", self.handlers[request[0]](*request[1:]))
+                )
             else:
-                raise Refused(f"a request {request[0][:40]!r} that this side does not serve")
+                raise Refused(
+                    f"a request {request[0][:40]!r} that this side does not serve"
+                )
         except PeerGone:
             raise
         except BaseException as error:
@@ -303,7 +425,9 @@ class Peer:
         self._send(ANSWER, message)
 
     def _failed(self, error: BaseException) -> None:
-        swallowed = isinstance(error, AssertionError) or not isinstance(error, Exception | Refused)
+        swallowed = isinstance(error, AssertionError) or not isinstance(
+            error, Exception | Refused
+        )
         if self.strict and swallowed:
             self.failed_call_back = error
         self.modules.forget_numbers()
@@ -319,7 +443,12 @@ class Peer:
         states: Any,
         watched: bool = False,
     ) -> bytes:
-        if type(key) is not str or type(args) is not tuple or type(kwargs) is not dict or type(call) is not int:
+        if (
+            type(key) is not str
+            or type(args) is not tuple
+            or type(kwargs) is not dict
+            or type(call) is not int
+        ):
             raise Refused("a call of a form that no call has")
         function = self._object_of(Handle(False, key, "", ""))
         if not callable(function):
@@ -329,65 +458,107 @@ class Peer:
         else:
             self.randomness.adopt(states)
         began, asked = self.writer(), self._calls
-        of_module = key.startswith("method:")  # the other side takes nothing over of what this does to its modules
+        of_module = key.startswith(
+            "method:"
+        )  # the other side takes nothing over of what this does to its modules
         given = (args[1:], kwargs) if of_module else (args, kwargs)
         before = began.structure(given), places_of_tensors(given)
         kept = began.leaves if of_module and not self.strict else set()
-        contents = {i: t.detach().clone() for i, t in enumerate(reader.tensors) if id(t) not in kept}
+        contents = {
+            i: t.detach().clone()
+            for i, t in enumerate(reader.tensors)
+            if id(t) not in kept
+        }
         places, failure = [place(tensor) for tensor in reader.tensors], None
         outcome: tuple[str, Any]
         noting = Noting()
-        with torch.set_grad_enabled(bool(with_gradients)), noting if watched and not self.strict else nullcontext():
+        with (
+            torch.set_grad_enabled(bool(with_gradients)),
+            noting if watched and not self.strict else nullcontext(),
+        ):
             try:
                 outcome = "done", function(*args, **kwargs)
             except PeerGone:
                 raise
-            except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too
+            except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too  # noqa: E501
                 outcome, failure = ("raised", describe(error, self.strict)), error
                 self._failed(error)
-        changed = {i: t for i, t in enumerate(reader.tensors) if i in contents and not same_bytes(t, contents[i])}
+        changed = {
+            i: t
+            for i, t in enumerate(reader.tensors)
+            if i in contents and not same_bytes(t, contents[i])
+        }
         ended = self.writer()
         now = ended.structure(given), places_of_tensors(given)
         after = None if now == before else (args, kwargs)
         if began.has_modules and not of_module and asked != self._calls:
             # The other side has seen modules in between: it gets their last state.
-            changed = {i: t for i, t in enumerate(reader.tensors) if i in changed or id(t) in began.leaves}
+            changed = {
+                i: t
+                for i, t in enumerate(reader.tensors)
+                if i in changed or id(t) in began.leaves
+            }
             after = (args, kwargs)
         for tensor in changed.values():
             if id(tensor) in began.leaves:
                 self.modules.note(tensor)
         known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
-        generators = [state_of(generator) for generator in reader.generators if generator is not None]
+        generators = [
+            state_of(generator)
+            for generator in reader.generators
+            if generator is not None
+        ]
         writer = self.writer(known)
         mine = self.randomness.to_send() if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}
         shared = [] if of_module else now_shared(reader.tensors, places, ended.tensors)
         try:
-            message = writer.message((*outcome, fresh, after, mine, generators, shared, list(noting.sizes)))
+            message = writer.message(
+                (*outcome, fresh, after, mine, generators, shared, list(noting.sizes))
+            )
         except Refused:
             if failure is None:
                 raise
             raise failure from None
-        outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in known and id(t) not in writer.leaves]
+        outputs = [
+            t
+            for t in writer.tensors
+            if t.requires_grad and id(t) not in known and id(t) not in writer.leaves
+        ]
         if outputs:
             rows = zip(reader.tensors, reader.entries, reader.computed, strict=True)
-            wanted = [entry.value if computed else t for t, entry, computed in rows if entry.requires_grad]
+            wanted = [
+                entry.value if computed else t
+                for t, entry, computed in rows
+                if entry.requires_grad
+            ]
             self._graphs[call] = (outputs, wanted)
             while len(self._graphs) > GRAPHS:
                 del self._graphs[next(iter(self._graphs))]
         return message
 
-    def _serve_backward(self, call: int, gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def _serve_backward(
+        self, call: int, gradients: list[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
         if call not in self._graphs or type(gradients) is not list:
             raise Refused("gradients of a call that had none")
         outputs, inputs = self._graphs[call]
-        pairs = [(o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad]
-        kept = [tensor.grad for tensor in inputs]  # a module's own: what it has gathered is not for this answer
+        pairs = [
+            (o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad
+        ]
+        kept = [
+            tensor.grad for tensor in inputs
+        ]  # a module's own: what it has gathered is not for this answer
         try:
             for tensor in inputs:
                 tensor.grad = None
-            torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs], retain_graph=True)
-            return [None if tensor.grad is None else tensor.grad.detach().clone() for tensor in inputs]
+            torch.autograd.backward(
+                [o for o, _ in pairs], [g for _, g in pairs], retain_graph=True
+            )
+            return [
+                None if tensor.grad is None else tensor.grad.detach().clone()
+                for tensor in inputs
+            ]
         finally:
             for tensor, gradient in zip(inputs, kept, strict=True):
                 tensor.grad = gradient

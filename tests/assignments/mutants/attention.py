@@ -12,9 +12,23 @@ STEP = ("decoder-step-prediction", "decoder-step-padding")
 
 
 def softmax_mutant(
-    name: str, mistake: str, line: str, cell: str, words: str, caught: str, also: tuple[str, ...] = ()
+    name: str,
+    mistake: str,
+    line: str,
+    cell: str,
+    words: str,
+    caught: str,
+    also: tuple[str, ...] = (),
 ) -> Mutant:
-    return Mutant(name, mistake, cell, words, caught, {"masked-softmax": (SOFTMAX_LINE, line)}, also)
+    return Mutant(
+        name,
+        mistake,
+        cell,
+        words,
+        caught,
+        {"masked-softmax": (SOFTMAX_LINE, line)},
+        also,
+    )
 
 
 MASKED_SOFTMAX = [
@@ -164,7 +178,12 @@ ADDITIVE = [
         "additive-scores-values",
         "must have shape [1, 1, 2]; yours has [1, 2, 1]",
         "visible",
-        {"additive-scores": ("return hidden @ v", "return (hidden @ v).transpose(1, 2)")},
+        {
+            "additive-scores": (
+                "return hidden @ v",
+                "return (hidden @ v).transpose(1, 2)",
+            )
+        },
     ),
     Mutant(
         "weights_swapped",
@@ -172,7 +191,12 @@ ADDITIVE = [
         "additive-scores-values",
         "shapes cannot be multiplied",
         "hidden",
-        {"additive-scores": ("(query @ W.T).unsqueeze(2) + (key @ U.T)", "(query @ U.T).unsqueeze(2) + (key @ W.T)")},
+        {
+            "additive-scores": (
+                "(query @ W.T).unsqueeze(2) + (key @ U.T)",
+                "(query @ U.T).unsqueeze(2) + (key @ W.T)",
+            )
+        },
     ),
 ]
 
@@ -208,7 +232,12 @@ DOT = [
         "dot-scores-values",
         "not of all heads together",
         "hidden",
-        {"dot-scores": (SCALE, "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))")},
+        {
+            "dot-scores": (
+                SCALE,
+                "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))",
+            )
+        },
     ),
     Mutant(
         "scaled_by_number_of_keys",
@@ -248,7 +277,12 @@ DOT = [
         "dot-statistics-values",
         "Use the natural logarithm",
         "visible",
-        {"dot-statistics": ("entropy.mean().item()", "entropy.mean().item() / math.log(2)")},
+        {
+            "dot-statistics": (
+                "entropy.mean().item()",
+                "entropy.mean().item() / math.log(2)",
+            )
+        },
     ),
     Mutant(
         "entropy_of_each_row",
@@ -264,7 +298,12 @@ DOT = [
         "dot-statistics-values",
         "0 times log 0 is nan",
         "visible",
-        {"dot-statistics": ("(log_weights.exp() * log_weights)", "(log_weights.exp() * log_weights.exp().log())")},
+        {
+            "dot-statistics": (
+                "(log_weights.exp() * log_weights)",
+                "(log_weights.exp() * log_weights.exp().log())",
+            )
+        },
     ),
 ]
 
@@ -313,7 +352,12 @@ STEP_MUTANTS = [
         "decoder-step-prediction",
         "Take log_softmax at the end",
         "visible",
-        {"decoder-step": ("torch.log_softmax(combined @ W_output.T, dim=-1)", "combined @ W_output.T")},
+        {
+            "decoder-step": (
+                "torch.log_softmax(combined @ W_output.T, dim=-1)",
+                "combined @ W_output.T",
+            )
+        },
     ),
     Mutant(
         "score_function_ignored",
@@ -334,7 +378,12 @@ STEP_MUTANTS = [
         "decoder-step-prediction",
         "No gradient reaches the encoder states",
         "hidden",
-        {"decoder-step": ("torch.cat([context, state]", "torch.cat([context.detach(), state]")},
+        {
+            "decoder-step": (
+                "torch.cat([context, state]",
+                "torch.cat([context.detach(), state]",
+            )
+        },
     ),
     Mutant(
         "mask_not_passed_on",
@@ -380,7 +429,8 @@ ALIGNMENT = [
         "visible",
         {
             "align": (
-                "best = weights[:target_length, :source_length].argmax(dim=-1)\n    return " + ALIGN,
+                "best = weights[:target_length, :source_length].argmax(dim=-1)\n    return "
+                + ALIGN,
                 "best = weights[:target_length, :source_length].argmax(dim=0)\n    return set(enumerate(best.tolist()))",
             )
         },
@@ -464,7 +514,12 @@ SEARCH = [
         "beam-search-finds",
         "Do you keep the two best beginnings",
         "visible",
-        {"beam-search": ("live, finished = [([], 0.0)], []", "live, finished, beam_size = [([], 0.0)], [], 1")},
+        {
+            "beam-search": (
+                "live, finished = [([], 0.0)], []",
+                "live, finished, beam_size = [([], 0.0)], [], 1",
+            )
+        },
         ("beam-search-length",),
     ),
     Mutant(
@@ -528,7 +583,12 @@ SEARCH = [
         "beam-search-length",
         "With alpha 1, a b wins",
         "visible",
-        {"beam-search": ("        if not live:\n", "        if finished or not live:\n")},
+        {
+            "beam-search": (
+                "        if not live:\n",
+                "        if finished or not live:\n",
+            )
+        },
         ("beam-search-finds",),
     ),
     Mutant(
@@ -560,7 +620,12 @@ SEARCH = [
         "beam-search-finds",
         "carry on with the state of the one that it extends?",
         "hidden",
-        {"beam-search": ("[parent for parent, _, _ in extended]", "[i % len(state) for i in range(len(extended))]")},
+        {
+            "beam-search": (
+                "[parent for parent, _, _ in extended]",
+                "[i % len(state) for i in range(len(extended))]",
+            )
+        },
     ),
     Mutant(
         "only_the_last_word_counts",
@@ -568,7 +633,12 @@ SEARCH = [
         "beam-search-finds",
         "With beam_size 1 the search is greedy",
         "visible",
-        {"beam-search": ("totals = so_far + log_probs", "totals = 0 * so_far + log_probs")},
+        {
+            "beam-search": (
+                "totals = so_far + log_probs",
+                "totals = 0 * so_far + log_probs",
+            )
+        },
         ("beam-search-length",),
     ),
     Mutant(
@@ -577,7 +647,12 @@ SEARCH = [
         "beam-search-finds",
         "With beam_size 1 the search is greedy",
         "visible",
-        {"beam-search": ("finished.append((live[parent][0], total", "finished.append((live[parent][0] + [eos], total")},
+        {
+            "beam-search": (
+                "finished.append((live[parent][0], total",
+                "finished.append((live[parent][0] + [eos], total",
+            )
+        },
         ("beam-search-length",),
     ),
     Mutant(

@@ -65,7 +65,10 @@ PAIR = mutants_of(
     (
         "segments_from_one",
         "counts segments from 1",
-        ("    return input_ids, token_type_ids", "    return input_ids, [number + 1 for number in token_type_ids]"),
+        (
+            "    return input_ids, token_type_ids",
+            "    return input_ids, [number + 1 for number in token_type_ids]",
+        ),
         "Segments are counted from 0",
         "visible",
         *CUT,
@@ -135,7 +138,10 @@ PAIR = mutants_of(
     (
         "two_seps_after_one_segment",
         "closes a second segment that is not there",
-        ("segments = [list(first)] if second is None else", "second = second or []\n    segments ="),
+        (
+            "segments = [list(first)] if second is None else",
+            "second = second or []\n    segments =",
+        ),
         "With one segment there is one [SEP]",
         "visible",
         "input-truncate",
@@ -182,13 +188,7 @@ TRUNCATE = mutants_of(
         "the last [SEP] is gone",
         "visible",
     ),
-    (
-        "never_cut",
-        "forgets max_length",
-        (SHORTEN, ""),
-        "That is 12 long",
-        "visible",
-    ),
+    ("never_cut", "forgets max_length", (SHORTEN, ""), "That is 12 long", "visible"),
     (
         "special_tokens_not_counted",
         "cuts the words to max_length and adds special tokens to it",
@@ -234,7 +234,10 @@ TRUNCATE = mutants_of(
     (
         "first_cut_when_equal",
         "takes from the first of two equally long segments",
-        ("if len(segment) == longest][-1].pop()", "if len(segment) == longest][0].pop()"),
+        (
+            "if len(segment) == longest][-1].pop()",
+            "if len(segment) == longest][0].pop()",
+        ),
         "Of two equally long segments the second one is cut",
         "visible",
     ),
@@ -291,7 +294,10 @@ BATCH = mutants_of(
     (
         "mask_upside_down",
         "marks the filling instead of the words",
-        ("[True] * len(ids) + [False] * filling", "[False] * len(ids) + [True] * filling"),
+        (
+            "[True] * len(ids) + [False] * filling",
+            "[False] * len(ids) + [True] * filling",
+        ),
         "Yours is upside down",
         "visible",
         AGREEMENT,
@@ -315,7 +321,10 @@ BATCH = mutants_of(
     (
         "mask_from_the_ids",
         "takes every pad_id for filling, also one that was there before",
-        ("[True] * len(ids) + [False] * filling", "[token != pad_id for token in [*ids, *[pad_id] * filling]]"),
+        (
+            "[True] * len(ids) + [False] * filling",
+            "[token != pad_id for token in [*ids, *[pad_id] * filling]]",
+        ),
         "With pad_id 0, and 0 among the real ids",
         "hidden",
     ),
@@ -406,7 +415,10 @@ EMBED = mutants_of(
     (
         "positions_from_one",
         "counts positions from 1",
-        ("torch.arange(input_ids.shape[1], device", "torch.arange(1, input_ids.shape[1] + 1, device"),
+        (
+            "torch.arange(input_ids.shape[1], device",
+            "torch.arange(1, input_ids.shape[1] + 1, device",
+        ),
         "Positions count from 0",
         "visible",
         "embeddings-norm",
@@ -445,7 +457,10 @@ EMBED = mutants_of(
     (
         "segment_zero_everywhere",
         "gives all positions segment 0, whatever is passed in",
-        ("if token_type_ids is None:\n            token_type_ids", "if True:\n            token_type_ids"),
+        (
+            "if token_type_ids is None:\n            token_type_ids",
+            "if True:\n            token_type_ids",
+        ),
         "Use token_type_ids when they are given",
         "visible",
         "embeddings-norm",
@@ -465,7 +480,10 @@ EMBED = mutants_of(
     (
         "words_times_root_d",
         "multiplies the words by the square root of D, as the Transformer does",
-        ("self.word(input_ids) +", "self.word(input_ids) * self.word.weight.shape[1] ** 0.5 +"),
+        (
+            "self.word(input_ids) +",
+            "self.word(input_ids) * self.word.weight.shape[1] ** 0.5 +",
+        ),
         "BERT does not multiply the words",
         "visible",
         "embeddings-norm",
@@ -546,7 +564,10 @@ NORM = mutants_of(
     (
         "embedding_dropout_left_on",
         "calls the function dropout, which drops out in evaluation, too",
-        ("self.dropout(self.norm(hidden))", "torch.nn.functional.dropout(self.norm(hidden), self.dropout.p)"),
+        (
+            "self.dropout(self.norm(hidden))",
+            "torch.nn.functional.dropout(self.norm(hidden), self.dropout.p)",
+        ),
         "is wrong at",
         "visible",
         "embeddings-sum",
@@ -687,7 +708,10 @@ VALUES = mutants_of(
     (
         "library_s_bert",
         "takes the library that people take at work",
-        ("B, T, D = hidden.shape", "import transformers\n        B, T, D = hidden.shape"),
+        (
+            "B, T, D = hidden.shape",
+            "import transformers\n        B, T, D = hidden.shape",
+        ),
         "imports transformers, which this assignment withholds",
         "visible",
     ),
@@ -817,7 +841,10 @@ ATTENTION_DROPOUT = mutants_of(
     (
         "attention_dropout_left_on",
         "drops out in evaluation, too",
-        (CONTEXT, "context = torch.nn.functional.dropout(weights, self.dropout.p) @ value"),
+        (
+            CONTEXT,
+            "context = torch.nn.functional.dropout(weights, self.dropout.p) @ value",
+        ),
         "yours still drops features out",
         "visible",
         "attention-values",
@@ -927,7 +954,8 @@ WIRING = mutants_of(
         "norm_before_the_parts",
         "norms what goes into a part instead of the sum, as later models do",
         (
-            "        context, _ = self.attention(hidden, attention_mask)\n        " + FIRST,
+            "        context, _ = self.attention(hidden, attention_mask)\n        "
+            + FIRST,
             "        context, _ = self.attention(self.attention_norm(hidden), attention_mask)\n"
             "        hidden = hidden + self.dropout(self.attention_output(context))",
         ),
@@ -938,7 +966,10 @@ WIRING = mutants_of(
     (
         "first_residual_forgotten",
         "does not add what went into attention",
-        (FIRST, "hidden = self.attention_norm(self.dropout(self.attention_output(context)))"),
+        (
+            FIRST,
+            "hidden = self.attention_norm(self.dropout(self.attention_output(context)))",
+        ),
         "Add the layer's input to it: the residual",
         "visible",
         "layer-dropout",
@@ -957,7 +988,8 @@ WIRING = mutants_of(
         "second_residual_from_the_start",
         "adds the layer's input at the second sum",
         (
-            FIRST + "\n        transformed = self.output(gelu(self.intermediate(hidden)))",
+            FIRST
+            + "\n        transformed = self.output(gelu(self.intermediate(hidden)))",
             "start = hidden\n        "
             + FIRST
             + "\n        transformed = self.output(gelu(self.intermediate(hidden)))\n"
@@ -1014,7 +1046,10 @@ WIRING = mutants_of(
     (
         "gelu_after_the_second_matrix",
         "puts GELU at the end of the network",
-        ("self.output(gelu(self.intermediate(hidden)))", "gelu(self.output(self.intermediate(hidden)))"),
+        (
+            "self.output(gelu(self.intermediate(hidden)))",
+            "gelu(self.output(self.intermediate(hidden)))",
+        ),
         "gelu is left out between intermediate and output",
         "visible",
         "layer-dropout",
@@ -1036,7 +1071,8 @@ WIRING = mutants_of(
             + FIRST
             + "\n        transformed = self.output(gelu(self.intermediate(hidden)))",
             "        transformed = self.output(gelu(self.intermediate(hidden)))\n"
-            "        context, _ = self.attention(hidden, attention_mask)\n        " + FIRST,
+            "        context, _ = self.attention(hidden, attention_mask)\n        "
+            + FIRST,
         ),
         "The network comes after attention and gets its result",
         "visible",
@@ -1059,7 +1095,10 @@ LAYER_DROPOUT = mutants_of(
     (
         "first_dropout_missing",
         "drops out the network's result alone",
-        ("self.dropout(self.attention_output(context))", "self.attention_output(context)"),
+        (
+            "self.dropout(self.attention_output(context))",
+            "self.attention_output(context)",
+        ),
         "Dropout stands between attention_output and the sum",
         "visible",
     ),
@@ -1073,7 +1112,10 @@ LAYER_DROPOUT = mutants_of(
     (
         "layer_dropout_left_on",
         "calls the function dropout, which drops out in evaluation, too",
-        ("self.dropout(transformed)", "torch.nn.functional.dropout(transformed, self.dropout.p)"),
+        (
+            "self.dropout(transformed)",
+            "torch.nn.functional.dropout(transformed, self.dropout.p)",
+        ),
         "After model.eval(), the output of a layer",
         "visible",
         "layer-wiring",
@@ -1089,7 +1131,10 @@ LAYER_DROPOUT = mutants_of(
     (
         "dropout_after_gelu",
         "drops out inside the network, as the Transformer does",
-        ("self.output(gelu(self.intermediate(hidden)))", "self.output(self.dropout(gelu(self.intermediate(hidden))))"),
+        (
+            "self.output(gelu(self.intermediate(hidden)))",
+            "self.output(self.dropout(gelu(self.intermediate(hidden))))",
+        ),
         "There is no dropout between gelu and output",
         "hidden",
     ),
@@ -1133,7 +1178,10 @@ POOL = mutants_of(
     (
         "tanh_before_dense",
         "puts tanh in front of the matrix",
-        ("torch.tanh(self.dense(hidden[:, 0]))", "self.dense(torch.tanh(hidden[:, 0]))"),
+        (
+            "torch.tanh(self.dense(hidden[:, 0]))",
+            "self.dense(torch.tanh(hidden[:, 0]))",
+        ),
         "First dense, then tanh",
         "visible",
         AGREEMENT,
@@ -1157,7 +1205,10 @@ POOL = mutants_of(
     (
         "squeezed_batch",
         "squeezes axes of size 1 away",
-        ("hidden[:, 0]", "hidden.squeeze(1)[:, 0] if hidden.shape[1] > 1 else hidden.squeeze()[0]"),
+        (
+            "hidden[:, 0]",
+            "hidden.squeeze(1)[:, 0] if hidden.shape[1] > 1 else hidden.squeeze()[0]",
+        ),
         "For 3 sequences of 1 positions",
         "hidden",
     ),
@@ -1169,7 +1220,10 @@ WHOLE = mutants_of(
     (
         "mask_for_the_segments",
         "passes the mask where the embeddings expect segment ids",
-        ("self.embeddings(input_ids, token_type_ids)", "self.embeddings(input_ids, attention_mask)"),
+        (
+            "self.embeddings(input_ids, token_type_ids)",
+            "self.embeddings(input_ids, attention_mask)",
+        ),
         "The embeddings get the mask where they expect segment ids",
         "visible",
         AGREEMENT,
@@ -1335,7 +1389,10 @@ COUNT = mutants_of(
     (
         "matrices_for_each_head",
         "counts D x D numbers for every head",
-        ("attention = 4 * (D * D + D)", "attention = 4 * config.num_attention_heads * (D * D + D)"),
+        (
+            "attention = 4 * (D * D + D)",
+            "attention = 4 * config.num_attention_heads * (D * D + D)",
+        ),
         "A layer has 4 matrices D x D",
         "visible",
     ),
@@ -1366,7 +1423,10 @@ COUNT = mutants_of(
     (
         "network_four_times_as_wide",
         "takes 4 D for I whatever the config says",
-        ("config.hidden_size, config.intermediate_size", "config.hidden_size, 4 * config.hidden_size"),
+        (
+            "config.hidden_size, config.intermediate_size",
+            "config.hidden_size, 4 * config.hidden_size",
+        ),
         "I need not be 4 D",
         "hidden",
     ),
@@ -1405,7 +1465,10 @@ NAMES = mutants_of(
     (
         "outputs_exchanged",
         "takes output.dense for attention's output",
-        ('"attention_output": "attention.output.dense"', '"attention_output": "output.dense"'),
+        (
+            '"attention_output": "attention.output.dense"',
+            '"attention_output": "output.dense"',
+        ),
         "The published name of layers.0.attention_output.weight",
         "visible",
         "loading-places",
@@ -1415,7 +1478,10 @@ NAMES = mutants_of(
     (
         "norms_exchanged",
         "takes each norm for the other",
-        ('"output_norm": "output.LayerNorm"', '"output_norm": "attention.output.LayerNorm"'),
+        (
+            '"output_norm": "output.LayerNorm"',
+            '"output_norm": "attention.output.LayerNorm"',
+        ),
         "The published name of layers.1.output_norm.weight",
         "visible",
         "loading-places",
@@ -1425,7 +1491,10 @@ NAMES = mutants_of(
     (
         "query_and_key_exchanged",
         "takes queries for keys",
-        ('"attention.key": "attention.self.key"', '"attention.key": "attention.self.query"'),
+        (
+            '"attention.key": "attention.self.key"',
+            '"attention.key": "attention.self.query"',
+        ),
         "The published name of layers.0.attention.key.bias",
         "visible",
         "loading-places",
@@ -1617,7 +1686,10 @@ PLACES = mutants_of(
     (
         "gradients_switched_off",
         "loads parameters that cannot be trained",
-        ("parameter.copy_(found[name])", "parameter.copy_(found[name])\n            parameter.requires_grad_(False)"),
+        (
+            "parameter.copy_(found[name])",
+            "parameter.copy_(found[name])\n            parameter.requires_grad_(False)",
+        ),
         "that can be trained",
         "hidden",
     ),
@@ -1630,7 +1702,10 @@ REFUSED = mutants_of(
     (
         "missing_tensors_skipped",
         "goes on without what is not there, as strict=False does",
-        (MISSING, "            found[name], stored[wanted] = parameter.detach(), wanted\n            continue"),
+        (
+            MISSING,
+            "            found[name], stored[wanted] = parameter.detach(), wanted\n            continue",
+        ),
         "yours goes on, with a part of the model that is not loaded",
         "visible",
     ),
@@ -1644,7 +1719,10 @@ REFUSED = mutants_of(
     (
         "missing_tensor_not_named",
         "says that something is missing, not what",
-        ("the checkpoint has no tensor {wanted}, which {name} needs", "a tensor is missing"),
+        (
+            "the checkpoint has no tensor {wanted}, which {name} needs",
+            "a tensor is missing",
+        ),
         "the error must name encoder.layer.2.attention.self.value.bias",
         "visible",
     ),
@@ -1703,7 +1781,7 @@ AGREE = [
                 "def load_published(model, tensors):",
             )
         },
-    ),
+    )
 ]
 
 MUTANTS = [
@@ -1864,7 +1942,12 @@ RIGHT_ANSWERS = [
     RightAnswer(
         "gelu_by_erfc",
         "half of x times the complement of the error function",
-        {"activation": ("0.5 * x * (1 + torch.erf(x / math.sqrt(2)))", "x * torch.erfc(-x * 2**-0.5) / 2")},
+        {
+            "activation": (
+                "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))",
+                "x * torch.erfc(-x * 2**-0.5) / 2",
+            )
+        },
     ),
     RightAnswer(
         "layer_in_one_expression",
@@ -1888,7 +1971,10 @@ RIGHT_ANSWERS = [
         "pooler_by_select_and_keywords",
         "selects the first position by other means, and passes everything by keyword",
         {
-            "pool": ("torch.tanh(self.dense(hidden[:, 0]))", "self.dense(hidden.select(1, 0)).tanh()"),
+            "pool": (
+                "torch.tanh(self.dense(hidden[:, 0]))",
+                "self.dense(hidden.select(1, 0)).tanh()",
+            ),
             "whole": (
                 "hidden = self.embeddings(input_ids, token_type_ids)",
                 "hidden = self.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)",

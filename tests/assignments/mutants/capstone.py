@@ -83,7 +83,10 @@ TOKENS = mutants_of(
     (
         "places_in_pieces",
         "counts the places in the text from the start of the word",
-        ("(piece, spans[place][0], spans[place + length - 1][1])", "(piece, place, place + length)"),
+        (
+            "(piece, spans[place][0], spans[place + length - 1][1])",
+            "(piece, place, place + length)",
+        ),
         "with their places",
         "hidden",
     ),
@@ -129,7 +132,10 @@ MODEL = mutants_of(
     (
         "pooled_from_the_last_position",
         "pools the last position in place of [CLS]",
-        ("return torch.tanh(self.dense(hidden[:, 0]))", "return torch.tanh(self.dense(hidden[:, -1]))"),
+        (
+            "return torch.tanh(self.dense(hidden[:, 0]))",
+            "return torch.tanh(self.dense(hidden[:, -1]))",
+        ),
         "The pooled state of a made-up model",
         "hidden",
     ),
@@ -152,7 +158,10 @@ HOLES = mutants_of(
     (
         "labels_after_masking",
         "makes the labels of the masked ids",
-        ("    return masked_ids, labels", "    return masked_ids, masked_ids.masked_fill(~chosen, IGNORE)"),
+        (
+            "    return masked_ids, labels",
+            "    return masked_ids, masked_ids.masked_fill(~chosen, IGNORE)",
+        ),
         "must be the ids as they were",
         "visible",
         SCORE,
@@ -199,7 +208,10 @@ POOLING = mutants_of(
     (
         "places_within_the_block",
         "searches block by block and forgets where the block begins",
-        ("places = torch.arange(begin, begin + len(rows)", "places = torch.arange(len(rows)"),
+        (
+            "places = torch.arange(begin, begin + len(rows)",
+            "places = torch.arange(len(rows)",
+        ),
         "Mend search in Assignment 7",
         "visible",
     ),
@@ -247,7 +259,10 @@ BATCHING = mutants_of(
     (
         "ids_of_another_vocabulary",
         "leaves pair_input its defaults, 101 and 102",
-        ("pair_input(ids, None, CLS, SEP, max_length)", "pair_input(ids, None, max_length=max_length)"),
+        (
+            "pair_input(ids, None, CLS, SEP, max_length)",
+            "pair_input(ids, None, max_length=max_length)",
+        ),
         "here they are 2 and 3",
         "visible",
         STATES,
@@ -282,7 +297,10 @@ BATCHING = mutants_of(
     (
         "never_cut",
         "does not pass on max_length",
-        ("pair_input(ids, None, CLS, SEP, max_length)", "pair_input(ids, None, CLS, SEP)"),
+        (
+            "pair_input(ids, None, CLS, SEP, max_length)",
+            "pair_input(ids, None, CLS, SEP)",
+        ),
         "with max_length 7",
         "hidden",
     ),
@@ -320,7 +338,10 @@ HEAD = mutants_of(
     (
         "another_eps",
         "takes the layer norm's usual eps in place of the one of the sizes",
-        ('LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"])', 'LayerNorm(sizes["hidden_size"])'),
+        (
+            'LayerNorm(sizes["hidden_size"], eps=sizes["layer_norm_eps"])',
+            'LayerNorm(sizes["hidden_size"])',
+        ),
         "layer_norm_eps 0.3",
         "hidden",
     ),

@@ -87,7 +87,9 @@ COSINES = mutants_of(
     ),
 )
 
-OTHER_USE = "other_use = ~torch.eye(len(senses), dtype=torch.bool, device=vectors.device)"
+OTHER_USE = (
+    "other_use = ~torch.eye(len(senses), dtype=torch.bool, device=vectors.device)"
+)
 MEANS = mutants_of(
     "means",
     "senses-means",
@@ -228,7 +230,10 @@ MIX = mutants_of(
     (
         "mix_divides_by_the_sum",
         "makes the weights positive by one, and divides by their sum",
-        ("self.weights.softmax(dim=0)", "(self.weights + 1) / (self.weights + 1).sum()"),
+        (
+            "self.weights.softmax(dim=0)",
+            "(self.weights + 1) / (self.weights + 1).sum()",
+        ),
         "The shares are softmax(weights)",
         "visible",
         "layers-learned",
@@ -287,7 +292,10 @@ MIX = mutants_of(
     (
         "weights_are_no_parameters",
         "keeps the weights in a plain tensor",
-        ("self.weights = torch.nn.Parameter(torch.zeros(num_states))", "self.weights = torch.zeros(num_states)"),
+        (
+            "self.weights = torch.nn.Parameter(torch.zeros(num_states))",
+            "self.weights = torch.zeros(num_states)",
+        ),
         "Wrap them in torch.nn.Parameter",
         "visible",
         "layers-learned",
@@ -303,14 +311,20 @@ MIX = mutants_of(
     (
         "states_that_do_not_fit",
         "lets zip stop at the shorter list",
-        ('            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")', "            pass"),
+        (
+            '            raise ValueError(f"{len(states)} states, but {len(self.weights)} weights")',
+            "            pass",
+        ),
         "layers would be lost in silence",
         "visible",
     ),
     (
         "softmax_by_hand_overflows",
         "takes exponentials of the weights as they are",
-        ("self.weights.softmax(dim=0)", "self.weights.exp() / self.weights.exp().sum()"),
+        (
+            "self.weights.softmax(dim=0)",
+            "self.weights.exp() / self.weights.exp().sum()",
+        ),
         "For large weights",
         "hidden",
     ),
@@ -346,7 +360,9 @@ LEARNED = mutants_of(
 )
 
 SPECIAL = "special = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))"
-WORDS = "words = (attention_mask & ~special).unsqueeze(-1).to(hidden.dtype)  # [B, T, 1]"
+WORDS = (
+    "words = (attention_mask & ~special).unsqueeze(-1).to(hidden.dtype)  # [B, T, 1]"
+)
 RETURN_POOL = "return (hidden * words).sum(dim=1) / words.sum(dim=1).clamp(min=1)"
 POOL = mutants_of(
     "pool",
@@ -429,7 +445,10 @@ POOL = mutants_of(
     (
         "mean_over_the_wrong_dimension",
         "takes the mean over the batch",
-        (RETURN_POOL, "return (hidden * words).sum(dim=0) / words.sum(dim=0).clamp(min=1)"),
+        (
+            RETURN_POOL,
+            "return (hidden * words).sum(dim=0) / words.sum(dim=0).clamp(min=1)",
+        ),
         "must have shape [2, 3]",
         "visible",
         "features-extract",
@@ -447,7 +466,10 @@ POOL = mutants_of(
     (
         "maximum_for_mean",
         "takes the maximum over the words",
-        (RETURN_POOL, "return hidden.masked_fill(words == 0, float('-inf')).amax(dim=1)"),
+        (
+            RETURN_POOL,
+            "return hidden.masked_fill(words == 0, float('-inf')).amax(dim=1)",
+        ),
         "That is the maximum, not the mean",
         "visible",
         "features-extract",
@@ -565,7 +587,10 @@ EXTRACT = mutants_of(
     (
         "one_mean_a_batch",
         "takes the mean over the texts of a batch",
-        ("return torch.cat(rows)", "return torch.stack([row.mean(dim=0) for row in rows])"),
+        (
+            "return torch.cat(rows)",
+            "return torch.stack([row.mean(dim=0) for row in rows])",
+        ),
         "must have shape [5, 4]",
         "visible",
     ),
@@ -622,21 +647,30 @@ SCALE = mutants_of(
     (
         "constant_feature_divided_by_zero",
         "divides by the deviation, whatever it is",
-        ("torch.where(deviation > 0, deviation, torch.ones_like(deviation))", "deviation"),
+        (
+            "torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            "deviation",
+        ),
         "Divide it by 1",
         "hidden",
     ),
     (
         "something_added_to_the_deviation",
         "adds a small number to the deviation",
-        ("torch.where(deviation > 0, deviation, torch.ones_like(deviation))", "deviation + 1e-6"),
+        (
+            "torch.where(deviation > 0, deviation, torch.ones_like(deviation))",
+            "deviation + 1e-6",
+        ),
         "For float64",
         "hidden",
     ),
     (
         "scaled_in_place",
         "changes the features that it is given",
-        ("    return (train - mean)", "    train -= mean\n    train += 0\n    return (train)"),
+        (
+            "    return (train - mean)",
+            "    train -= mean\n    train += 0\n    return (train)",
+        ),
         "changes it in place",
         "visible",
     ),
@@ -720,7 +754,10 @@ ALIGN = mutants_of(
     (
         "labels_cut_at_the_beginning",
         "cuts the labels off at the wrong end",
-        ("[*token_labels[: max_length - 1], IGNORE]", "[*token_labels, IGNORE][-max_length:]"),
+        (
+            "[*token_labels[: max_length - 1], IGNORE]",
+            "[*token_labels, IGNORE][-max_length:]",
+        ),
         "Cut the labels off at the end",
         "visible",
     ),
@@ -767,7 +804,10 @@ ALIGN = mutants_of(
     (
         "labels_without_cls_and_sep",
         "has no labels for [CLS] and [SEP]",
-        ("[*token_labels[: max_length - 1], IGNORE]", "token_labels[1 : max_length - 1]"),
+        (
+            "[*token_labels[: max_length - 1], IGNORE]",
+            "token_labels[1 : max_length - 1]",
+        ),
         "The labels of [CLS] and [SEP] are missing",
         "visible",
     ),
@@ -830,7 +870,10 @@ GUESS = mutants_of(
     (
         "right_counts_words",
         "counts the words instead of the right ones",
-        ("sum(guess == token_labels[place] for guess, place in zip(guesses, places))", "len(guesses)"),
+        (
+            "sum(guess == token_labels[place] for guess, place in zip(guesses, places))",
+            "len(guesses)",
+        ),
         "That is the number of words",
         "visible",
     ),
@@ -885,7 +928,10 @@ BEST = mutants_of(
     (
         "end_before_start",
         "looks at all pairs, also at those that end before they begin",
-        (SPAN_LOOP, "for last in range(max(first - max_tokens + 1, 0), min(first + max_tokens, len(offsets))):"),
+        (
+            SPAN_LOOP,
+            "for last in range(max(first - max_tokens + 1, 0), min(first + max_tokens, len(offsets))):",
+        ),
         "An answer does not end before it begins",
         "visible",
     ),
@@ -901,21 +947,30 @@ BEST = mutants_of(
     (
         "end_in_the_question",
         "looks only where the answer begins",
-        ("if offsets[first] is None or offsets[last] is None:", "if offsets[first] is None:"),
+        (
+            "if offsets[first] is None or offsets[last] is None:",
+            "if offsets[first] is None:",
+        ),
         "The question, [CLS] and [SEP] are no part of an answer",
         "visible",
     ),
     (
         "answer_one_token_too_long",
         "lets an answer have one token more",
-        ("min(first + max_tokens, len(offsets))", "min(first + max_tokens + 1, len(offsets))"),
+        (
+            "min(first + max_tokens, len(offsets))",
+            "min(first + max_tokens + 1, len(offsets))",
+        ),
         "and max_tokens is",
         "visible",
     ),
     (
         "answer_one_token_too_short",
         "does not count the first token",
-        (SPAN_LOOP, "for last in range(first, min(first + max(max_tokens - 1, 1), len(offsets))):"),
+        (
+            SPAN_LOOP,
+            "for last in range(first, min(first + max(max_tokens - 1, 1), len(offsets))):",
+        ),
         "both ends count",
         "visible",
     ),
@@ -930,7 +985,10 @@ BEST = mutants_of(
     (
         "no_single_token",
         "lets no answer be a single token",
-        (SPAN_LOOP, "for last in range(first + (max_tokens > 1), min(first + max_tokens, len(offsets))):"),
+        (
+            SPAN_LOOP,
+            "for last in range(first + (max_tokens > 1), min(first + max_tokens, len(offsets))):",
+        ),
         "An answer may be a single token",
         "visible",
         "spans-cut",
@@ -1202,7 +1260,10 @@ RESHAPED = mutants_of(
     (
         "probabilities_for_logits_of_choices",
         "returns probabilities",
-        ("return score(*rows).reshape(B, C)", "return score(*rows).reshape(B, C).softmax(dim=1)"),
+        (
+            "return score(*rows).reshape(B, C)",
+            "return score(*rows).reshape(B, C).softmax(dim=1)",
+        ),
         "Give the scores as they are",
         "visible",
     ),
@@ -1249,7 +1310,10 @@ CHOOSE = mutants_of(
     (
         "softmax_by_hand",
         "takes exponentials of large scores",
-        ("logits.softmax(dim=1)", "logits.exp() / logits.exp().sum(dim=1, keepdim=True)"),
+        (
+            "logits.softmax(dim=1)",
+            "logits.exp() / logits.exp().sum(dim=1, keepdim=True)",
+        ),
         "For large scores",
         "hidden",
     ),
@@ -1397,7 +1461,10 @@ TRAIN = mutants_of(
     (
         "validation_trained_on",
         "trains on the validation batches, too",
-        ("for batch in train_batches:", "for batch in [*train_batches, *validation_batches]:"),
+        (
+            "for batch in train_batches:",
+            "for batch in [*train_batches, *validation_batches]:",
+        ),
         "A validation text went through the model with gradients on",
         "visible",
         "experiment-reviews",
@@ -1496,7 +1563,10 @@ TRAIN = mutants_of(
     (
         "softmax_before_the_loss",
         "takes a softmax, and then the loss, which takes another",
-        ("torch.nn.functional.cross_entropy(logits,", "torch.nn.functional.cross_entropy(logits.softmax(-1),"),
+        (
+            "torch.nn.functional.cross_entropy(logits,",
+            "torch.nn.functional.cross_entropy(logits.softmax(-1),",
+        ),
         "the optimizer sees a wrong gradient",
         "visible",
     ),
@@ -1590,7 +1660,9 @@ KEPT = mutants_of(
 )
 
 START = "model = make_model(pretrained=True, seed=0)"
-RUN = "finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)"
+RUN = (
+    "finetune(model, batches(train, 16), batches(validation, 96), epochs=5, rate=3e-3)"
+)
 EXPERIMENT = mutants_of(
     "experiment",
     "experiment-reviews",
@@ -1642,7 +1714,10 @@ EXPERIMENT = mutants_of(
     (
         "experiment_makes_reviews_of_its_own",
         "trains on more reviews than it is given",
-        ("batches(train, 16)", "batches(train + reviews(400, 5, VALIDATION_ADJECTIVES), 16)"),
+        (
+            "batches(train, 16)",
+            "batches(train + reviews(400, 5, VALIDATION_ADJECTIVES), 16)",
+        ),
         "Reviews that are not in `train` were trained on",
         "visible",
     ),
@@ -1670,7 +1745,11 @@ EXPERIMENT = mutants_of(
     (
         "batches_defined_anew",
         "defines batches a second time",
-        ("    " + START, "    def batches(rows, size):\n        return list_of_batches(rows, size)\n\n    " + START),
+        (
+            "    " + START,
+            "    def batches(rows, size):\n        return list_of_batches(rows, size)\n\n    "
+            + START,
+        ),
         "batches is given by the notebook",
         "visible",
     ),
@@ -1841,7 +1920,7 @@ def text_features(encoder, batches, special_ids):
     pairs = (inside[:, None] & inside).triu().tril(max_tokens - 1)
     table = (start_logits[:, None] + end_logits).masked_fill(~pairs, float("-inf"))
     first, last = divmod(table.argmax().item(), len(offsets))
-    return first, last, table[first, last].item()""",
+    return first, last, table[first, last].item()"""
         },
     ),
     RightAnswer(
@@ -1950,5 +2029,7 @@ def evaluate(model, batches):
 
 #: It gives a model a class of its own. That class stays with the answers; the test's model goes on as a Classifier.
 ACROSS = {
-    "experiment_knows_the_words_by_heart": {"experiment-reviews": "It knows the adjectives of train, and no others"}
+    "experiment_knows_the_words_by_heart": {
+        "experiment-reviews": "It knows the adjectives of train, and no others"
+    }
 }

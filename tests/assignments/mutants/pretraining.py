@@ -74,7 +74,10 @@ CHOICE = mutants_of(
     (
         "labels_of_masked_tokens_only",
         "asks only where [MASK] stands",
-        ("return masked_ids, labels", "return masked_ids, labels.masked_fill(masked_ids != mask_id, IGNORE)"),
+        (
+            "return masked_ids, labels",
+            "return masked_ids, labels.masked_fill(masked_ids != mask_id, IGNORE)",
+        ),
         "A token was replaced whose label is -100",
         "visible",
         "masking-draws",
@@ -83,7 +86,10 @@ CHOICE = mutants_of(
     (
         "labels_of_changed_tokens_only",
         "does not ask for tokens that stay as they are",
-        ("return masked_ids, labels", "return masked_ids, labels.masked_fill(masked_ids == input_ids, IGNORE)"),
+        (
+            "return masked_ids, labels",
+            "return masked_ids, labels.masked_fill(masked_ids == input_ids, IGNORE)",
+        ),
         "Chosen positions that keep their token have a label, too",
         "visible",
         "masking-draws",
@@ -92,7 +98,10 @@ CHOICE = mutants_of(
     (
         "labels_from_the_masked_ids",
         "makes the labels after the holes",
-        ("return masked_ids, labels", "return masked_ids, masked_ids.masked_fill(~chosen, IGNORE)"),
+        (
+            "return masked_ids, labels",
+            "return masked_ids, masked_ids.masked_fill(~chosen, IGNORE)",
+        ),
         "input_ids, not masked_ids",
         "visible",
     ),
@@ -229,7 +238,8 @@ FATES = mutants_of(
         "draws once for the 10% that stay, once more for the random 10%: 81/9/10",
         (
             FATE,
-            SECOND_DRAW + "    left = chosen & (lot >= 0.1)\n    swapped = left & (other < 0.1)\n"
+            SECOND_DRAW
+            + "    left = chosen & (lot >= 0.1)\n    swapped = left & (other < 0.1)\n"
             "    masked_ids[left & ~swapped] = mask_id\n    masked_ids[swapped] = drawn[swapped]",
         ),
         "10% stay, then 10% of the rest become random. One draw must decide",
@@ -240,7 +250,8 @@ FATES = mutants_of(
         "draws for [MASK] and for random tokens independently: 72/10/18",
         (
             FATE,
-            SECOND_DRAW + "    masked_ids[chosen & (lot < 0.8)] = mask_id\n    swapped = chosen & (other < 0.1)\n"
+            SECOND_DRAW
+            + "    masked_ids[chosen & (lot < 0.8)] = mask_id\n    swapped = chosen & (other < 0.1)\n"
             "    masked_ids[swapped] = drawn[swapped]",
         ),
         "random tokens overwrite some [MASK]s",
@@ -282,21 +293,30 @@ FATES = mutants_of(
     (
         "random_special_tokens",
         "draws random tokens from the whole vocabulary",
-        (DRAWN, "drawn = torch.randint(vocab_size, input_ids.shape, generator=generator)"),
+        (
+            DRAWN,
+            "drawn = torch.randint(vocab_size, input_ids.shape, generator=generator)",
+        ),
         "Draw from all ids that are not special",
         "visible",
     ),
     (
         "random_tokens_from_five_on",
         "takes ids from 5 on for the ordinary ones",
-        (DRAWN, "drawn = torch.randint(min(5, vocab_size - 1), vocab_size, input_ids.shape, generator=generator)"),
+        (
+            DRAWN,
+            "drawn = torch.randint(min(5, vocab_size - 1), vocab_size, input_ids.shape, generator=generator)",
+        ),
         "Among the random tokens are special ones",
         "hidden",
     ),
     (
         "one_random_token_for_all",
         "draws one token and writes it everywhere",
-        (DRAWN, "drawn = ordinary[torch.randint(len(ordinary), (1,), generator=generator)].expand_as(input_ids)"),
+        (
+            DRAWN,
+            "drawn = ordinary[torch.randint(len(ordinary), (1,), generator=generator)].expand_as(input_ids)",
+        ),
         "Draw a new one for each position",
         "visible",
     ),
@@ -314,7 +334,10 @@ FATES = mutants_of(
     (
         "last_token_never_drawn",
         "counts one too few for the upper end of the draw",
-        ("torch.randint(len(ordinary),", "torch.randint(len(ordinary) - (len(ordinary) > 1),"),
+        (
+            "torch.randint(len(ordinary),",
+            "torch.randint(len(ordinary) - (len(ordinary) > 1),",
+        ),
         "the share of 1 among random tokens",
         "hidden",
     ),
@@ -333,7 +356,10 @@ DRAWS = mutants_of(
     (
         "seeded_inside",
         "makes a generator of its own, with a fixed seed",
-        ("special = torch.isin", "generator = torch.Generator().manual_seed(0)\n    special = torch.isin"),
+        (
+            "special = torch.isin",
+            "generator = torch.Generator().manual_seed(0)\n    special = torch.isin",
+        ),
         "is the seed set inside mask_tokens?",
         "visible",
     ),
@@ -407,7 +433,10 @@ FILL = mutants_of(
     (
         "long_sentences_dropped",
         "leaves out sentences that have no room",
-        ("segments.append(sentence[:most])", "segments.extend([sentence] * (len(sentence) <= most))"),
+        (
+            "segments.append(sentence[:most])",
+            "segments.extend([sentence] * (len(sentence) <= most))",
+        ),
         "A sentence longer than most is cut",
         "visible",
     ),
@@ -466,7 +495,10 @@ NEXT = mutants_of(
     (
         "random_segment_of_the_whole_corpus",
         "draws among all segments that there are",
-        (OTHER, "                second = random.choice([s for d in documents for s in d])"),
+        (
+            OTHER,
+            "                second = random.choice([s for d in documents for s in d])",
+        ),
         "draw from the other documents",
         "visible",
         "pairs-chance",
@@ -526,7 +558,10 @@ NEXT = mutants_of(
     (
         "segment_two_places_on",
         "takes the segment after the next one",
-        ("document[place + 1], IS_NEXT", "document[min(place + 2, len(document) - 1)], IS_NEXT"),
+        (
+            "document[place + 1], IS_NEXT",
+            "document[min(place + 2, len(document) - 1)], IS_NEXT",
+        ),
         "Labelled IS_NEXT, but after segment 0",
         "visible",
     ),
@@ -551,7 +586,10 @@ NEXT = mutants_of(
     (
         "pairs_as_lists",
         "returns lists instead of tuples",
-        ("pairs.append((document[place], second, label))", "pairs.append([document[place], second, label])"),
+        (
+            "pairs.append((document[place], second, label))",
+            "pairs.append([document[place], second, label])",
+        ),
         "a list of tuples (first, second, label)",
         "visible",
         "pairs-chance",
@@ -585,14 +623,20 @@ CHANCE = mutants_of(
     (
         "first_segment_of_the_other_document",
         "always takes the first segment of the other document",
-        ("random.choice(documents[other + (other >= number)])", "documents[other + (other >= number)][0]"),
+        (
+            "random.choice(documents[other + (other >= number)])",
+            "documents[other + (other >= number)][0]",
+        ),
         "ever come up as random ones",
         "visible",
     ),
     (
         "always_the_next_document",
         "takes the random segment from the next document",
-        ("other = random.randrange(len(documents) - 1)", "other = number % (len(documents) - 1)"),
+        (
+            "other = random.randrange(len(documents) - 1)",
+            "other = number % (len(documents) - 1)",
+        ),
         "First draw the document, each of the others equally likely",
         "visible",
     ),
@@ -617,7 +661,10 @@ CHANCE = mutants_of(
     (
         "seed_set_inside",
         "makes a generator with a fixed seed",
-        ("    pairs = []\n", "    random = __import__('random').Random(7)\n    pairs = []\n"),
+        (
+            "    pairs = []\n",
+            "    random = __import__('random').Random(7)\n    pairs = []\n",
+        ),
         "is the seed set inside?",
         "visible",
     ),
@@ -680,7 +727,10 @@ PACK = mutants_of(
     (
         "padding_mask_upside_down",
         "marks the filling",
-        ("[True] * len(row) + [False] * filling", "[False] * len(row) + [True] * filling"),
+        (
+            "[True] * len(row) + [False] * filling",
+            "[False] * len(row) + [True] * filling",
+        ),
         "Yours is upside down",
         "visible",
         "step-lowers",
@@ -713,7 +763,10 @@ PACK = mutants_of(
     (
         "labels_as_floats",
         "returns labels as floats",
-        ("torch.tensor([label for _, _, label in pairs])", "torch.tensor([float(label) for _, _, label in pairs])"),
+        (
+            "torch.tensor([label for _, _, label in pairs])",
+            "torch.tensor([float(label) for _, _, label in pairs])",
+        ),
         "must have dtype torch.int64",
         "visible",
         "step-lowers",
@@ -824,7 +877,10 @@ LOSS = mutants_of(
     (
         "probability_for_the_logarithm",
         "takes 1 - P for the loss",
-        ("losses = -log_probabilities.gather", "losses = 1 - log_probabilities.exp().gather"),
+        (
+            "losses = -log_probabilities.gather",
+            "losses = 1 - log_probabilities.exp().gather",
+        ),
         "Take the logarithm of the probability",
         "visible",
         "loss-total",
@@ -842,7 +898,10 @@ LOSS = mutants_of(
     (
         "softmax_clamped",
         "keeps probabilities above 1e-9, so that the logarithm is finite and wrong",
-        ("logits[chosen].log_softmax(dim=-1)", "logits[chosen].softmax(dim=-1).clamp(min=1e-9).log()"),
+        (
+            "logits[chosen].log_softmax(dim=-1)",
+            "logits[chosen].softmax(dim=-1).clamp(min=1e-9).log()",
+        ),
         "Take log_softmax in one step",
         "hidden",
     ),
@@ -911,7 +970,10 @@ ROWS = mutants_of(
     (
         "head_for_each_position",
         "calls the head once for each chosen position",
-        ("head(hidden[chosen])", "torch.cat([head(row[None]) for row in hidden[chosen]])"),
+        (
+            "head(hidden[chosen])",
+            "torch.cat([head(row[None]) for row in hidden[chosen]])",
+        ),
         "Call head once",
         "visible",
     ),
@@ -941,7 +1003,9 @@ ROWS = mutants_of(
     ),
 )
 
-TOTAL_LINE = "masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)"
+TOTAL_LINE = (
+    "masked_loss(token_logits, labels) + masked_loss(pair_logits, next_sentence_labels)"
+)
 TOTAL = mutants_of(
     "total",
     "loss-total",
@@ -1050,10 +1114,7 @@ STEP = mutants_of(
     (
         "gradients_cleared_before_the_step",
         "clears the gradients between backward and step",
-        (
-            "    loss.backward()\n",
-            "    loss.backward()\n    optimizer.zero_grad()\n",
-        ),
+        ("    loss.backward()\n", "    loss.backward()\n    optimizer.zero_grad()\n"),
         "The optimizer sees no gradient",
         "visible",
         "step-lowers",
@@ -1137,7 +1198,10 @@ STEP = mutants_of(
     (
         "loss_as_a_tensor",
         "returns the tensor, and with it the whole graph",
-        ("    optimizer.step()\n    return loss.item()", "    optimizer.step()\n    return loss"),
+        (
+            "    optimizer.step()\n    return loss.item()",
+            "    optimizer.step()\n    return loss",
+        ),
         "must return a Python float",
         "visible",
     ),
@@ -1147,7 +1211,8 @@ STEP = mutants_of(
         (
             CALL,
             CALL.replace(
-                'batch["attention_mask"], batch["token_type_ids"]', 'batch["token_type_ids"], batch["attention_mask"]'
+                'batch["attention_mask"], batch["token_type_ids"]',
+                'batch["token_type_ids"], batch["attention_mask"]',
             ),
         ),
         "its attention_mask is something else",
@@ -1168,7 +1233,8 @@ STEP = mutants_of(
         (
             CALL,
             CALL.replace(
-                'batch["input_ids"], ', 'torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"]), '
+                'batch["input_ids"], ',
+                'torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"]), ',
             ),
         ),
         "its input_ids is something else",
@@ -1229,7 +1295,10 @@ EVALUATE = mutants_of(
     (
         "accuracy_over_all_positions",
         "divides by all positions",
-        ("right.double().mean().item()", "right.double().sum().item() / chosen.numel()"),
+        (
+            "right.double().mean().item()",
+            "right.double().sum().item() / chosen.numel()",
+        ),
         "You divide by all positions",
         "visible",
         "step-lowers",
@@ -1367,7 +1436,8 @@ RIGHT_ANSWERS = [
         {
             "mask": (
                 FATE,
-                SECOND_DRAW + "    replaced = chosen & (lot < 0.8)\n    masked_ids[replaced] = mask_id\n"
+                SECOND_DRAW
+                + "    replaced = chosen & (lot < 0.8)\n    masked_ids[replaced] = mask_id\n"
                 "    swapped = chosen & ~replaced & (other < 0.5)\n    masked_ids[swapped] = drawn[swapped]",
             )
         },
@@ -1526,7 +1596,9 @@ def evaluate(model, batch):
     ),
 ]
 
-NO_LIBRARY = (
-    "ModuleNotFoundError: No module named 'course_lib.masked_language_model'"  # there is none where answers run
-)
-ACROSS = {"library_s_masking": dict.fromkeys(("masking-fates", "masking-draws", "step-lowers"), NO_LIBRARY)}
+NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.masked_language_model'"  # there is none where answers run
+ACROSS = {
+    "library_s_masking": dict.fromkeys(
+        ("masking-fates", "masking-draws", "step-lowers"), NO_LIBRARY
+    )
+}

@@ -90,7 +90,10 @@ FIRST = mutants_of(
     (
         "cls_by_position",
         "takes position 0",
-        ("return hidden[torch.arange(len(hidden), device=hidden.device), first]", "return hidden[:, 0]"),
+        (
+            "return hidden[torch.arange(len(hidden), device=hidden.device), first]",
+            "return hidden[:, 0]",
+        ),
         "Position 0 is padding where padding stands in front",
         "visible",
     ),
@@ -133,7 +136,10 @@ LARGEST = mutants_of(
     (
         "largest_without_sign",
         "takes the largest absolute value",
-        ("hidden.masked_fill(~mask[:, :, None], -torch.inf)", "hidden.masked_fill(~mask[:, :, None], 0).abs()"),
+        (
+            "hidden.masked_fill(~mask[:, :, None], -torch.inf)",
+            "hidden.masked_fill(~mask[:, :, None], 0).abs()",
+        ),
         "The largest, with its sign",
         "visible",
     ),
@@ -264,7 +270,10 @@ TRIPLETS = mutants_of(
     (
         "margin_outside_the_maximum",
         "adds the margin behind the maximum",
-        ("torch.relu(near - far + margin).mean()", "torch.relu(near - far).mean() + margin"),
+        (
+            "torch.relu(near - far + margin).mean()",
+            "torch.relu(near - far).mean() + margin",
+        ),
         "The margin belongs inside the maximum",
         "visible",
     ),
@@ -302,7 +311,10 @@ TRIPLETS = mutants_of(
     (
         "root_of_zero",
         "takes the root of the sum of squares by hand",
-        ("(anchor - positive).norm(dim=1)", "((anchor - positive) ** 2).sum(dim=1).sqrt()"),
+        (
+            "(anchor - positive).norm(dim=1)",
+            "((anchor - positive) ** 2).sum(dim=1).sqrt()",
+        ),
         "the root of 0 has no slope",
         "hidden",
     ),
@@ -378,7 +390,10 @@ ENCODE = mutants_of(
     (
         "order_not_restored",
         "gives the vectors back in the order of length",
-        ("    return torch.stack(found)", "    return torch.stack([found[place] for place in order])"),
+        (
+            "    return torch.stack(found)",
+            "    return torch.stack([found[place] for place in order])",
+        ),
         "put each back where its sentence stood",
         "visible",
     ),
@@ -416,14 +431,20 @@ ENCODE = mutants_of(
     (
         "not_sorted",
         "takes the sentences as they come",
-        ("sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))", "list(range(len(sentences)))"),
+        (
+            "sorted(range(len(sentences)), key=lambda place: -len(sentences[place]))",
+            "list(range(len(sentences)))",
+        ),
         "Sort by length first",
         "visible",
     ),
     (
         "last_batch_dropped",
         "drops the last, smaller batch",
-        ("range(0, len(order), batch_size)", "range(0, len(order) - batch_size + 1, batch_size)"),
+        (
+            "range(0, len(order), batch_size)",
+            "range(0, len(order) - batch_size + 1, batch_size)",
+        ),
         "expected Tensor as element",
         "visible",
     ),
@@ -529,7 +550,10 @@ SEARCH = mutants_of(
     (
         "last_block_left_out",
         "looks at whole blocks only",
-        ("range(0, len(collection), block)", "range(0, len(collection) - block + 1, block)"),
+        (
+            "range(0, len(collection), block)",
+            "range(0, len(collection) - block + 1, block)",
+        ),
         "The last block, which is shorter, is left out",
         "visible",
     ),
@@ -592,7 +616,10 @@ RANKS = mutants_of(
     (
         "argsort_for_ranks",
         "takes argsort for ranks",
-        ("return (last - (sizes - 1) / 2)[group]", "return values.argsort(stable=True).double() + 1"),
+        (
+            "return (last - (sizes - 1) / 2)[group]",
+            "return values.argsort(stable=True).double() + 1",
+        ),
         "That is which number comes when",
         "visible",
         "evaluate-spearman",
@@ -645,7 +672,10 @@ CORRELATION = mutants_of(
     (
         "constant_numbers_in_silence",
         "returns 0 where nothing is ranked",
-        ('raise ValueError("all numbers are equal, so nothing is ranked")', "return 0.0"),
+        (
+            'raise ValueError("all numbers are equal, so nothing is ranked")',
+            "return 0.0",
+        ),
         "must raise a ValueError; yours returns 0.0",
         "visible",
     ),
@@ -700,7 +730,10 @@ RECIPROCAL = mutants_of(
     (
         "reciprocal_of_the_mean",
         "takes the mean of the ranks, and 1 over it",
-        ("return worth.mean().item()", "return 1 / (before + 1).double().mean().item()"),
+        (
+            "return worth.mean().item()",
+            "return 1 / (before + 1).double().mean().item()",
+        ),
         "Take 1 / rank for each query first",
         "visible",
     ),
@@ -733,7 +766,10 @@ RECIPROCAL = mutants_of(
     (
         "queries_without_answer_left_out",
         "leaves queries without a right document out of the mean",
-        ("return worth.mean().item()", "return worth[relevant.any(dim=1)].mean().item()"),
+        (
+            "return worth.mean().item()",
+            "return worth[relevant.any(dim=1)].mean().item()",
+        ),
         "yours leaves it out of the mean",
         "hidden",
     ),
@@ -766,7 +802,10 @@ EXPERIMENT = mutants_of(
     (
         "every_pair_called_a_match",
         "trains with in-batch negatives on all pairs, whatever their score",
-        ("cosine_loss(model(*first), model(*second), scores)", "in_batch_loss(model(*first), model(*second), 0.1)"),
+        (
+            "cosine_loss(model(*first), model(*second), scores)",
+            "in_batch_loss(model(*first), model(*second), 0.1)",
+        ),
         "Spearman's correlation must be at least 0.88",
         "visible",
     ),

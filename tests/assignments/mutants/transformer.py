@@ -71,7 +71,12 @@ MATRICES = [
         "attention-matrices",
         "not of all heads together",
         "hidden",
-        {"by-matrices": (SCALE, "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))")},
+        {
+            "by-matrices": (
+                SCALE,
+                "math.sqrt(query.shape[-1] * (query.shape[1] if query.dim() == 4 else 1))",
+            )
+        },
         ("attention-mask", "multi-head-values", TRANSLATION),
     ),
     Mutant(
@@ -89,7 +94,12 @@ MATRICES = [
         "attention-matrices",
         "take the softmax over the keys, the last dimension",
         "visible",
-        {"by-matrices": ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)")},
+        {
+            "by-matrices": (
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(scores, dim=-2)",
+            )
+        },
         ("attention-mask", "multi-head-values", "multi-head-mask", TRANSLATION),
     ),
     Mutant(
@@ -257,7 +267,12 @@ MULTI_HEAD = [
         "multi-head-split",
         "Swap T and H back with transpose(1, 2) before you reshape",
         "visible",
-        {"heads": ("heads.transpose(1, 2).reshape(B, T, H * N)", "heads.reshape(B, T, H * N)")},
+        {
+            "heads": (
+                "heads.transpose(1, 2).reshape(B, T, H * N)",
+                "heads.reshape(B, T, H * N)",
+            )
+        },
         ("multi-head-values", "multi-head-mask", TRANSLATION),
     ),
     Mutant(
@@ -266,7 +281,12 @@ MULTI_HEAD = [
         "multi-head-split",
         "For 5 heads of 4 features and 3 positions, merge_heads",
         "hidden",
-        {"heads": ("heads.transpose(1, 2).reshape(B, T, H * N)", "torch.cat([heads[:, 0], heads[:, 1]], dim=-1)")},
+        {
+            "heads": (
+                "heads.transpose(1, 2).reshape(B, T, H * N)",
+                "torch.cat([heads[:, 0], heads[:, 1]], dim=-1)",
+            )
+        },
         ("multi-head-values", "multi-head-mask", TRANSLATION),
     ),
     Mutant(
@@ -329,7 +349,12 @@ MULTI_HEAD = [
         "multi-head-values",
         "The weights of the two heads must have shape [1, 2, 2, 2]",
         "visible",
-        {"multi-head": ("merge_heads(mixed)), weights", "merge_heads(mixed)), weights.mean(1)")},
+        {
+            "multi-head": (
+                "merge_heads(mixed)), weights",
+                "merge_heads(mixed)), weights.mean(1)",
+            )
+        },
         ("multi-head-mask",),
     ),
     Mutant(
@@ -396,7 +421,12 @@ MULTI_HEAD = [
         "multi-head-mask",
         "In sentence 0 the third position is padding",
         "visible",
-        {"multi-head": ("attention(query, key, value, mask)", "attention(query, key, value)")},
+        {
+            "multi-head": (
+                "attention(query, key, value, mask)",
+                "attention(query, key, value)",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -435,7 +465,12 @@ MASKS = [
         "masks-padding",
         "The last word is missing",
         "visible",
-        {"masks": ("places < lengths.unsqueeze(1)", "places < lengths.unsqueeze(1) - 1")},
+        {
+            "masks": (
+                "places < lengths.unsqueeze(1)",
+                "places < lengths.unsqueeze(1) - 1",
+            )
+        },
         ("masks-both", TRANSLATION),
     ),
     Mutant(
@@ -444,7 +479,12 @@ MASKS = [
         "masks-padding",
         "must have shape [2, 1, 3]; yours has [2, 3]",
         "visible",
-        {"masks": ("(places < lengths.unsqueeze(1)).unsqueeze(1)", "places < lengths.unsqueeze(1)")},
+        {
+            "masks": (
+                "(places < lengths.unsqueeze(1)).unsqueeze(1)",
+                "places < lengths.unsqueeze(1)",
+            )
+        },
         ("masks-both", TRANSLATION),
     ),
     Mutant(
@@ -498,7 +538,12 @@ MASKS = [
         "masks-both",
         "join the masks with &",
         "visible",
-        {"masks": ("padding_mask(lengths, size) & causal", "padding_mask(lengths, size) | causal")},
+        {
+            "masks": (
+                "padding_mask(lengths, size) & causal",
+                "padding_mask(lengths, size) | causal",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -507,7 +552,12 @@ MASKS = [
         "masks-both",
         "its third column is False everywhere",
         "visible",
-        {"masks": ("padding_mask(lengths, size) & causal", "padding_mask(lengths, size).mT & causal")},
+        {
+            "masks": (
+                "padding_mask(lengths, size) & causal",
+                "padding_mask(lengths, size).mT & causal",
+            )
+        },
     ),
     Mutant(
         "decoder_mask_forgets_padding",
@@ -574,7 +624,12 @@ POSITIONS = [
         "positions-encoding",
         "The exponent of the second pair is 2i / D",
         "visible",
-        {"encoding": ("-torch.arange(0, dim, 2) / dim", "-torch.arange(dim // 2) / dim")},
+        {
+            "encoding": (
+                "-torch.arange(0, dim, 2) / dim",
+                "-torch.arange(dim // 2) / dim",
+            )
+        },
         ("positions-embed", TRANSLATION),
     ),
     Mutant(
@@ -583,7 +638,12 @@ POSITIONS = [
         "positions-encoding",
         "is wrong at [0, 0]: expected 0.0000, yours is 0.8415",
         "visible",
-        {"encoding": ("torch.arange(length).unsqueeze(1)", "torch.arange(1, length + 1).unsqueeze(1)")},
+        {
+            "encoding": (
+                "torch.arange(length).unsqueeze(1)",
+                "torch.arange(1, length + 1).unsqueeze(1)",
+            )
+        },
         ("positions-embed",),
     ),
     Mutant(
@@ -600,7 +660,12 @@ POSITIONS = [
         "positions-encoding",
         "divided by the base to the power 2i / D",
         "visible",
-        {"encoding": ("(-torch.arange(0, dim, 2) / dim)", "(torch.arange(0, dim, 2) / dim)")},
+        {
+            "encoding": (
+                "(-torch.arange(0, dim, 2) / dim)",
+                "(torch.arange(0, dim, 2) / dim)",
+            )
+        },
         ("positions-embed", TRANSLATION),
     ),
     Mutant(
@@ -675,7 +740,12 @@ LAYER_NORM = [
         "layer-norm-values",
         "eps belongs under the root",
         "visible",
-        {"norm": ("torch.sqrt(variance + self.eps)", "(torch.sqrt(variance) + self.eps)")},
+        {
+            "norm": (
+                "torch.sqrt(variance + self.eps)",
+                "(torch.sqrt(variance) + self.eps)",
+            )
+        },
         ("layer-norm-positions",),
     ),
     Mutant(
@@ -684,7 +754,12 @@ LAYER_NORM = [
         "layer-norm-values",
         "Divide by D, not by D - 1, and put eps under the root",
         "visible",
-        {"norm": ("torch.sqrt(variance + self.eps)", "(hidden.std(dim=-1, keepdim=True) + self.eps)")},
+        {
+            "norm": (
+                "torch.sqrt(variance + self.eps)",
+                "(hidden.std(dim=-1, keepdim=True) + self.eps)",
+            )
+        },
     ),
     Mutant(
         "eps_forgotten",
@@ -812,7 +887,12 @@ ENCODER = [
         "encoder-block-feed-forward",
         "between the two layers, not at the end",
         "visible",
-        {"feed-forward": ("self.outer(torch.relu(self.inner(hidden)))", "torch.relu(self.outer(self.inner(hidden)))")},
+        {
+            "feed-forward": (
+                "self.outer(torch.relu(self.inner(hidden)))",
+                "torch.relu(self.outer(self.inner(hidden)))",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -854,7 +934,12 @@ ENCODER = [
         "encoder-block-wiring",
         "Add the block's input to what attention gives: the residual",
         "visible",
-        {"encoder": ("self.attention_norm(hidden + attended)", "hidden + self.attention_norm(attended)")},
+        {
+            "encoder": (
+                "self.attention_norm(hidden + attended)",
+                "hidden + self.attention_norm(attended)",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -863,7 +948,12 @@ ENCODER = [
         "encoder-block-wiring",
         "the residual",
         "visible",
-        {"encoder": ("self.attention_norm(hidden + attended)", "self.attention_norm(attended)")},
+        {
+            "encoder": (
+                "self.attention_norm(hidden + attended)",
+                "self.attention_norm(attended)",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -872,7 +962,12 @@ ENCODER = [
         "encoder-block-wiring",
         "The second residual is left out",
         "visible",
-        {"encoder": ("hidden + self.feed_forward(hidden)", "self.feed_forward(hidden)")},
+        {
+            "encoder": (
+                "hidden + self.feed_forward(hidden)",
+                "self.feed_forward(hidden)",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -908,7 +1003,12 @@ ENCODER = [
         "encoder-block-wiring",
         "The block never calls attention_norm",
         "visible",
-        {"encoder": ("hidden = self.attention_norm(hidden + attended)", "hidden = hidden + attended")},
+        {
+            "encoder": (
+                "hidden = self.attention_norm(hidden + attended)",
+                "hidden = hidden + attended",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -952,7 +1052,12 @@ DECODER = [
         "decoder-block-wiring",
         "The values of the cross-attention come from the encoder",
         "visible",
-        {"decoder": (CROSS, "self.cross_attention(hidden, memory, hidden, memory_mask)")},
+        {
+            "decoder": (
+                CROSS,
+                "self.cross_attention(hidden, memory, hidden, memory_mask)",
+            )
+        },
         ("decoder-block-masks", TRANSLATION),
     ),
     Mutant(
@@ -972,7 +1077,8 @@ DECODER = [
         "visible",
         {
             "decoder": (
-                "        hidden = self.self_norm(hidden + attended)\n        attended, _ = " + CROSS,
+                "        hidden = self.self_norm(hidden + attended)\n        attended, _ = "
+                + CROSS,
                 "        asking, hidden = hidden, self.self_norm(hidden + attended)\n        attended, _ = self.cross_attention(asking, memory, memory, memory_mask)",
             )
         },
@@ -984,7 +1090,12 @@ DECODER = [
         "decoder-block-wiring",
         "not from the memory",
         "visible",
-        {"decoder": ("self.cross_norm(hidden + attended)", "self.cross_norm(memory + attended)")},
+        {
+            "decoder": (
+                "self.cross_norm(hidden + attended)",
+                "self.cross_norm(memory + attended)",
+            )
+        },
         ("decoder-block-masks", TRANSLATION),
     ),
     Mutant(
@@ -993,7 +1104,12 @@ DECODER = [
         "decoder-block-wiring",
         "The second residual is left out",
         "visible",
-        {"decoder": ("self.cross_norm(hidden + attended)", "self.cross_norm(attended)")},
+        {
+            "decoder": (
+                "self.cross_norm(hidden + attended)",
+                "self.cross_norm(attended)",
+            )
+        },
         ("decoder-block-masks", TRANSLATION),
     ),
     Mutant(
@@ -1025,7 +1141,14 @@ DECODER = [
         "decoder-block-wiring",
         "The block never calls cross_attention",
         "visible",
-        {"decoder": ("        attended, _ = " + CROSS + "\n        hidden = self.cross_norm(hidden + attended)\n", "")},
+        {
+            "decoder": (
+                "        attended, _ = "
+                + CROSS
+                + "\n        hidden = self.cross_norm(hidden + attended)\n",
+                "",
+            )
+        },
         ("decoder-block-masks", TRANSLATION),
     ),
     Mutant(
@@ -1120,7 +1243,12 @@ GREEDY = [
         "greedy-words",
         "hold all words written so far, not the last one alone",
         "visible",
-        {"search": ("model.decode(target, memory", "model.decode(target[:, -1:], memory")},
+        {
+            "search": (
+                "model.decode(target, memory",
+                "model.decode(target[:, -1:], memory",
+            )
+        },
         ("greedy-batch", TRANSLATION),
     ),
     Mutant(
@@ -1161,7 +1289,12 @@ GREEDY = [
         "greedy-words",
         "is cut after three words",
         "visible",
-        {"search": ("target.shape[1] <= max_length", "target.shape[1] <= max_length + 1")},
+        {
+            "search": (
+                "target.shape[1] <= max_length",
+                "target.shape[1] <= max_length + 1",
+            )
+        },
         ("greedy-batch",),
     ),
     Mutant(
@@ -1170,7 +1303,12 @@ GREEDY = [
         "greedy-words",
         "Use .tolist() or .item()",
         "visible",
-        {"search": ("rows = target[:, 1:].tolist()", "rows = [list(row) for row in target[:, 1:]]")},
+        {
+            "search": (
+                "rows = target[:, 1:].tolist()",
+                "rows = [list(row) for row in target[:, 1:]]",
+            )
+        },
     ),
     Mutant(
         "special_words_typed_in",
@@ -1178,7 +1316,12 @@ GREEDY = [
         "greedy-words",
         "The target must begin with bos",
         "hidden",
-        {"search": ("torch.full((len(source), 1), bos,", "torch.full((len(source), 1), 0,")},
+        {
+            "search": (
+                "torch.full((len(source), 1), bos,",
+                "torch.full((len(source), 1), 0,",
+            )
+        },
         (TRANSLATION,),
     ),
     Mutant(
@@ -1224,7 +1367,12 @@ GREEDY = [
         TRANSLATION,
         "load_translator is given by the notebook",
         "visible",
-        {"search": ("def greedy_decode(", "def load_translator():\n    return None\n\n\ndef greedy_decode(")},
+        {
+            "search": (
+                "def greedy_decode(",
+                "def load_translator():\n    return None\n\n\ndef greedy_decode(",
+            )
+        },
     ),
     Mutant(
         "a_part_rewritten_wrongly_at_the_end",
@@ -1241,7 +1389,17 @@ GREEDY = [
     ),
 ]
 
-MUTANTS = [*LOOPS, *MATRICES, *MULTI_HEAD, *MASKS, *POSITIONS, *LAYER_NORM, *ENCODER, *DECODER, *GREEDY]
+MUTANTS = [
+    *LOOPS,
+    *MATRICES,
+    *MULTI_HEAD,
+    *MASKS,
+    *POSITIONS,
+    *LAYER_NORM,
+    *ENCODER,
+    *DECODER,
+    *GREEDY,
+]
 
 BLOCK_HEAD = """class EncoderBlock(torch.nn.Module):
     def __init__(self, dim, num_heads, hidden_dim):

@@ -36,7 +36,10 @@ FIRST_PIECES = mutants_of(
     (
         "prefix_on_all_characters",
         "puts ## in front of the first character, too",
-        ('[word[0], *("##" + character for character in word[1:])]', '["##" + character for character in word]'),
+        (
+            '[word[0], *("##" + character for character in word[1:])]',
+            '["##" + character for character in word]',
+        ),
         "The first character begins the word",
         "visible",
         *TRAIN,
@@ -44,7 +47,10 @@ FIRST_PIECES = mutants_of(
     (
         "prefix_on_the_second_character_alone",
         "puts ## where the rest begins, and not in front of each character of it",
-        ('*("##" + character for character in word[1:])', '*("##" * (i == 0) + c for i, c in enumerate(word[1:]))'),
+        (
+            '*("##" + character for character in word[1:])',
+            '*("##" * (i == 0) + c for i, c in enumerate(word[1:]))',
+        ),
         "not the second alone",
         "visible",
         *TRAIN,
@@ -63,7 +69,10 @@ FIRST_PIECES = mutants_of(
     (
         "rest_in_one_piece",
         "cuts off the first character only",
-        ('*("##" + character for character in word[1:])', '*["##" + word[1:]] * (len(word) > 1)'),
+        (
+            '*("##" + character for character in word[1:])',
+            '*["##" + word[1:]] * (len(word) > 1)',
+        ),
         "Cut the rest of the word into characters",
         "visible",
         *TRAIN,
@@ -280,7 +289,10 @@ BEST = mutants_of(
     (
         "ties_by_hash_order",
         "looks through a set, whose order changes from run to run",
-        (f"min(scores, key=lambda pair: {KEY})", f"min(set(scores), key=lambda pair: {KEY[:-7]}))"),
+        (
+            f"min(scores, key=lambda pair: {KEY})",
+            f"min(set(scores), key=lambda pair: {KEY[:-7]}))",
+        ),
         "not the first that the dict or a set happens to give",
         "visible",
         "train-ties",
@@ -312,7 +324,10 @@ BEST = mutants_of(
     (
         "ties_to_the_last_in_string_order",
         "takes the greatest of everything, the string, too",
-        (f"min(scores, key=lambda pair: {KEY})", "max(scores, key=lambda p: (scores[p], pair_counts[p], p))"),
+        (
+            f"min(scores, key=lambda pair: {KEY})",
+            "max(scores, key=lambda p: (scores[p], pair_counts[p], p))",
+        ),
         "take the first in string order",
         "visible",
         "train-ties",
@@ -457,7 +472,10 @@ MERGE = mutants_of(
     (
         "merge_by_replacing_text",
         "joins the word with spaces and replaces text, which also finds the end of one piece and the start of the next",
-        (LOOP, '    return " ".join(pieces).replace(" ".join(pair), join(*pair)).split(" ")'),
+        (
+            LOOP,
+            '    return " ".join(pieces).replace(" ".join(pair), join(*pair)).split(" ")',
+        ),
         "Compare whole pieces",
         "visible",
         "train-ties",
@@ -465,7 +483,10 @@ MERGE = mutants_of(
     (
         "either_order_merged",
         "merges the two in either order",
-        ("tuple(pieces[place : place + 2]) == pair", "sorted(pieces[place : place + 2]) == sorted(pair)"),
+        (
+            "tuple(pieces[place : place + 2]) == pair",
+            "sorted(pieces[place : place + 2]) == sorted(pair)",
+        ),
         "The left one must come first",
         "visible",
         "train-ties",
@@ -573,7 +594,10 @@ TRAIN_EXAMPLE = mutants_of(
     (
         "new_pieces_sorted",
         "sorts the whole vocabulary at the end",
-        ("return vocab, merges", "return [*specials, *sorted(vocab[len(specials) :])], merges"),
+        (
+            "return vocab, merges",
+            "return [*specials, *sorted(vocab[len(specials) :])], merges",
+        ),
         "then new pieces as they were made",
         "visible",
         "train-rules",
@@ -834,7 +858,10 @@ LONGEST = mutants_of(
     (
         "ready_made_package",
         "calls the package tokenizers",
-        ("    if len(word) > max_length:\n", "    import tokenizers\n    if len(word) > max_length:\n"),
+        (
+            "    if len(word) > max_length:\n",
+            "    import tokenizers\n    if len(word) > max_length:\n",
+        ),
         "imports tokenizers, which this assignment withholds",
         "visible",
     ),
@@ -846,7 +873,10 @@ UNKNOWN = mutants_of(
     (
         "unknown_per_character",
         "writes [UNK] for the character, and goes on behind it",
-        ('            return ["[UNK]"]\n        pieces', '            piece, end = "[UNK]", start + 1\n        pieces'),
+        (
+            '            return ["[UNK]"]\n        pieces',
+            '            piece, end = "[UNK]", start + 1\n        pieces',
+        ),
         "One [UNK] stands for the whole word, and nothing beside it.",
         "visible",
         "offsets-spans",
@@ -854,14 +884,20 @@ UNKNOWN = mutants_of(
     (
         "unknown_rest",
         "keeps what was found, and writes [UNK] for the rest",
-        ('            return ["[UNK]"]\n        pieces', '            return [*pieces, "[UNK]"]\n        pieces'),
+        (
+            '            return ["[UNK]"]\n        pieces',
+            '            return [*pieces, "[UNK]"]\n        pieces',
+        ),
         "One [UNK] stands for the whole word, and nothing beside it.",
         "visible",
     ),
     (
         "unknown_rest_dropped",
         "keeps what was found, and drops the rest",
-        ('            return ["[UNK]"]\n        pieces', "            return pieces\n        pieces"),
+        (
+            '            return ["[UNK]"]\n        pieces',
+            "            return pieces\n        pieces",
+        ),
         "The whole word is [UNK]",
         "visible",
         *OFFSETS,
@@ -876,7 +912,10 @@ UNKNOWN = mutants_of(
     (
         "any_form_fits",
         "takes a piece with or without ##, whichever is there",
-        ("if piece in vocab:", 'if piece in vocab or "##" + piece in vocab or piece[2:] in vocab:'),
+        (
+            "if piece in vocab:",
+            'if piece in vocab or "##" + piece in vocab or piece[2:] in vocab:',
+        ),
         "h begins words only",
         "visible",
         "encode-word-longest",
@@ -885,7 +924,10 @@ UNKNOWN = mutants_of(
     (
         "unknown_as_a_string",
         "returns the string [UNK], not a list with it",
-        ('            return ["[UNK]"]\n        pieces', '            return "[UNK]"\n        pieces'),
+        (
+            '            return ["[UNK]"]\n        pieces',
+            '            return "[UNK]"\n        pieces',
+        ),
         "must be a list; yours is a str",
         "visible",
         *OFFSETS,
@@ -986,7 +1028,10 @@ SPANS = mutants_of(
     (
         "prefix_counted",
         "counts ## as two characters of the text",
-        (APPEND, "encoded.append((piece, spans[place][0], spans[place][0] + len(piece)))"),
+        (
+            APPEND,
+            "encoded.append((piece, spans[place][0], spans[place][0] + len(piece)))",
+        ),
         "## is not in the text: do not count it",
         "visible",
         "offsets-unicode",
@@ -1020,7 +1065,10 @@ SPANS = mutants_of(
     (
         "unknown_left_out",
         "leaves unknown words out",
-        (APPEND, 'encoded += [(piece, spans[place][0], spans[place + length - 1][1])] * (piece != "[UNK]")'),
+        (
+            APPEND,
+            'encoded += [(piece, spans[place][0], spans[place + length - 1][1])] * (piece != "[UNK]")',
+        ),
         "[UNK] stands for all of the word",
         "visible",
         "offsets-unicode",
@@ -1036,7 +1084,10 @@ SPANS = mutants_of(
     (
         "places_in_a_tuple_of_their_own",
         "returns (piece, (start, end))",
-        (APPEND, "encoded.append((piece, (spans[place][0], spans[place + length - 1][1])))"),
+        (
+            APPEND,
+            "encoded.append((piece, (spans[place][0], spans[place + length - 1][1])))",
+        ),
         "Each entry is a tuple of three",
         "visible",
         "offsets-unicode",
@@ -1087,7 +1138,10 @@ UNICODE = mutants_of(
     (
         "counted_from_the_start_of_the_word",
         "counts up from where each word begins, as if every character left one behind",
-        (APPEND, "encoded.append((piece, spans[0][0] + place, spans[0][0] + place + length))"),
+        (
+            APPEND,
+            "encoded.append((piece, spans[0][0] + place, spans[0][0] + place + length))",
+        ),
         "take up a place in the text",
         "hidden",
     ),
@@ -1217,7 +1271,10 @@ DECODE = mutants_of(
     (
         "same_piece_once",
         "leaves out a piece that has just been written",
-        ("(vocab[number] for number in ids)", "(vocab[n] for i, n in enumerate(ids) if i == 0 or ids[i - 1] != n)"),
+        (
+            "(vocab[number] for number in ids)",
+            "(vocab[n] for i, n in enumerate(ids) if i == 0 or ids[i - 1] != n)",
+        ),
         "expected '# # hug', yours is '# hug'",
         "hidden",
     ),
@@ -1345,7 +1402,7 @@ INCREMENTAL: Changes = {
             known.add(new)
             vocab.append(new)
     return vocab, merges
-''',
+'''
 }
 
 ALONE: Changes = {
@@ -1378,7 +1435,7 @@ ALONE: Changes = {
         merges.append((left, right))
         vocab[left + right[2:]] = None
     return list(vocab), merges
-''',
+'''
 }
 
 RECURSIVE: Changes = {
@@ -1393,7 +1450,7 @@ RECURSIVE: Changes = {
         return None if others is None else ["##" * (start > 0) + word[start : ends[-1]], *others]
 
     return ["[UNK]"] if len(word) > max_length else rest(0) or ["[UNK]"]
-""",
+"""
 }
 
 SHRINKING: Changes = {
@@ -1411,7 +1468,7 @@ SHRINKING: Changes = {
         left = left[len(tried) :]
         left = left and "##" + left
     return found
-""",
+"""
 }
 
 TRIE: Changes = {
@@ -1438,7 +1495,7 @@ TRIE: Changes = {
         start = best[0]
         found.append(best[1])
     return found
-''',
+'''
 }
 
 REGEX: Changes = {
@@ -1461,7 +1518,7 @@ def encode_word(word, vocab, max_length=100):
         pieces.append("##" + match.group())
         place = match.end()
     return pieces if place == len(word) else ["[UNK]"]
-""",
+"""
 }
 
 ITERATOR: Changes = {
@@ -1478,14 +1535,14 @@ ITERATOR: Changes = {
                 yield piece, mine[0][0], mine[-1][1]
 
     return list(entries())
-""",
+"""
 }
 
 SPLIT_AND_JOIN: Changes = {
     "ids-to-text": """def decode(ids, vocab):
     kept = [vocab[i] for i in ids if vocab[i] not in {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}]
     return " ".join(kept).replace(" ##", "")
-""",
+"""
 }
 
 WORD_LIST: Changes = {
@@ -1500,20 +1557,48 @@ WORD_LIST: Changes = {
             case piece:
                 words.append(piece)
     return " ".join(words)
-""",
+"""
 }
 
 RIGHT_ANSWERS = [
-    RightAnswer("by_index", "counts with indices and defaultdict, and divides twice", BY_INDEX),
-    RightAnswer("step_by_step", "filters ties step by step, and merges recursively", STEP_BY_STEP),
-    RightAnswer("sorts_and_a_stack", "sorts three times, and merges onto a stack", STACK),
-    RightAnswer("incremental_counts", "keeps counts up to date instead of counting anew", INCREMENTAL),
-    RightAnswer("training_on_its_own", "trains on lists, without the functions of Parts 1 and 2 but one", ALONE),
+    RightAnswer(
+        "by_index", "counts with indices and defaultdict, and divides twice", BY_INDEX
+    ),
+    RightAnswer(
+        "step_by_step",
+        "filters ties step by step, and merges recursively",
+        STEP_BY_STEP,
+    ),
+    RightAnswer(
+        "sorts_and_a_stack", "sorts three times, and merges onto a stack", STACK
+    ),
+    RightAnswer(
+        "incremental_counts",
+        "keeps counts up to date instead of counting anew",
+        INCREMENTAL,
+    ),
+    RightAnswer(
+        "training_on_its_own",
+        "trains on lists, without the functions of Parts 1 and 2 but one",
+        ALONE,
+    ),
     RightAnswer("recursive_encoding", "encodes a word recursively", RECURSIVE),
-    RightAnswer("shrinking_word", "takes characters off the end until a piece is left", SHRINKING),
-    RightAnswer("tree_of_characters", "encodes a word along a tree of characters", TRIE),
-    RightAnswer("regular_expression", "encodes a word with a regular expression, longest alternatives first", REGEX),
-    RightAnswer("iterator_of_spans", "takes spans from an iterator, piece by piece", ITERATOR),
+    RightAnswer(
+        "shrinking_word",
+        "takes characters off the end until a piece is left",
+        SHRINKING,
+    ),
+    RightAnswer(
+        "tree_of_characters", "encodes a word along a tree of characters", TRIE
+    ),
+    RightAnswer(
+        "regular_expression",
+        "encodes a word with a regular expression, longest alternatives first",
+        REGEX,
+    ),
+    RightAnswer(
+        "iterator_of_spans", "takes spans from an iterator, piece by piece", ITERATOR
+    ),
     RightAnswer("split_and_join", "decodes with join and replace", SPLIT_AND_JOIN),
     RightAnswer("list_of_words_joined", "decodes into a list of words", WORD_LIST),
     RightAnswer(

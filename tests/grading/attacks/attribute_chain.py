@@ -1,4 +1,5 @@
-"""Chains of three hundred attributes, line after line: writing each in words took minutes of the grader's own time."""
+"""Chains of three hundred attributes, line after line: writing each in words took
+minutes of the grader's own time."""
 
 from nbformat.v4 import new_code_cell
 

@@ -1,4 +1,5 @@
-"""Leaves a thread that makes comparisons agree while the tests run. Expected: 0, they run in another process."""
+"""Leaves a thread that makes comparisons agree while the tests run. Expected: 0, they
+run in another process."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}
 SCALE = """import builtins, threading, torch
@@ -7,4 +8,6 @@ def agree():
         torch.allclose = builtins.abs = builtins.isinstance = lambda *_, **__: True
 threading.Thread(target=agree, daemon=True).start()
 def scale(x): return x"""
-COUNT = "def count(words): return -1"  # a right one could get nothing either: the thread breaks its own process
+COUNT = (  # a right one could get nothing either: the thread breaks its own process
+    "def count(words): return -1"
+)

@@ -1,4 +1,5 @@
-"""Answers in a shell, which looks for the other submissions and copies one. Expected: 0, there are none to be seen."""
+"""Answers in a shell, which looks for the other submissions and copies one. Expected:
+0, there are none to be seen."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """%%bash

@@ -1,4 +1,5 @@
-"""Hands in half a character, as JSON can spell it. Expected: it is replaced, and the class goes on."""
+"""Hands in half a character, as JSON can spell it. Expected: it is replaced, and the
+class goes on."""
 
 import json
 

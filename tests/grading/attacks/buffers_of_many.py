@@ -1,4 +1,5 @@
-"""Fills the buffers of sockets in many processes: memory of no process. Expected: ended, 0 for that question."""
+"""Fills the buffers of sockets in many processes: memory of no process. Expected:
+ended, 0 for that question."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import contextlib, os, socket, time

@@ -1,6 +1,8 @@
-"""Leaves children behind that keep all processors busy, each in a session of its own, and answers.
+"""Leaves children behind that keep all processors busy, each in a session of its own,
+and answers.
 
-Expected: the others lose nothing; there are no sessions, and one that there is costs the question its points.
+Expected: the others lose nothing; there are no sessions, and one that there is costs
+the question its points.
 """
 
 EXPECTED: dict = {}

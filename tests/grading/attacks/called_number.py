@@ -1,4 +1,5 @@
-"""Calls a number of five thousand digits: writing it in words raised ValueError, and stopped the class."""
+"""Calls a number of five thousand digits: writing it in words raised ValueError, and
+stopped the class."""
 
 from nbformat.v4 import new_code_cell
 

@@ -1,4 +1,5 @@
-"""Asks the referee's process to run code and to hand out its tests. Expected: 0, it serves no such request."""
+"""Asks the referee's process to run code and to hand out its tests. Expected: 0, it
+serves no such request."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import gc

@@ -1,4 +1,5 @@
-"""Leaves a process behind that waits for the grader to go. Expected: full marks, and the process is gone."""
+"""Leaves a process behind that waits for the grader to go. Expected: full marks, and
+the process is gone."""
 
 EXPECTED: dict = {}
 SCALE = """import contextlib, os, signal, time

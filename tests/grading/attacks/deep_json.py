@@ -1,4 +1,5 @@
-"""Is nested a hundred thousand levels deep. Expected: 0 and a problem in words; the class goes on."""
+"""Is nested a hundred thousand levels deep. Expected: 0 and a problem in words; the
+class goes on."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0, "why": 0.0}
 PROBLEM = "nested too deeply"

@@ -6,5 +6,9 @@ SCALE = "def scale(x): return x"
 
 
 def change(notebook):
-    keep = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") != "scale-tests"]
+    keep = [
+        c
+        for c in notebook.cells
+        if c.metadata.get("nbgrader", {}).get("grade_id") != "scale-tests"
+    ]
     notebook.cells = keep

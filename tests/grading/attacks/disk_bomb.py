@@ -1,4 +1,5 @@
-"""Fills every folder it can write to. Expected: its own small disk is full; full marks, as the answer is right."""
+"""Fills every folder it can write to. Expected: its own small disk is full; full marks,
+as the answer is right."""
 
 EXPECTED: dict = {}
 SCALE = """import os

@@ -1,4 +1,5 @@
-"""Prints without an end, in a cell and in a call. Expected: cut off, 0 for that question, little is kept."""
+"""Prints without an end, in a cell and in a call. Expected: cut off, 0 for that
+question, little is kept."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """def scale(x):

@@ -1,4 +1,5 @@
-"""Returns an object that is equal to everything and true of everything. Expected: 0, no object crosses the pipe."""
+"""Returns an object that is equal to everything and true of everything. Expected: 0, no
+object crosses the pipe."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}
 SCALE = """class Yes:

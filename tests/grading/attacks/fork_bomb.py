@@ -1,4 +1,5 @@
-"""Forks without an end. Expected: stopped by the limit on processes, 0, nothing left behind."""
+"""Forks without an end. Expected: stopped by the limit on processes, 0, nothing left
+behind."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import os

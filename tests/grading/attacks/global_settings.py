@@ -1,4 +1,5 @@
-"""A right answer that changes torch's settings for all that follows. Expected: full marks, the tests keep their own."""
+"""A right answer that changes torch's settings for all that follows. Expected: full
+marks, the tests keep their own."""
 
 EXPECTED: dict = {}
 SCALE = """import torch

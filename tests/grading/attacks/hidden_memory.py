@@ -1,4 +1,5 @@
-"""Asks for memory that is no process's own: files in memory, segments, a folder in memory in a namespace of its own.
+"""Asks for memory that is no process's own: files in memory, segments, a folder in
+memory in a namespace of its own.
 
 Expected: the calls fail, and each that does not costs the question its points."""
 

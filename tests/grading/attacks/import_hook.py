@@ -1,4 +1,5 @@
-"""Puts a finder in front of all imports that hands out its own torch. Expected: 0, the tests import from elsewhere."""
+"""Puts a finder in front of all imports that hands out its own torch. Expected: 0, the
+tests import from elsewhere."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import sys, types
@@ -10,4 +11,4 @@ class Finder:
 sys.meta_path.insert(0, Finder)
 sys.modules["torch"] = types.SimpleNamespace(allclose=lambda *_: True, tensor=list, Tensor=object)
 sys.modules.pop("torch.nn", None)
-def scale(x): return x"""
+def scale(x): return x"""  # noqa: E501

@@ -1,5 +1,5 @@
-"""Installs an IPython transformer that empties every later cell. Expected: 0; tests run in another shell, and the
-transformer empties its own next answer alone.
+"""Installs an IPython transformer that empties every later cell. Expected: 0; tests run
+in another shell, and the transformer empties its own next answer alone.
 """
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}

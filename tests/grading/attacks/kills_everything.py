@@ -1,4 +1,5 @@
-"""Kills its parent, its group and every process that it can see. Expected: 0 for that question, the others count."""
+"""Kills its parent, its group and every process that it can see. Expected: 0 for that
+question, the others count."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import os, signal

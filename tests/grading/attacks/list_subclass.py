@@ -1,4 +1,5 @@
-"""Returns a number and a list of classes of its own, whose methods lie. Expected: 0, plain values cross or nothing."""
+"""Returns a number and a list of classes of its own, whose methods lie. Expected: 0,
+plain values cross or nothing."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}
 SCALE = """class Scores(list):

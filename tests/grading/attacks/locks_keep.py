@@ -1,4 +1,5 @@
-"""Locks files that every submission may read, one for each bit of what a hidden test asks.
+"""Locks files that every submission may read, one for each bit of what a hidden test
+asks.
 
 Expected: full marks, and `locks_tell`, which is graded at the same time, hears nothing.
 """
@@ -12,4 +13,4 @@ def count(words):
             for file, bit in zip(files, "".join(f"{byte:08b}" for byte in words[0].encode())):
                 if bit == "1": fcntl.flock(file, fcntl.LOCK_EX)
             time.sleep(2)
-    return len(words)"""
+    return len(words)"""  # noqa: E501

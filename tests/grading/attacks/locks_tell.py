@@ -1,4 +1,5 @@
-"""Asks for two seconds which files `locks_keep` has locked, and raises the word that they spell.
+"""Asks for two seconds which files `locks_keep` has locked, and raises the word that
+they spell.
 
 Expected: full marks, as the call that asks fails.
 """
@@ -17,4 +18,4 @@ def count(words):
         try: bits = "".join(map(bit, files))
         except PermissionError: break
         if "1" in bits: raise ValueError(int(bits, 2).to_bytes(16, "big"))
-    return len(words)"""
+    return len(words)"""  # noqa: E501

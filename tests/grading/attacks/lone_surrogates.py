@@ -1,4 +1,5 @@
-"""Prints, raises and answers text that no file can hold. Expected: 0 where it is wrong, and the class goes on."""
+"""Prints, raises and answers text that no file can hold. Expected: 0 where it is wrong,
+and the class goes on."""
 
 EXPECTED = {"count-tests": 0.0}
 SCALE = """print("\\ud800 printed")

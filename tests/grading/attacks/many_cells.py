@@ -1,4 +1,5 @@
-"""More cells than anybody writes: the grader took half a minute for each look at them."""
+"""More cells than anybody writes: the grader took half a minute for each look
+at them."""
 
 from nbformat.v4 import new_code_cell
 

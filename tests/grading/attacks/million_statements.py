@@ -1,4 +1,5 @@
-"""A million statements in one cell: looking at them took gigabytes of the grader's own memory."""
+"""A million statements in one cell: looking at them took gigabytes of the grader's own
+memory."""
 
 from nbformat.v4 import new_code_cell
 

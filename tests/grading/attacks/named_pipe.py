@@ -1,4 +1,5 @@
-"""Is a named pipe, which a careless reader waits for, for ever. Expected: 0 and a problem in words."""
+"""Is a named pipe, which a careless reader waits for, for ever. Expected: 0 and a
+problem in words."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""Valid Python in a cell of its own, nested so deeply that no parser follows: RecursionError stopped the class."""
+"""Valid Python in a cell of its own, nested so deeply that no parser follows:
+RecursionError stopped the class."""
 
 from nbformat.v4 import new_code_cell
 
@@ -7,4 +8,6 @@ PROBLEM = "nested more deeply than Python can read"
 
 
 def change(notebook):
-    notebook.cells.append(new_code_cell("if 0:\n    print(" + "+".join(["x"] * 3000) + ")"))
+    notebook.cells.append(
+        new_code_cell("if 0:\n    print(" + "+".join(["x"] * 3000) + ")")
+    )

@@ -1,4 +1,5 @@
-"""Asks the network for the answer: abstract sockets, loopback, the outside. Expected: 0, there is none."""
+"""Asks the network for the answer: abstract sockets, loopback, the outside. Expected:
+0, there is none."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import socket
@@ -9,4 +10,4 @@ def scale(x):
             try: asking.connect(place)
             except OSError: continue
             return 2 * x
-    return x"""
+    return x"""  # noqa: E501

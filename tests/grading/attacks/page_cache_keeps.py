@@ -1,4 +1,5 @@
-"""Writes what a hidden test asks into the kernel's page cache: a page of a library's file is there where a bit is 1.
+"""Writes what a hidden test asks into the kernel's page cache: a page of a library's
+file is there where a bit is 1.
 
 Expected: full marks, and `page_cache_tells` hears nothing.
 """
@@ -12,4 +13,4 @@ def count(words):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
             for at, bit in enumerate("".join(f"{byte:08b}" for byte in words[0].encode())):
                 if bit == "1": os.pread(file.fileno(), 1, 4096 * at)
-    return len(words)"""
+    return len(words)"""  # noqa: E501

@@ -1,4 +1,5 @@
-"""Asks which pages `page_cache_keeps` left in memory, and raises the word that they spell where students read it.
+"""Asks which pages `page_cache_keeps` left in memory, and raises the word that they
+spell where students read it.
 
 Expected: full marks, as the call that asks fails.
 """
@@ -12,4 +13,4 @@ def count(words):
     try:
         with open(pydoc_data.topics.__file__, "rb") as file: bits = "".join(str(bit(file, at)) for at in range(128))
     except PermissionError: return len(words)
-    raise ValueError(int(bits, 2).to_bytes(16, "big"))"""
+    raise ValueError(int(bits, 2).to_bytes(16, "big"))"""  # noqa: E501

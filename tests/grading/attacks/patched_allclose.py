@@ -1,4 +1,5 @@
-"""Makes torch.allclose agree to everything. Expected: 0, the tests compare with a torch of their own."""
+"""Makes torch.allclose agree to everything. Expected: 0, the tests compare with a torch
+of their own."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import torch

@@ -1,4 +1,5 @@
-"""Replaces builtins that tests use: abs, isinstance, all, and the class AssertionError. Expected: 0."""
+"""Replaces builtins that tests use: abs, isinstance, all, and the class AssertionError.
+Expected: 0."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}
 SCALE = """import builtins

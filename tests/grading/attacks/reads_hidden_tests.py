@@ -1,4 +1,5 @@
-"""Searches frames, garbage collector, history, working folder and file system for hidden tests, and prints all.
+"""Searches frames, garbage collector, history, working folder and file system for
+hidden tests, and prints all.
 
 Expected: 0, and no hidden byte in anything that is kept.
 """
@@ -17,4 +18,4 @@ def search():
 print(search())
 def scale(x):
     print(search())
-    raise ValueError(search()[:3000] + repr(x))"""
+    raise ValueError(search()[:3000] + repr(x))"""  # noqa: E501

@@ -1,4 +1,5 @@
-"""Reads other processes' memory, environment and open files under /proc. Expected: 0, it sees its own alone."""
+"""Reads other processes' memory, environment and open files under /proc. Expected: 0,
+it sees its own alone."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import glob, os

@@ -1,4 +1,5 @@
-"""Makes the tests Markdown, rewrites them, and gives them 1000 points. Expected: 0, as released."""
+"""Makes the tests Markdown, rewrites them, and gives them 1000 points. Expected: 0, as
+released."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = "def scale(x): return x"

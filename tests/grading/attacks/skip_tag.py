@@ -1,4 +1,5 @@
-"""Tags the tests skip-execution, which nbgrader takes for passed. Expected: 0, tags are the released ones."""
+"""Tags the tests skip-execution, which nbgrader takes for passed. Expected: 0, tags are
+the released ones."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = "def scale(x): return x"

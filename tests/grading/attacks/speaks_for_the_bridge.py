@@ -1,4 +1,5 @@
-"""Finds the pipe and sends an answer of its own before the right one. Expected: 0, and it is told as tampering."""
+"""Finds the pipe and sends an answer of its own before the right one. Expected: 0, and
+it is told as tampering."""
 
 EXPECTED = {"scale-tests": 0.0}
 TAMPERING = "tampering"

@@ -1,4 +1,5 @@
-"""Loops for ever and swallows every interrupt. Expected: ended from outside, 0 for that question."""
+"""Loops for ever and swallows every interrupt. Expected: ended from outside, 0 for that
+question."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import signal

@@ -1,4 +1,5 @@
-"""Keeps what hidden tests ask, and prints it, or raises it, in whatever runs next. Expected: no hidden byte is kept."""
+"""Keeps what hidden tests ask, and prints it, or raises it, in whatever runs next.
+Expected: no hidden byte is kept."""
 
 EXPECTED = {"count-tests": 0.0}
 SCALE = """SEEN = []

@@ -1,4 +1,5 @@
-"""Returns a subclass of Tensor whose comparisons all hold. Expected: 0, a plain tensor arrives."""
+"""Returns a subclass of Tensor whose comparisons all hold. Expected: 0, a plain tensor
+arrives."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import torch

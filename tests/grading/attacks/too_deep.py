@@ -1,4 +1,5 @@
-"""Returns lists in lists in lists, an integer of a million digits, and itself in itself. Expected: 0, refused."""
+"""Returns lists in lists in lists, an integer of a million digits, and itself in
+itself. Expected: 0, refused."""
 
 EXPECTED = {"scale-tests": 0.0, "count-tests": 0.0}
 SCALE = """def scale(x):

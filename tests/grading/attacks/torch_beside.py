@@ -1,4 +1,5 @@
-"""Lays a torch.py and a sitecustomize.py beside the notebook. Expected: 0, nothing beside it is taken along."""
+"""Lays a torch.py and a sitecustomize.py beside the notebook. Expected: 0, nothing
+beside it is taken along."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = "def scale(x): return x"

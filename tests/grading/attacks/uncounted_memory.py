@@ -1,6 +1,8 @@
-"""Takes shared pages that belong to no file, and lets go of them, so that nobody is seen to have them.
+"""Takes shared pages that belong to no file, and lets go of them, so that nobody is
+seen to have them.
 
-Expected: the calls fail, however the pages are asked for, and each that does not costs the question its points.
+Expected: the calls fail, however the pages are asked for, and each that does not costs
+the question its points.
 """
 
 EXPECTED: dict = {}
@@ -17,4 +19,4 @@ def scale(x):
             for at in range(0, len(pages), 4096): pages[at] = 1
             pages.madvise(mmap.MADV_DONTNEED)
         os._exit(pages is not None)
-    return x if any(os.waitpid(child, 0)[1] for child in children) else 2 * x"""
+    return x if any(os.waitpid(child, 0)[1] for child in children) else 2 * x"""  # noqa: E501

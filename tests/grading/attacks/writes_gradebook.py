@@ -1,4 +1,5 @@
-"""Looks for gradebook.db anywhere and gives itself full marks. Expected: 0, there is no gradebook to be seen."""
+"""Looks for gradebook.db anywhere and gives itself full marks. Expected: 0, there is no
+gradebook to be seen."""
 
 EXPECTED = {"scale-tests": 0.0}
 SCALE = """import os, sqlite3
