@@ -51,7 +51,7 @@ test: programs lint site ## Check everything, the grader in part; ends with pyte
 
 test-grading: setup ## Check the grader in full: every attack, every wrong answer across the bridge, a large class
 	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
-	  tests/grading $(PYTEST_ARGS)
+	  tests/tools/grading $(PYTEST_ARGS)
 
 # First of all, so that nobody waits for the site to be told that its tests cannot run.
 programs: ## Install what pip cannot and test needs: Chromium and bubblewrap
@@ -79,6 +79,7 @@ lint: setup ## Check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # The tests that open the site need it built. The exercises are not released anew here: a test compares the
 # committed ones with what the sources give, and a fresh release would hide the difference.

@@ -7,7 +7,7 @@ called in.
     nbgrader export                             gradebook.db ->  grades.csv
 
 Each setting that changes how nbgrader 0.9.6 marks says which fault of the stock
-behaviour it mends. `tests/grading/test_settings.py` takes these settings away and sees
+behaviour it mends. `tests/tools/grading/test_settings.py` takes these settings away and sees
 the faults come back.
 """  # noqa: E501
 
@@ -23,7 +23,7 @@ from nbgrader.preprocessors import (
     OverwriteKernelspec,
 )
 
-from course_lib.grading.sanitize import ForgetOldMarks, RestoreReleasedCells
+from course_tools.grading.nbgrader.sanitize import ForgetOldMarks, RestoreReleasedCells
 
 c = get_config()  # type: ignore[name-defined]
 
@@ -95,7 +95,7 @@ c.OverwriteCells.add_missing_cells = True
 # Stock: late work costs nothing, or everything. This policy takes a share of the marks
 # for each day that has begun. It costs nothing until you say so here, and until the
 # assignment has a due date in the gradebook.
-c.AssignLatePenalties.plugin_class = "course_lib.grading.late.LatePolicy"
+c.AssignLatePenalties.plugin_class = "course_tools.grading.collect.late.LatePolicy"
 c.LatePolicy.percent_per_day = 0.0
 c.LatePolicy.grace_minutes = 15.0
 c.LatePolicy.most_percent = 50.0

@@ -27,11 +27,11 @@ from side_by_side import (
 )
 from torch import Tensor
 
-from course_lib.attention import MultiHeadAttention
-from course_lib.experiments.attention_cost import fitted_exponent
-from course_lib.experiments.torch_peers import peer
-from course_lib.masking import causal_mask, padding_mask
-from course_lib.training import set_seed
+from course_lab.ch02_self_attention.attention_cost import fitted_exponent
+from course_lab.peers import peer
+from course_lib.attention.masks import causal_mask, padding_mask
+from course_lib.attention.multi_head import MultiHeadAttention
+from course_lib.training.loop import set_seed
 
 
 @dataclass(frozen=True)

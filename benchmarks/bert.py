@@ -53,13 +53,13 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
-from course_lib.bert import BertForPreTraining
-from course_lib.bert_config import BertConfig
-from course_lib.dropout import plain_dropout
-from course_lib.experiments.pretrain_cost import matrix_rate
-from course_lib.linear import plain_products
-from course_lib.pretraining import pretraining_loss
-from course_lib.training import set_seed
+from course_lab.ch06_pretraining.pretrain_cost import matrix_rate
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertForPreTraining
+from course_lib.pretraining.batches import pretraining_loss
+from course_lib.training.dropout import plain_dropout
+from course_lib.training.linear import plain_products
+from course_lib.training.loop import set_seed
 
 # of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
 DROPOUT = 0.1

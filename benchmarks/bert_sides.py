@@ -17,11 +17,11 @@ import transformers
 from side_by_side import TOLERANCES, Step, inference, precision
 from torch import Tensor, nn
 
-from course_lib.bert import BertForPreTraining
-from course_lib.bert_weights import to_published
-from course_lib.experiments.torch_peers import parameter_pairs, peer
-from course_lib.masked_language_model import IGNORE
-from course_lib.pretraining import pretraining_loss
+from course_lab.peers import parameter_pairs, peer
+from course_lib.bert.model import BertForPreTraining
+from course_lib.bert.weights import to_published
+from course_lib.pretraining.batches import pretraining_loss
+from course_lib.pretraining.masking import IGNORE
 
 MASKED = 0.15
 

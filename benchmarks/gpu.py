@@ -76,7 +76,7 @@ def run_tests(settings: Tests, held: Results) -> Runs:
     tried = {row["file"] for row in held}
     files = [
         file
-        for file in sorted(LIBRARY_TESTS.glob(settings.files))
+        for file in sorted(LIBRARY_TESTS.rglob(settings.files))
         if file.name not in tried
     ]
     with ThreadPoolExecutor(settings.processes) as pool:
@@ -206,7 +206,7 @@ def race_once(settings: Bert, mode: str, compiled: tuple[bool, bool]) -> dict[st
     import torch
     from side_by_side import peak_bytes, race
 
-    from course_lib.training import device
+    from course_lib.training.loop import device
 
     # else its limit on compilations of one function counts those of earlier races
     torch._dynamo.reset()
@@ -310,7 +310,7 @@ def run_step(name: str, dry: bool, folder: Path) -> None:
     os.setsid()
     settings = STEPS[name].tiny if dry else STEPS[name].settings
     os.environ["COURSE_DEVICE"] = settings.device
-    from course_lib.experiments import records
+    from course_lab import records
 
     step, label, command = (
         STEPS[name],

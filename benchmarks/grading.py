@@ -33,9 +33,9 @@ from distributed import LocalCluster
 from nbgrader.api import Gradebook
 from side_by_side import read_settings, save, setting, show
 
-from course_lib.grading.mutants import change, load_cases
-from course_lib.grading.release import CONFIG, release
-from course_lib.grading.source import answered, copy_idle, read_source
+from course_tools.grading.assignments.mutants import change, load_cases
+from course_tools.grading.assignments.release import CONFIG, release
+from course_tools.grading.assignments.source import answered, copy_idle, read_source
 
 ROOT = Path(__file__).parents[1]
 MARKS = dict[tuple[str, str], float | None]
@@ -115,7 +115,13 @@ def on_cluster(settings: Settings, course: Path) -> float:
     with LocalCluster(
         n_workers=1, threads_per_worker=settings.workers, dashboard_address=None
     ) as cluster:
-        command = [sys.executable, "-m", "course_lib.cli", "grade", settings.assignment]
+        command = [
+            sys.executable,
+            "-m",
+            "course_tools.cli",
+            "grade",
+            settings.assignment,
+        ]
         return run([*command, "--dask", cluster.scheduler_address], course)
 
 
@@ -126,7 +132,7 @@ def measure(settings: Settings) -> dict[str, Any]:
         "ours": [
             sys.executable,
             "-m",
-            "course_lib.cli",
+            "course_tools.cli",
             "grade",
             name,
             "--workers",

@@ -28,7 +28,7 @@ from side_by_side import read_settings, setting, show
 from stock_cage import SHOWN, Cage
 from tqdm import tqdm
 
-from course_lib.experiments import records
+from course_lab import records
 
 ROOT = Path(__file__).parents[1]
 NAME, OURS = "benchmark-red_team", "course grade"
@@ -47,7 +47,7 @@ class Settings:
     """Which attacks meet which grader."""
 
     attacks: tuple[str, ...] = setting(
-        ("all",), "names of files in tests/grading/attacks"
+        ("all",), "names of files in tests/tools/grading/attacks"
     )
     settings_of: tuple[str, ...] = setting(
         ("stock", "course"), "nbgrader's settings: its own, and nbgrader_config.py"

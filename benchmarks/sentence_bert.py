@@ -29,16 +29,16 @@ import torch.nn.functional as F
 from side_by_side import check_same, race, read_settings, save, setting, show
 from sklearn.neighbors import NearestNeighbors
 
-from course_lib.experiments.sentence_cost import (
+from course_lab.ch06_pretraining.shipped import CHECKPOINTS
+from course_lab.ch09_sentence_bert.sentence_cost import (
     KINDS,
     Cost,
     measure_cost,
     texts_of_length,
 )
-from course_lib.experiments.sentence_encoders import read_encoder
-from course_lib.experiments.sentences import draw_paragraphs
-from course_lib.experiments.shipped import CHECKPOINTS
-from course_lib.sentence_search import top_k
+from course_lab.ch09_sentence_bert.sentence_encoders import read_encoder
+from course_lab.ch09_sentence_bert.sentences import draw_paragraphs
+from course_lib.sentence_bert.search import top_k
 
 
 @dataclass(frozen=True)

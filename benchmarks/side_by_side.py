@@ -35,8 +35,8 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from tqdm import tqdm
 
-from course_lib.experiments import records
-from course_lib.precision import autocast, choose_precision, describe_rates
+from course_lab import records
+from course_lib.training.precision import autocast, choose_precision, describe_rates
 
 Settings = TypeVar("Settings")
 Step = Callable[[], object]

@@ -33,14 +33,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib.grading.isolation import INSTALL, LIBRARY, NoIsolation, command
-from course_lib.grading.sandbox import Limits
-from course_lib.grading.system_calls import DOORS, refuse_system_calls
-from course_lib.grading.ways import Namespaces
+from course_tools.grading.sandbox.isolation import INSTALL, NoIsolation, command
+from course_tools.grading.sandbox.sandbox import Limits
+from course_tools.grading.sandbox.system_calls import DOORS, refuse_system_calls
+from course_tools.grading.sandbox.ways import Namespaces
 
 ROOT = Path(__file__).parents[1]
 #: What the cage shows of this repository, beside course_lib.
-SHOWN = (ROOT / "benchmarks", ROOT / "tests" / "grading")
+SHOWN = (ROOT / "benchmarks", ROOT / "tests" / "tools" / "grading")
 #: A folder in memory, of a size that is capped; what one step leaves there the next one
 #: finds.
 STAGE = Path("/stage")
@@ -113,7 +113,7 @@ class Cage:
         closing = wall.index("--remount-ro")  # from here on no folder can be made
         shown = [item for place in (*SHOWN, course) for item in _shown(place)]
         stage = ["--perms", "1777", "--size", str(DISK), "--tmpfs", str(STAGE)]
-        paths = os.pathsep.join(map(str, (LIBRARY.parent, *SHOWN)))
+        paths = os.pathsep.join(map(str, (ROOT, *SHOWN)))
         self._job = {
             "course": str(course),
             "secrets": secrets,
@@ -140,7 +140,8 @@ class Cage:
         say what came of it.
 
         Args:
-            attack: a file of ``tests/grading/attacks``; its name is the student's.
+            attack: a file of ``tests/tools/grading/attacks``; its name is the
+            student's.
 
         Raises:
             NoIsolation: the cage has ended, or was left with something in it; what it
@@ -183,7 +184,7 @@ def main() -> None:
     import attack_class  # noqa: F401 - what each step needs, imported once
     import nbgrader.apps.nbgraderapp  # noqa: F401
 
-    from course_lib.grading import worker
+    from course_tools.grading.sandbox import worker
 
     worker.ROLES["step"] = play
     for line in sys.stdin:
@@ -264,8 +265,8 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
         Its answer, the processes that were left beside it when it gave it, and why it
         was ended before, or "".
     """
-    from course_lib.grading.watch import SECONDS, tree_of
-    from course_lib.grading.worker import start, watch
+    from course_tools.grading.sandbox.watch import SECONDS, tree_of
+    from course_tools.grading.sandbox.worker import start, watch
 
     ours, theirs = socket.socketpair()
     order = {
@@ -426,7 +427,7 @@ def _nbgrader(*words: str) -> bool:
             os.environ.update(
                 HOME=str(STAGE / "home"),
                 TMPDIR=str(STAGE / "tmp"),
-                PYTHONPATH=str(LIBRARY.parent),
+                PYTHONPATH=str(ROOT),
             )
             # nbgrader starts its helper program alembic by name.
             os.environ["PATH"] = os.pathsep.join(

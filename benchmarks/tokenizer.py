@@ -21,11 +21,11 @@ from typing import Any
 import torch
 from side_by_side import race, read_settings, save, setting, show
 
-from course_lib import text_normalization
 from course_lib.data import load
-from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.wordpiece import WordPiece
-from course_lib.wordpiece_training import count_words, train_wordpiece
+from course_lib.wordpiece import normalize as text_normalization
+from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
+from course_lib.wordpiece.training import count_words, train_wordpiece
 
 CPU = torch.device("cpu")
 

@@ -25,10 +25,10 @@ import torch
 from side_by_side import read_settings, save, setting, show
 from tqdm import tqdm
 
+from course_lab.texts import hostile_texts, hostile_vocab
 from course_lib.data import load
-from course_lib.experiments.hostile_text import hostile_texts, hostile_vocab
-from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.wordpiece import WordPiece
+from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
 
 # Texts of one line or so; long ones (contexts of questions) would only repeat what
 # shorter ones show.

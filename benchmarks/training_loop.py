@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course_lib.training import TrainingConfig, adamw, device, set_seed, train
+from course_lib.training.loop import TrainingConfig, adamw, device, set_seed, train
 
 
 def make_model(width: int) -> nn.Module:

@@ -18,10 +18,10 @@ import torch
 from side_by_side import Contest, race_all, read_settings, save, setting, show_races
 from torch import Tensor, nn
 
-from course_lib.experiments.torch_peers import peer
-from course_lib.masking import causal_mask, padding_mask
-from course_lib.training import set_seed
-from course_lib.transformer import Transformer, TransformerConfig
+from course_lab.peers import peer
+from course_lib.attention.masks import causal_mask, padding_mask
+from course_lib.training.loop import set_seed
+from course_lib.transformer.model import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,41 @@
-"""From Attention to BERT: one module a concept, in the order of the chapters.
+"""From Attention to BERT: the library behind the course.
 
-Chapters 1 and 2 are :mod:`course_lib.masking`, :mod:`course_lib.scores`,
-:mod:`course_lib.attention`, :mod:`course_lib.seq2seq` and :mod:`course_lib.decoding`.
-Chapter 3 is :mod:`course_lib.positions`, :mod:`course_lib.transformer_layers`,
-:mod:`course_lib.transformer_decoder`, :mod:`course_lib.transformer_heads` and
-:mod:`course_lib.transformer`. Chapter 4 is :mod:`course_lib.text_normalization`,
-:mod:`course_lib.wordpiece_training`, :mod:`course_lib.wordpiece` and
-:mod:`course_lib.fast_wordpiece`. Chapter 5 is :mod:`course_lib.bert_config`,
-:mod:`course_lib.bert_layers`, :mod:`course_lib.bert` and :mod:`course_lib.bert_files`.
-Read them in this order; :mod:`course_lib.linear`, which all use, is ``torch.nn.Linear``
-in a hurry.
+Ten packages are the chapters, in their order: :mod:`attention <course_lib.attention>`,
+:mod:`seq2seq <course_lib.seq2seq>`, :mod:`transformer <course_lib.transformer>`,
+:mod:`wordpiece <course_lib.wordpiece>`, :mod:`bert <course_lib.bert>`,
+:mod:`pretraining <course_lib.pretraining>`, :mod:`embeddings <course_lib.embeddings>`,
+:mod:`finetuning <course_lib.finetuning>`,
+:mod:`sentence_bert <course_lib.sentence_bert>` and :mod:`family <course_lib.family>`.
+Four serve them all: :mod:`data <course_lib.data>`,
+:mod:`training <course_lib.training>`, :mod:`metrics <course_lib.metrics>` and
+:mod:`figures <course_lib.figures>`.
+
+``__init__.pyi`` lists the public names. Each is imported when it is first used, so that
+``import course_lib`` is quick:
+
+>>> from course_lib import BertConfig, BertModel
+>>> BertModel(BertConfig.tiny()).config.hidden_size
+128
 """
+
+import ast
+import importlib
+from pathlib import Path
+
+_HOME: dict[str, str] = {
+    alias.name: str(statement.module)
+    for statement in ast.parse(Path(__file__).with_suffix(".pyi").read_text()).body
+    if isinstance(statement, ast.ImportFrom)
+    for alias in statement.names
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"course_lib has no {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

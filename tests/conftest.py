@@ -19,11 +19,11 @@ from on_device import OnDevice
 # Imported before the hook, hence left out of it: no shapes there, and a million calls
 # to generate a corpus, to look at each character of one or to cut it into pieces.
 import course_lib.data
-import course_lib.fast_wordpiece
-import course_lib.text_normalization
-import course_lib.wordpiece  # noqa: F401
+import course_lib.wordpiece.fast
+import course_lib.wordpiece.normalize
+import course_lib.wordpiece.tokenizer  # noqa: F401
 
-install_import_hook("course_lib", "beartype.beartype")
+install_import_hook(["course_lib", "course_lab", "course_tools"], "beartype.beartype")
 
 # Nearly a million objects of tests and modules stay to the end. Python would look
 # through them for garbage again and again; this, and freezing them below, saves a fifth
@@ -34,24 +34,25 @@ gc.set_threshold(50_000, 20, 50)
 #: order changes no result.
 LONG = (
     "assignments/test_through_nbgrader.py",
-    "grading/test_through_bridge.py",
-    "grading/test_large_class.py",
-    "grading/test_nbgraders_own_tests.py",
-    "grading/test_attacks.py",
+    "tools/grading/test_through_bridge.py",
+    "tools/grading/test_large_class.py",
+    "tools/grading/test_nbgraders_own_tests.py",
+    "tools/grading/test_attacks.py",
     "book/test_browser.py",
     "book/test_accessibility.py",
     "book/test_site.py",
-    "grading/test_cycle.py",
+    "tools/grading/test_cycle.py",
     "assignments/test_release.py",
     "assignments/test_mutants.py",
-    "library/test_pretrain_runs.py",
-    "library/test_experiments.py",
-    "library/test_shipped_checkpoints.py",
-    "library/test_data_loading.py",
+    "lab/ch06_pretraining/test_pretrain_runs.py",
+    "lab/ch01_seq2seq/test_experiments.py",
+    "lab/ch06_pretraining/test_shipped_checkpoints.py",
+    "library/data/test_data_loading.py",
     "benchmarks/test_benchmark_bert.py",
 )
 
 
+ROOT = Path(__file__).parents[1]
 ON_DEVICE = pytest.StashKey[OnDevice]()
 
 
@@ -164,3 +165,51 @@ def browser() -> Iterator[object]:
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of public data sets outside the repository; without it, the test is
+    skipped and says why."""
+    folder = Path(
+        os.environ.get("COURSE_DATA") or ROOT.parent / "shared" / "data"
+    ).expanduser()
+    if not (folder / "multi30k").is_dir():
+        pytest.skip(
+            f"no public data: neither COURSE_DATA nor {ROOT.name}/../shared/data holds"
+            " a folder multi30k"
+        )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[object]:
+    """Generated pairs of every length from 3 to 60 English words, 26 of each."""
+    from course_lib.data.translation import generate
+
+    return generate(26 * 58, seed=41)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> object:
+    """A small corpus from the real grammar: 60 pairs to train on, 12 to validate, 17 to
+    test."""
+    from course_lab.ch01_seq2seq.seq2seq import Corpus
+    from course_lab.ch01_seq2seq.text import encode_pairs, train_tokenizer
+    from course_lib.data.translation import generate
+
+    rows = generate(89, seed=3, min_length=4, max_length=16)
+    parts = {"train": rows[:60], "validation": rows[60:72], "test": rows[72:]}
+    text = {
+        s: {name: [row[name] for row in part] for name in ("en", "fr", "alignment")}
+        for s, part in parts.items()
+    }
+    tokenizers = (
+        train_tokenizer([row["en"] for row in rows], "word"),
+        train_tokenizer([row["fr"] for row in rows], "word"),
+    )
+    pairs = {
+        split: encode_pairs(columns["en"], columns["fr"], tokenizers)
+        for split, columns in text.items()
+    }
+    return Corpus(text, pairs, tokenizers)

@@ -50,10 +50,10 @@ def _hold_all(app: Sphinx) -> dict[str, Any]:
     """Hold each claim against the evidence once a build; a claim whose figure is
     missing is its error."""
     if not hasattr(app, "claims_held"):
-        from course_lib.ledger.claim import hold
-        from course_lib.ledger.claims import claims_of
-        from course_lib.ledger.evidence import EXECUTED, Evidence, LedgerError
-        from course_lib.ledger.rows import chapter_pages
+        from course_tools.claims.claim import hold
+        from course_tools.claims.claims import claims_of
+        from course_tools.claims.evidence import EXECUTED, Evidence, LedgerError
+        from course_tools.claims.rows import chapter_pages
 
         book = Path(app.srcdir)
         cache = (

@@ -29,7 +29,7 @@ from student_notebook import (
     write_notebooks,
 )
 
-from course_lib.site import cache_folder
+from course_tools.site.build import cache_folder
 
 LOGGER = logging.getLogger(__name__)
 # Code in backticks, which stays as it is, or what reStructuredText would read as a

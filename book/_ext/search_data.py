@@ -21,7 +21,7 @@ def write_search_data(app: Sphinx, exception: Exception | None) -> None:
         or PAGE not in app.env.found_docs
     ):
         return
-    from course_lib.experiments.static_search import SOURCE, make
+    from course_lab.ch09_sentence_bert.static_search import SOURCE, make
 
     target = Path(app.outdir) / SOURCE
     target.parent.mkdir(parents=True, exist_ok=True)

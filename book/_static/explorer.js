@@ -1,5 +1,5 @@
 // The attention explorer: choose a sentence, a kind of attention, a layer, a head and a word, and see its weights.
-// course_lib/explorer.py writes the weights beside it as JSON, in hundredths, and tables for readers without a script.
+// course_lib/figures/explorer.py writes the weights beside it as JSON, in hundredths, and tables for readers without a script.
 // The words are radio buttons: the Tab key reaches them, arrow keys go through them, a pointer previews and chooses.
 // Nothing is stored and nothing is sent.
 "use strict";

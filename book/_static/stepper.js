@@ -1,4 +1,4 @@
-// A stepped figure: the steps that course_lib/stepper.py writes one below the other become one that buttons and arrow
+// A stepped figure: the steps that course_lib/figures/stepper.py writes one below the other become one that buttons and arrow
 // keys go through. Without this script all steps stand on the page. Nothing is stored and nothing is sent.
 "use strict";
 

@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from course_lib.data.corpus import markdown_table
 from course_lib.data.pydocs_tasks import content_words
-from course_lib.metrics_entities import EntityScore, entity_scores
-from course_lib.metrics_squad import squad_scores
+from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.squad import squad_scores
 
 _BEHIND_A_NAME = r"(?<!\w){} : ([^.,(]+)"
 

@@ -12,11 +12,11 @@
 #     chapter: seq2seq-attention
 #     seconds: 60
 #     withholds:
-#       - course_lib.masking
-#       - course_lib.scores
-#       - course_lib.attention
-#       - course_lib.seq2seq
-#       - course_lib.decoding
+#       - course_lib.attention.masks
+#       - course_lib.attention.scores
+#       - course_lib.attention.multi_head
+#       - course_lib.seq2seq.model
+#       - course_lib.seq2seq.search
 #       - torch.nn.functional.scaled_dot_product_attention
 #       - torch.nn.MultiheadAttention
 #       - torch.nn.Transformer
@@ -63,25 +63,25 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
 # %% [markdown]

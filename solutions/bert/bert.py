@@ -13,21 +13,21 @@
 #     chapter: bert
 #     seconds: 60
 #     withholds:
-#       - course_lib.masking
-#       - course_lib.scores
-#       - course_lib.attention
-#       - course_lib.transformer_layers
-#       - course_lib.transformer_heads
-#       - course_lib.transformer
-#       - course_lib.bert
-#       - course_lib.bert_layers
-#       - course_lib.bert_weights
-#       - course_lib.bert_files
-#       - course_lib.masked_language_model
-#       - course_lib.next_sentence
-#       - course_lib.packing
-#       - course_lib.sequences
-#       - course_lib.pretraining
+#       - course_lib.attention.masks
+#       - course_lib.attention.scores
+#       - course_lib.attention.multi_head
+#       - course_lib.transformer.blocks
+#       - course_lib.transformer.heads
+#       - course_lib.transformer.model
+#       - course_lib.bert.model
+#       - course_lib.bert.layers
+#       - course_lib.bert.weights
+#       - course_lib.bert.files
+#       - course_lib.pretraining.masking
+#       - course_lib.pretraining.next_sentence
+#       - course_lib.pretraining.packing
+#       - course_lib.pretraining.sequences
+#       - course_lib.pretraining.batches
 #       - transformers
 #       - torch.nn.functional.gelu
 #       - torch.nn.GELU
@@ -100,34 +100,34 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.check_same}
+# {source:course_tools.grading.assignments.student_checks.check_same}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
-# {source:course_lib.grading.student_checks.normal}
+# {source:course_tools.grading.assignments.student_checks.normal}
 
 
 def filled(module, seed, dtype=torch.float32):

@@ -94,34 +94,34 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.check_same}
+# {source:course_tools.grading.assignments.student_checks.check_same}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
-# {source:course_lib.grading.student_checks.normal}
+# {source:course_tools.grading.assignments.student_checks.normal}
 
 
 def made_up_tensors(sizes, seed):

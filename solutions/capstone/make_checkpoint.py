@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from course_lib.bert import BertForPreTraining
-from course_lib.experiments.shipped import load_shipped
-from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.wordpiece import SPECIAL_TOKENS
+from course_lab.ch06_pretraining.shipped import load_shipped
+from course_lib.bert.model import BertForPreTraining
+from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from safetensors.torch import load_file, save_file
 
 HERE = Path(__file__).parent

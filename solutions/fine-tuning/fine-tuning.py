@@ -15,13 +15,13 @@
 #     ships:
 #       - reviewer.safetensors
 #     withholds:
-#       - course_lib.embeddings
-#       - course_lib.finetuning
-#       - course_lib.finetuning_examples
-#       - course_lib.finetuning_heads
-#       - course_lib.finetuning_prediction
-#       - course_lib.span_decoding
-#       - course_lib.tagging
+#       - course_lib.embeddings.contextual
+#       - course_lib.finetuning.finetune
+#       - course_lib.finetuning.examples
+#       - course_lib.finetuning.heads
+#       - course_lib.finetuning.predict
+#       - course_lib.finetuning.spans
+#       - course_lib.finetuning.tagging
 #       - sklearn
 #       - transformers
 #       - torch.cosine_similarity
@@ -78,37 +78,37 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.check_same}
+# {source:course_tools.grading.assignments.student_checks.check_same}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
-# {source:course_lib.grading.student_checks.normal}
+# {source:course_tools.grading.assignments.student_checks.normal}
 
 
-# {source:course_lib.grading.student_checks.check_given}
+# {source:course_tools.grading.assignments.student_checks.check_given}
 
 
 def seeded(seed):

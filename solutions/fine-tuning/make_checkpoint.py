@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from course_lib.batching import set_seed
-from course_lib.grading.source import parse_source
-from course_lib.masked_language_model import IGNORE, MaskingConfig, VocabIds, mask_tokens
-from course_lib.training import train
-from course_lib.training_config import TrainingConfig
+from course_lib.pretraining.masking import IGNORE, MaskingConfig, VocabIds, mask_tokens
+from course_lib.training.batches import set_seed
+from course_lib.training.config import TrainingConfig
+from course_lib.training.loop import train
+from course_tools.grading.assignments.source import parse_source
 from IPython.core.interactiveshell import InteractiveShell
 from safetensors.torch import save_file
 from torch import Tensor, nn

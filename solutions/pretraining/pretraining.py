@@ -13,12 +13,12 @@
 #     chapter: pretraining
 #     seconds: 60
 #     withholds:
-#       - course_lib.masked_language_model
-#       - course_lib.next_sentence
-#       - course_lib.packing
-#       - course_lib.sequences
-#       - course_lib.pretraining
-#       - course_lib.bert
+#       - course_lib.pretraining.masking
+#       - course_lib.pretraining.next_sentence
+#       - course_lib.pretraining.packing
+#       - course_lib.pretraining.sequences
+#       - course_lib.pretraining.batches
+#       - course_lib.bert.model
 #       - transformers
 #       - torch.nn.functional.cross_entropy
 #       - torch.nn.functional.nll_loss
@@ -72,31 +72,31 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.check_same}
+# {source:course_tools.grading.assignments.student_checks.check_same}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
 def seeded(seed):

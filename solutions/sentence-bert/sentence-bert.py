@@ -15,12 +15,12 @@
 #     ships:
 #       - reviewer.safetensors
 #     withholds:
-#       - course_lib.sentence_bert
-#       - course_lib.sentence_evaluation
-#       - course_lib.sentence_losses
-#       - course_lib.sentence_objectives
-#       - course_lib.sentence_search
-#       - course_lib.sentence_training
+#       - course_lib.sentence_bert.model
+#       - course_lib.sentence_bert.evaluation
+#       - course_lib.sentence_bert.losses
+#       - course_lib.sentence_bert.objectives
+#       - course_lib.sentence_bert.search
+#       - course_lib.sentence_bert.training
 #       - scipy
 #       - sentence_transformers
 #       - sklearn
@@ -77,34 +77,34 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
-# {source:course_lib.grading.student_checks.normal}
+# {source:course_tools.grading.assignments.student_checks.normal}
 
 
-# {source:course_lib.grading.student_checks.check_given}
+# {source:course_tools.grading.assignments.student_checks.check_given}
 
 
 def number(got, what):

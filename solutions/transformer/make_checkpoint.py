@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from course_lib.batching import batches, set_seed
-from course_lib.data import load
-from course_lib.experiments.text import (
+from course_lab.ch01_seq2seq.text import (
     BOS,
     EOS,
     PAD,
@@ -33,9 +31,11 @@ from course_lib.experiments.text import (
     encode_pairs,
     train_tokenizer,
 )
-from course_lib.grading.source import read_source
-from course_lib.training import train
-from course_lib.training_config import TrainingConfig
+from course_lib.data import load
+from course_lib.training.batches import batches, set_seed
+from course_lib.training.config import TrainingConfig
+from course_lib.training.loop import train
+from course_tools.grading.assignments.source import read_source
 from IPython.core.interactiveshell import InteractiveShell
 from safetensors import safe_open
 from safetensors.torch import save_file

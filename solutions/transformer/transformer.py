@@ -15,17 +15,17 @@
 #     ships:
 #       - translator.safetensors
 #     withholds:
-#       - course_lib.masking
-#       - course_lib.scores
-#       - course_lib.attention
-#       - course_lib.positions
-#       - course_lib.transformer_layers
-#       - course_lib.transformer_decoder
-#       - course_lib.transformer_heads
-#       - course_lib.transformer
-#       - course_lib.bert
-#       - course_lib.bert_layers
-#       - course_lib.decoding
+#       - course_lib.attention.masks
+#       - course_lib.attention.scores
+#       - course_lib.attention.multi_head
+#       - course_lib.transformer.positions
+#       - course_lib.transformer.blocks
+#       - course_lib.transformer.decoder
+#       - course_lib.transformer.heads
+#       - course_lib.transformer.model
+#       - course_lib.bert.model
+#       - course_lib.bert.layers
+#       - course_lib.seq2seq.search
 #       - torch.nn.functional.scaled_dot_product_attention
 #       - torch.nn.functional.multi_head_attention_forward
 #       - torch.nn.MultiheadAttention
@@ -85,16 +85,16 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_given}
+# {source:course_tools.grading.assignments.student_checks.check_given}
 
 
 def check_no_loop(name):
@@ -113,22 +113,22 @@ def check_no_loop(name):
                     )
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_shape}
+# {source:course_tools.grading.assignments.student_checks.check_shape}
 
 
-# {source:course_lib.grading.student_checks.alike}
+# {source:course_tools.grading.assignments.student_checks.alike}
 
 
-# {source:course_lib.grading.student_checks.check_close}
+# {source:course_tools.grading.assignments.student_checks.check_close}
 
 
-# {source:course_lib.grading.student_checks.tensor}
+# {source:course_tools.grading.assignments.student_checks.tensor}
 
 
-# {source:course_lib.grading.student_checks.normal}
+# {source:course_tools.grading.assignments.student_checks.normal}
 
 
 def filled(module, seed, dtype=torch.float32):

@@ -13,10 +13,10 @@
 #     chapter: wordpiece
 #     seconds: 60
 #     withholds:
-#       - course_lib.text_normalization
-#       - course_lib.wordpiece_training
-#       - course_lib.wordpiece
-#       - course_lib.fast_wordpiece
+#       - course_lib.wordpiece.normalize
+#       - course_lib.wordpiece.training
+#       - course_lib.wordpiece.tokenizer
+#       - course_lib.wordpiece.fast
 #       - tokenizers
 # ---
 
@@ -61,19 +61,19 @@ WITHHELD = [
 ]
 
 
-# {source:course_lib.grading.withheld.withheld_uses}
+# {source:course_tools.grading.assignments.withheld.withheld_uses}
 
 
-# {source:course_lib.grading.student_checks.cells_that_define}
+# {source:course_tools.grading.assignments.student_checks.cells_that_define}
 
 
-# {source:course_lib.grading.student_checks.check_withheld}
+# {source:course_tools.grading.assignments.student_checks.check_withheld}
 
 
-# {source:course_lib.grading.student_checks.check_pair}
+# {source:course_tools.grading.assignments.student_checks.check_pair}
 
 
-# {source:course_lib.grading.student_checks.check_same}
+# {source:course_tools.grading.assignments.student_checks.check_same}
 
 
 # The example of the chapter: five words, and how often each occurs.

@@ -13,9 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from safetensors.torch import load_file, save_file
 from traitlets.config import Config
 
-from course_lib.bert import BertModel
-from course_lib.grading.source import is_demonstration, read_source
-from course_lib.pretraining import pretraining_loss
+from course_lib.bert.model import BertModel
+from course_lib.pretraining.batches import pretraining_loss
+from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,10 +11,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from course_lib.experiments.shipped import CHECKPOINTS, load_shipped
-from course_lib.grading.assemble import ASSEMBLED, assemble
-from course_lib.grading.release import assignments
-from course_lib.grading.source import (
+from course_lab.ch06_pretraining.shipped import CHECKPOINTS, load_shipped
+from course_tools.grading.assignments.assemble import ASSEMBLED, assemble
+from course_tools.grading.assignments.release import assignments
+from course_tools.grading.assignments.source import (
     AssignmentError,
     joined_parts,
     others,

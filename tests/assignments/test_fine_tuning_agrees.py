@@ -17,13 +17,13 @@ from nbformat import NotebookNode
 from safetensors import safe_open
 from traitlets.config import Config
 
-from course_lib.bert_config import BertConfig
-from course_lib.embeddings import LayerMix, pool_words, sense_separation
-from course_lib.finetuning_heads import MultipleChoiceClassifier, pooled
-from course_lib.grading.source import is_demonstration, read_source
-from course_lib.span_decoding import Window, best_spans
-from course_lib.tagging import align_labels
-from course_lib.wordpiece import SPECIAL_TOKENS, WordPiece
+from course_lib.bert.config import BertConfig
+from course_lib.embeddings.contextual import LayerMix, pool_words, sense_separation
+from course_lib.finetuning.heads import MultipleChoiceClassifier, pooled
+from course_lib.finetuning.spans import Window, best_spans
+from course_lib.finetuning.tagging import align_labels
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions" / "fine-tuning"

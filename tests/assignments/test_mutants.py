@@ -2,7 +2,7 @@
 words, and right answers are not.
 
 The cases run once for all tests of this file, in processes of their own
-(``course_lib.grading.mutants``).
+(``course_tools.grading.assignments.mutants``).
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.grading.mutants import (
+from course_tools.grading.assignments.mutants import (
     Mark,
     Mutant,
     Outcome,
@@ -19,9 +19,9 @@ from course_lib.grading.mutants import (
     load_cases,
     run_cases,
 )
-from course_lib.grading.mutants_page import record_path, what_caught
-from course_lib.grading.release import assignments
-from course_lib.grading.source import AssignmentError
+from course_tools.grading.assignments.mutants_page import record_path, what_caught
+from course_tools.grading.assignments.release import assignments
+from course_tools.grading.assignments.source import AssignmentError
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = assignments(ROOT)

@@ -14,9 +14,9 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from course_lib.grading.lint import leaks, regions, secret_lines
-from course_lib.grading.release import assignments, build_source, release
-from course_lib.grading.source import AssignmentError, read_source, ships
+from course_tools.grading.assignments.lint import leaks, regions, secret_lines
+from course_tools.grading.assignments.release import assignments, build_source, release
+from course_tools.grading.assignments.source import AssignmentError, read_source, ships
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = assignments(ROOT)

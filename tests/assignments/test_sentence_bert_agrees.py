@@ -16,12 +16,16 @@ from nbformat import NotebookNode
 from scipy.stats import rankdata, spearmanr
 from traitlets.config import Config
 
-from course_lib.grading.source import is_demonstration, read_source
-from course_lib.sentence_bert import pool
-from course_lib.sentence_evaluation import sts_score
-from course_lib.sentence_losses import cosine_losses, in_batch_losses, triplet_losses
-from course_lib.sentence_objectives import SoftmaxObjective
-from course_lib.sentence_search import top_k
+from course_lib.sentence_bert.evaluation import sts_score
+from course_lib.sentence_bert.losses import (
+    cosine_losses,
+    in_batch_losses,
+    triplet_losses,
+)
+from course_lib.sentence_bert.model import pool
+from course_lib.sentence_bert.objectives import SoftmaxObjective
+from course_lib.sentence_bert.search import top_k
+from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "solutions" / "sentence-bert"

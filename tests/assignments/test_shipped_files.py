@@ -18,10 +18,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from course_lib.data import load
-from course_lib.grading.check import check
-from course_lib.grading.mutants import load_cases, run_cases
-from course_lib.grading.release import release
-from course_lib.grading.source import AssignmentError, read_source
+from course_tools.grading.assignments.mutants import load_cases, run_cases
+from course_tools.grading.assignments.release import release
+from course_tools.grading.assignments.source import AssignmentError, read_source
+from course_tools.grading.check.check import check
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "transformer"

@@ -1,9 +1,9 @@
 """The same notebook through nbgrader itself: the stock command, a kernel for each
 student, every cell run.
 
-The mutants run in a quicker way (``course_lib.grading.mutants``). A few of them show
-that it marks as nbgrader does. Demonstrations, which take most of the time, run in the
-reference alone: in the class's release they stand idle.
+The mutants run in a quicker way (``course_tools.grading.assignments.mutants``). A few
+of them show that it marks as nbgrader does. Demonstrations, which take most of the
+time, run in the reference alone: in the class's release they stand idle.
 """
 
 import shutil
@@ -19,9 +19,9 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from course_lib.grading.mutants import change, load_cases, run_cases
-from course_lib.grading.release import assignments, release
-from course_lib.grading.source import (
+from course_tools.grading.assignments.mutants import change, load_cases, run_cases
+from course_tools.grading.assignments.release import assignments, release
+from course_tools.grading.assignments.source import (
     answered,
     copy_idle,
     is_demonstration,

@@ -9,9 +9,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from course_lib.grading.source import is_demonstration, read_source
-from course_lib.wordpiece import WordPiece
-from course_lib.wordpiece_training import train_wordpiece
+from course_lib.wordpiece.tokenizer import WordPiece
+from course_lib.wordpiece.training import train_wordpiece
+from course_tools.grading.assignments.source import is_demonstration, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [

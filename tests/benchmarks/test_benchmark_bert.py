@@ -16,8 +16,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_lib import dropout, linear
-from course_lib.experiments import records
+from course_lab import records
+from course_lib.training import dropout, linear
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -256,7 +256,9 @@ def test_a_gpu_climbs_at_base_too_and_without_the_rungs_that_pay_on_cpus_alone(
 def test_where_bfloat16_is_slow_its_rungs_are_left_out_and_said_to_be(
     bert, monkeypatch, capsys
 ):
-    monkeypatch.setattr("course_lib.precision.has_bfloat16", lambda where: False)
+    monkeypatch.setattr(
+        "course_lib.training.precision.has_bfloat16", lambda where: False
+    )
     assert bert.precisions(CPU) == ["fp32"]
     assert re.match(
         r"bf16 is left out on cpu: float32 .* GFLOP/s a thread; .* takes float32$",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.experiments import records
+from course_lab import records
 
 pytestmark = pytest.mark.skipif(
     not (records.RESULTS / "benchmark-red_team.json").is_file(),
@@ -13,7 +13,9 @@ pytestmark = pytest.mark.skipif(
 )
 ATTACKS = sorted(
     path.stem
-    for path in (Path(__file__).parents[1] / "grading" / "attacks").glob("*.py")
+    for path in (Path(__file__).parents[1] / "tools" / "grading" / "attacks").glob(
+        "*.py"
+    )
 )
 
 
@@ -44,7 +46,8 @@ def test_course_grade_gives_what_is_due_leaks_nothing_leaves_nothing_and_hurts_n
 
 
 def test_stock_nbgrader_gets_the_faults_that_the_settings_name():
-    """Of `nbgrader_config.py`; tests/grading/test_settings.py sees them one by one."""
+    """Of `nbgrader_config.py`; tests/tools/grading/test_settings.py sees them one by
+    one."""
     rows = {
         row["attack"]: row
         for row in records.load("benchmark-red_team").results

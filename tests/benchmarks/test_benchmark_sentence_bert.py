@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import records
+from course_lab import records
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [
@@ -39,7 +39,7 @@ def test_the_table_has_encoding_search_and_the_cost_of_pairs(
     program = benchmark("sentence_bert")
     paragraphs = type("Paragraphs", (), {"texts": TEXTS})
     monkeypatch.setattr(program, "draw_paragraphs", lambda number: paragraphs)
-    monkeypatch.setattr("course_lib.experiments.sentence_cost.NUMBER", 40)
+    monkeypatch.setattr("course_lab.ch09_sentence_bert.sentence_cost.NUMBER", 40)
     sizes = [
         "--sentences",
         "4",

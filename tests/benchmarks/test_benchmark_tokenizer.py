@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from course_lib.experiments import records
+from course_lab import records
 
 ROOT = Path(__file__).parents[2]
 MODULES = ("side_by_side", "tokenizer", "tokenizer_agreement")

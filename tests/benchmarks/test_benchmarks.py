@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.experiments import records
+from course_lab import records
 
 ROOT = Path(__file__).parents[2]
 SMALL = [

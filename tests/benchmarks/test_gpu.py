@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.experiments import records
+from course_lab import records
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,6 +12,6 @@ sys.path.insert(0, str(BOOK / "_ext"))
 @pytest.fixture(scope="session")
 def site() -> Path:
     """The built site, brought up to date: quick when `make book` has run."""
-    from course_lib.site import build
+    from course_tools.site.build import build
 
     return build(ROOT).parent

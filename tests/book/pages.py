@@ -12,8 +12,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from places import BOOK, ROOT
 
-from course_lib import site_pages
-from course_lib.site import build, server
+from course_tools.site import pages as site_pages
+from course_tools.site.build import build, server
 
 LOCAL = re.compile(r"^(file:|data:|blob:|http://127\.0\.0\.1[:/])")
 # Without preload axe does not fetch style sheets by itself, which a page from disk may

@@ -333,4 +333,4 @@ def test_every_docstring_of_a_chapter_links_to_it_and_back(site):
     page = (site / f"{chapter.stem}.html").read_text(encoding="utf-8")
     api = (site / "_generated" / "api" / "attention.html").read_text(encoding="utf-8")
     assert f"../../{chapter.stem}.html#seq2seq-attention" in api
-    assert "_generated/api/attention.html#course_lib.attention." in page
+    assert "_generated/api/attention.html#course_lib.attention.multi_head." in page

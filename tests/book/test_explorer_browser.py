@@ -33,7 +33,7 @@ PAGE = """\
 ```{code-cell} ipython3
 import json
 import numpy as np
-from course_lib.explorer import View, attention_explorer
+from course_lib.figures.explorer import View, attention_explorer
 
 stored = np.load("weights.npz")
 views = []

@@ -25,18 +25,18 @@ from pages import (
     serious_violations,
 )
 
-from course_lib.experiments import static_search
-from course_lib.experiments.bm25 import Bm25
-from course_lib.experiments.sentence_encoders import StaticSentences
-from course_lib.experiments.shipped import CHECKPOINTS
-from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.search_explorer import restored
+from course_lab.ch06_pretraining.shipped import CHECKPOINTS
+from course_lab.ch09_sentence_bert import static_search
+from course_lab.ch09_sentence_bert.bm25 import Bm25
+from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences
+from course_lib.figures.search_explorer import restored
+from course_lib.wordpiece.fast import FastWordPiece
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGE = """\
 ```{code-cell} ipython3
-from course_lib.experiments import static_search
+from course_lab.ch09_sentence_bert import static_search
 
 static_search.make().explorer()
 ```

@@ -13,12 +13,12 @@ import psutil
 import pytest
 from pages import TRIAL, lay_out_book
 
-from course_lib.experiments import records
-from course_lib.site import SiteError, build
-from course_lib.site_execution import COSTS, execute_pages, page_costs
-from course_lib.site_progress import Job, remaining_seconds, watch
-from course_lib.training_config import History, TrainingConfig
-from course_lib.training_console import progress
+from course_lab import records
+from course_lib.training.config import History, TrainingConfig
+from course_lib.training.console import progress
+from course_tools.site.build import SiteError, build
+from course_tools.site.execute import COSTS, execute_pages, page_costs
+from course_tools.site.progress import Job, remaining_seconds, watch
 
 PAGES = {
     "01-works": "print('fine')",
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_every_process_at_once(book: Path):
         )
         (book / "book" / f"{name}.md").write_text(cell(code))
     program = (
-        "import pathlib, sys; from course_lib.site import build;"
+        "import pathlib, sys; from course_tools.site.build import build;"
         " build(pathlib.Path(sys.argv[1]))"
     )
     child = subprocess.Popen(
@@ -147,7 +147,7 @@ def test_what_is_left_is_estimated_from_how_this_machine_has_done(
 def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(
     tmp_path: Path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("course_lib.site_progress.SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr("course_tools.site.progress.SECONDS_BETWEEN_LINES", 0.01)
     job = Job("06-pretraining", expected=90.0, parts=41, steps=tmp_path / "steps")
     job.begin()
     job.part = 12

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from course_lib.site_key import cells_of, digest_of_files, imported_modules
-from course_lib.whole_file import digest_of_code
+from course_lib._files import digest_of_code
+from course_tools.site.key import cells_of, digest_of_files, imported_modules
 
 FILES = {
     "__init__.py": "",
     "attention.py": "from . import scores\n",
-    "scores.py": "def score():\n    from lib.inner.deep import late\n",
-    "unused.py": "import lib.attention\n",
-    "inner/__init__.py": "from lib.inner.open import thing\n",
+    "scores.py": "def score():\n    from course_lib.inner.deep import late\n",
+    "unused.py": "import course_lib.attention\n",
+    "inner/__init__.py": "from course_lib.inner.open import thing\n",
     "inner/open.py": "thing = 1\n",
     "inner/deep.py": "from ..aside import word\nlate = word\n",
     "aside.py": "word = 'a'\n",
@@ -24,18 +24,18 @@ FILES = {
 def library(tmp_path: Path) -> Path:
     """A package of eight modules."""
     for name, code in FILES.items():
-        path = tmp_path / "lib" / name
+        path = tmp_path / "course_lib" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code)
-    return tmp_path / "lib"
+    return tmp_path / "course_lib"
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "import lib.attention",
-        "from lib import attention",
-        "from lib.attention import scores as s",
+        "import course_lib.attention",
+        "from course_lib import attention",
+        "from course_lib.attention import scores as s",
         "import torch",
     ],
 )
@@ -44,23 +44,23 @@ def test_imports_are_followed_into_functions_packages_and_upwards(
 ):
     found = {
         path.relative_to(library).as_posix()
-        for path in imported_modules([source], library)
+        for path in imported_modules([source], library.parent)
     }
-    assert found == (set(FILES) - {"unused.py"} if "lib" in source else set())
+    assert found == (set(FILES) - {"unused.py"} if "course_lib" in source else set())
 
 
 PAGE = """\
-Words, and `import lib.unused` in them.
+Words, and `import course_lib.unused` in them.
 
 ```{code-cell} ipython3
 :tags: [hide-input]
 
-import lib.attention
+import course_lib.attention
 ```
 
 ````{code-cell} ipython3
 ---
-mystnb: {image: {alt: import lib.unused}}
+mystnb: {image: {alt: import course_lib.unused}}
 ---
 %matplotlib inline
 text = '''
@@ -69,7 +69,7 @@ text = '''
 ````
 
 ```python
-import lib.unused
+import course_lib.unused
 ```
 """
 
@@ -77,7 +77,7 @@ import lib.unused
 def test_code_of_cells_is_told_from_words_options_and_examples():
     assert cells_of(PAGE).split() == [
         "import",
-        "lib.attention",
+        "course_lib.attention",
         "text",
         "=",
         "'''",

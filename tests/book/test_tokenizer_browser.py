@@ -64,8 +64,8 @@ TYPED = [
 PAGE = """\
 ```{code-cell} ipython3
 import json
-from course_lib.experiments.wordpiece_page import character_tables
-from course_lib.tokenizer_explorer import Encoded, tokenizer_explorer
+from course_lab.ch04_wordpiece.wordpiece_page import character_tables
+from course_lib.figures.tokenizer_explorer import Encoded, tokenizer_explorer
 
 stored = json.load(open("stored.json"))
 recorded = [Encoded(**one) for one in stored["recorded"]]
@@ -73,7 +73,7 @@ tokenizer_explorer(stored["vocabulary"], *character_tables(), recorded[0], recor
 ```
 
 ```{code-cell} ipython3
-from course_lib.stepper import Row, Step, Table, stepped_figure
+from course_lib.figures.stepper import Row, Step, Table, stepped_figure
 
 def step(number):
     rows = [Row(("h ##u", f"{number}/36"), marked=number == 2), Row(("<b>p</b>", "1/36"))]

@@ -1,50 +1,50 @@
-"""Each public name says what it does, shows it, and names its chapter (design, "Library
-conventions")."""
+"""Docstrings: one sentence everywhere, all of numpydoc for the public names (design,
+"Library conventions"). Each test lists its offenders."""
 
 import ast
 import re
 
-import pytest
-from house import CONCEPTS, HEADS, LIBRARY, ROOT, library_modules, module_name, parse
-
-MODULES = [
-    path for path in library_modules() if path.read_text(encoding="utf-8").strip()
-]
-CONCEPT_MODULES = [
-    LIBRARY / f"{concept}.py"
-    for concept in CONCEPTS
-    if (LIBRARY / f"{concept}.py").exists()
-]
-# A command, an experiment or a grader acts on files and machines: tests show these at
-# work better than a docstring can.
-READ_BY_STUDENTS = [
-    path
-    for path in MODULES
-    if module_name(path).split(".")[1:2] not in [[head] for head in HEADS]
-]
-CHAPTER = re.compile(r"^ *Chapter: ([a-z0-9-]+)$", re.MULTILINE)
-
-
-def public_definitions(path):
-    """Return the public functions and classes of a module, without errors and
-    overloads: name -> syntax."""
-    nodes = [
-        node
-        for node in parse(path).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
-    return {
-        node.name: node
-        for node in nodes
-        if not node.name.startswith("_")
-        and not node.name.endswith("Error")
-        and not {"overload", "typing.overload"}
-        & {ast.unparse(decorator) for decorator in node.decorator_list}
-    }
+from house import library_modules, module_name, parse
+from public_names import public_names
 
 
 def docstring(node):
     return ast.get_docstring(node) or ""
+
+
+def definitions(tree):
+    """Return a module's functions and classes that are not hidden: name -> syntax."""
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not node.name.endswith("Error")
+        and not {ast.unparse(mark) for mark in node.decorator_list}
+        & {"overload", "typing.overload"}
+    }
+
+
+def of_public_names():
+    """Yield each public name of the library with its syntax."""
+    trees = {module_name(path): parse(path) for path in library_modules()}
+    for name, module in public_names().items():
+        found = definitions(trees[module]).get(name)
+        if found is not None:  # not one that a package only hands on
+            yield f"{module}.{name}", found
+
+
+def test_every_module_and_every_name_begins_with_one_sentence():
+    without = []
+    for path in library_modules():
+        tree = parse(path)
+        parts = {"the module": tree, **definitions(tree)}
+        without += [
+            f"{module_name(path)}: {name}"
+            for name, node in parts.items()
+            if not docstring(node).split("\n\n")[0].endswith((".", "::", "?"))
+        ]
+    assert without == []
 
 
 def shows_an_example(node):
@@ -52,90 +52,20 @@ def shows_an_example(node):
     of fields, which needs none."""
     methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
     marks = [*node.decorator_list, *getattr(node, "bases", [])]
-    declared = any(
-        ast.unparse(mark).startswith(
-            ("dataclass", "NamedTuple", "Protocol", "TypedDict")
-        )
-        for mark in marks
-    )
-    is_record = declared or (
-        isinstance(node, ast.ClassDef)
-        and {method.name for method in methods} == {"__init__"}
-    )
+    records = ("dataclass", "NamedTuple", "Protocol", "TypedDict")
+    is_record = any(ast.unparse(mark).startswith(records) for mark in marks)
     return is_record or any(">>> " in docstring(part) for part in [node, *methods])
 
 
-def labels_of_the_book():
-    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "book").glob("*.md")]
-    return {
-        label
-        for page in pages
-        for label in re.findall(r"^\(([a-z0-9-]+)\)=$", page, re.MULTILINE)
-    }
+def test_every_public_name_shows_an_example_that_runs():
+    assert [
+        name for name, node in of_public_names() if not shows_an_example(node)
+    ] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_every_module_and_public_name_begins_with_one_sentence(path):
-    first_paragraphs = {
-        name: docstring(node).split("\n\n")[0]
-        for name, node in {
-            "the module": parse(path),
-            **public_definitions(path),
-        }.items()
-    }
-    assert {
-        name
-        for name, first in first_paragraphs.items()
-        if not first.endswith((".", "::", "?"))
-    } == set()
-
-
-@pytest.mark.parametrize("path", READ_BY_STUDENTS, ids=module_name)
-def test_every_public_name_shows_an_example_that_runs(path):
-    assert {
-        name
-        for name, node in public_definitions(path).items()
-        if not shows_an_example(node)
-    } == set()
-
-
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_no_example_is_skipped(path):
-    assert "doctest: " + "+SKIP" not in path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", CONCEPT_MODULES, ids=module_name)
-def test_every_name_of_a_concept_links_to_the_chapter_that_teaches_it(path):
-    chapters = {
-        name: CHAPTER.findall(docstring(node))
-        for name, node in public_definitions(path).items()
-    }
-    assert {
-        name: labels for name, labels in chapters.items() if len(labels) != 1
-    } == {}, "Chapter: <label>, once"
-    assert {
-        label for labels in chapters.values() for label in labels
-    } <= labels_of_the_book()
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ('def f():\n    """F.\n\n    >>> f()\n    1\n    """', True),
-        (
-            (
-                'class A:\n    def f(self):\n        """F.\n\n        >>> A().f()\n    '
-                '    1\n        """'
-            ),
-            True,
-        ),
-        ('@dataclass(frozen=True)\nclass Record:\n    """R."""\n    field: int', True),
-        ('def f():\n    """F."""', False),
-        ('class A:\n    """A."""\n    def f(self):\n        """F."""', False),
-    ],
-)
-def test_an_example_is_seen_where_it_may_stand(source, expected):
-    assert shows_an_example(ast.parse(source).body[0]) is expected
+def test_no_example_is_skipped():
+    skip = "doctest: " + "+SKIP"
+    assert [path for path in library_modules() if skip in path.read_text("utf-8")] == []
 
 
 def documented_parameters(text):
@@ -166,32 +96,21 @@ def parameters(node):
         *arguments.kwonlyargs,
         arguments.kwarg,
     ]
-    return [
-        argument.arg
-        for argument in names
-        if argument and argument.arg not in {"self", "cls"}
-    ]
+    return [each.arg for each in names if each and each.arg not in {"self", "cls"}]
 
 
-def functions_with_parameters(path):
-    return {
+def test_every_parameter_of_a_public_function_is_described_in_its_order():
+    functions = {
         name: node
-        for name, node in public_definitions(path).items()
+        for name, node in of_public_names()
         if isinstance(node, ast.FunctionDef) and parameters(node)
     }
-
-
-@pytest.mark.parametrize("path", READ_BY_STUDENTS, ids=module_name)
-def test_every_parameter_of_a_function_is_described_in_its_order(path):
     differing = {
         name: (parameters(node), documented_parameters(docstring(node)))
-        for name, node in functions_with_parameters(path).items()
+        for name, node in functions.items()
         if parameters(node) != documented_parameters(docstring(node))
     }
-    assert differing == {}, (
-        "numpydoc: a section Parameters with each name of the signature, in the same"
-        " order"
-    )
+    assert differing == {}, "numpydoc: a section Parameters, each name, in this order"
 
 
 def test_the_names_of_parameters_are_read_off_a_docstring():

@@ -9,7 +9,7 @@ import torch
 from on_device import OnDevice
 from torch import nn
 
-from course_lib.masking import causal_mask
+from course_lib.attention.masks import causal_mask
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import yaml
 from house import ROOT
 from typer.main import get_command
 
-from course_lib.cli import app
+from course_tools.cli import app
 
 
 def make(*arguments, cwd=ROOT, **environment):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from course_lib.bert_config import BertConfig
+from course_lib.bert.config import BertConfig
 
 CONFIG = BertConfig(
     vocab_size=31,

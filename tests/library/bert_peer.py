@@ -6,9 +6,9 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from course_lib.bert import BertForPreTraining, BertModel
-from course_lib.bert_config import BertConfig
-from course_lib.bert_weights import to_published
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.bert.weights import to_published
 
 
 def theirs_for(ours: nn.Module, attention: str = "sdpa") -> nn.Module:

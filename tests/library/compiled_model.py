@@ -11,11 +11,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course_lib.bert import BertForPreTraining
-from course_lib.bert_config import BertConfig
-from course_lib.dropout import Dropout
-from course_lib.masking import padding_mask
-from course_lib.transformer import Transformer, TransformerConfig
+from course_lib.attention.masks import padding_mask
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertForPreTraining
+from course_lib.training.dropout import Dropout
+from course_lib.transformer.model import Transformer, TransformerConfig
 
 B, S, T = 4, 7, 5
 LENGTHS = torch.tensor([4, 7, 1, 6])

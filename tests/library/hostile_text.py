@@ -3,7 +3,7 @@ that fails."""
 
 from hypothesis import strategies as st
 
-from course_lib.experiments.hostile_text import pools
+from course_lab.texts import pools
 
 # A word of 10,000 characters is an example of its own: many of them in one text take
 # seconds and find no more.

@@ -2,11 +2,11 @@
 
 import torch
 
-from course_lib.bert import BertModel
-from course_lib.bert_config import BertConfig
-from course_lib.fast_wordpiece import FastWordPiece
-from course_lib.sentence_bert import SentenceBert
-from course_lib.wordpiece import SPECIAL_TOKENS
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertModel
+from course_lib.sentence_bert.model import SentenceBert
+from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
 WORDS = [
     "jim",

@@ -8,15 +8,15 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from course_lib.bert_config import BertConfig
-from course_lib.bert_weights import to_published
-from course_lib.finetuning_files import TaskModel
-from course_lib.finetuning_heads import (
+from course_lib.bert.config import BertConfig
+from course_lib.bert.weights import to_published
+from course_lib.finetuning.heads import (
     MultipleChoiceClassifier,
     SequenceClassifier,
     SpanClassifier,
     TokenClassifier,
 )
+from course_lib.finetuning.task_model import TaskModel
 
 # Sizes that all differ, and everything that can be chosen chosen otherwise than by
 # default.

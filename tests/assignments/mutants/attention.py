@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 SOFTMAX_LINE = 'torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)'
 STEP = ("decoder-step-prediction", "decoder-step-padding")

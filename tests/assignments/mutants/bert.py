@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:

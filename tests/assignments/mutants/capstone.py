@@ -6,7 +6,7 @@ assignment is that assignment's business; here a few of each show that Part 1 fi
 400 lines because it is a catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 
 def mutants_of(solution: str, cell: str, *rows: tuple) -> list[Mutant]:

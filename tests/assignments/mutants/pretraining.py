@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 LEARNING = "step-lowers"
 
@@ -205,7 +205,7 @@ CHOICE = mutants_of(
         "takes the library's function",
         (
             "masked_ids = input_ids.clone()",
-            "from course_lib.masked_language_model import mask_tokens as ready\n    masked_ids = input_ids.clone()",
+            "from course_lib.pretraining.masking import mask_tokens as ready\n    masked_ids = input_ids.clone()",
         ),
         "which this assignment withholds",
         "visible",
@@ -1596,7 +1596,7 @@ def evaluate(model, batch):
     ),
 ]
 
-NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.masked_language_model'"  # there is none where answers run
+NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.pretraining'"  # there is none where answers run
 ACROSS = {
     "library_s_masking": dict.fromkeys(
         ("masking-fates", "masking-draws", "step-lowers"), NO_LIBRARY

@@ -6,7 +6,7 @@ that the student has refuse it already; "hidden" that only the grader's do. A mi
 because it is a catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Mutant, RightAnswer
 
 TRANSLATION = "greedy-translation"
 

@@ -5,7 +5,7 @@ that the student has refuse it already; "hidden" that only the grader's do. Long
 catalogue: look an entry up, do not read it through.
 """
 
-from course_lib.grading.mutants import Changes, Mutant, RightAnswer
+from course_tools.grading.assignments.mutants import Changes, Mutant, RightAnswer
 
 TRAIN = ("train-example", "train-rules", "train-ties")
 OFFSETS = ("offsets-spans", "offsets-unicode")
@@ -624,10 +624,10 @@ TRAIN_EXAMPLE = mutants_of(
         "calls the library's trainer",
         (
             "    splits = {word: first_pieces(word) for word in counts}\n",
-            "    from course_lib.wordpiece_training import train_wordpiece\n"
+            "    from course_lib.wordpiece.training import train_wordpiece\n"
             "    splits = {word: first_pieces(word) for word in counts}\n",
         ),
-        "imports course_lib.wordpiece_training.train_wordpiece, which this assignment withholds",
+        "imports course_lib.wordpiece.training.train_wordpiece, which this assignment withholds",
         "visible",
         "train-rules",
     ),
@@ -850,9 +850,9 @@ LONGEST = mutants_of(
         "calls the library's encoder",
         (
             "    if len(word) > max_length:\n",
-            "    from course_lib.wordpiece import longest_match\n    if len(word) > max_length:\n",
+            "    from course_lib.wordpiece.tokenizer import longest_match\n    if len(word) > max_length:\n",
         ),
-        "imports course_lib.wordpiece.longest_match, which this assignment withholds",
+        "imports course_lib.wordpiece.tokenizer.longest_match, which this assignment withholds",
         "visible",
     ),
     (
@@ -1608,7 +1608,7 @@ RIGHT_ANSWERS = [
     ),
 ]
 
-NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.wordpiece"  # there is none where answers run
+NO_LIBRARY = "ModuleNotFoundError: No module named 'course_lib.wordpiece'"  # there is none where answers run
 IS_A_SET = "the vocabulary must be a list; yours is a set: {"  # and no order in which a set crosses is its own
 ACROSS = {
     "ready_made_trainer": {"train-rules": NO_LIBRARY, "train-ties": NO_LIBRARY},

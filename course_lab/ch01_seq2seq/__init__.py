@@ -1,0 +1,1 @@
+"""Experiments of chapter 1: translation with and without attention."""

@@ -1,0 +1,1 @@
+"""Experiments of chapter 3: translation, pronouns, masked words, speed."""

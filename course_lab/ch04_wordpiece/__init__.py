@@ -1,0 +1,1 @@
+"""Experiments of chapter 4: vocabularies and trainers."""

@@ -1,0 +1,1 @@
+"""Experiments of chapter 5: padding and contexts."""

@@ -1,0 +1,237 @@
+"""What chapter 5 shows of a BERT: a pair of sentences, where parameters sit, an old
+checkpoint, the price of a step."""
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from course_lab.records import Record
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.wordpiece.fast import FastWordPiece
+
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+PARTS = ("embeddings", "attention", "feed-forward", "pooler and heads")
+
+
+def short_pair(
+    documents: Sequence[Sequence[str]],
+    tokenizer: FastWordPiece,
+    shortest: int = 11,
+    longest: int = 14,
+) -> tuple[str, str]:
+    """Find the first two neighbouring sentences that fit a figure and have a word that
+    is cut.
+
+    Parameters
+    ----------
+    documents
+        The paragraphs of each document.
+    tokenizer
+        Cuts them.
+    shortest, longest
+        Pieces of the pair, special tokens included.
+
+    Returns
+    -------
+    tuple of str
+        Two sentences of one paragraph, as they stand in the corpus.
+
+    Raises
+    ------
+    LookupError
+        If the corpus has no such pair.
+
+    Examples
+    --------
+    >>> tokenizer = FastWordPiece(
+    ...     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "."]
+    ... )
+    >>> short_pair([["A. A. Ab."]], tokenizer, shortest=8, longest=9)
+    ('A.', 'Ab.')
+    """
+    for paragraphs in documents:
+        for paragraph in paragraphs:
+            sentences = SENTENCE_END.split(paragraph)
+            for first, second in pairwise(sentences):
+                if len(first) + len(second) > 8 * longest:  # cheaper than cutting it
+                    continue
+                tokens = tokenizer.encode(first, second).tokens
+                if shortest <= len(tokens) <= longest and any(
+                    token.startswith("##") for token in tokens
+                ):
+                    return first, second
+    raise LookupError(
+        f"no two neighbouring sentences have {shortest} to {longest} pieces together,"
+        " one of them a ##piece"
+    )
+
+
+def part_of(name: str) -> str:
+    """Say which of `PARTS` a parameter of a `BertForPreTraining` belongs to; each layer
+    norm counts with its sub-layer.
+
+    Examples
+    --------
+    >>> (
+    ...     part_of("bert.blocks.0.around_attention.norm.weight"),
+    ...     part_of("mlm_head.output.bias"),
+    ... )
+    ('attention', 'pooler and heads')
+    """
+    rules = {
+        "embeddings": ".embeddings.",
+        "attention": "attention",
+        "feed-forward": "feed_forward",
+    }
+    for part, words in rules.items():
+        if words in name:
+            return part
+    if "pooler" in name or "_head" in name:
+        return "pooler and heads"
+    raise ValueError(f"{name} is no parameter of a BertForPreTraining")
+
+
+def parameters_by_part(config: BertConfig) -> dict[str, int]:
+    """Count the parameters of each part of a `BertForPreTraining`, on the meta device:
+    of any size, without memory.
+
+    Examples
+    --------
+    >>> sum(parameters_by_part(BertConfig.base()).values())
+    110106428
+    """
+    with torch.device("meta"):
+        model = BertForPreTraining(config)
+    counts = dict.fromkeys(PARTS, 0)
+    for (
+        name,
+        parameter,
+    ) in model.named_parameters():  # a tied parameter comes once, as the embedding
+        counts[part_of(name)] += parameter.numel()
+    return counts
+
+
+def draw_all(model: nn.Module, seed: int) -> None:
+    """Give every parameter another value than it starts with, so that one left out of a
+    computation shows.
+
+    Examples
+    --------
+    >>> layer = nn.LayerNorm(3)
+    >>> draw_all(layer, seed=0)
+    >>> bool((layer.bias != 0).all()), bool((layer.weight != 1).all())
+    (True, True)
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            centre = (
+                1.0
+                if name.endswith("norm.weight")
+                or (isinstance(model, nn.LayerNorm) and name == "weight")
+                else 0.0
+            )
+            parameter.copy_(
+                centre + 0.1 * torch.randn(parameter.shape, generator=generator)
+            )
+
+
+def make_old(folder: Path) -> None:
+    """Rewrite a saved checkpoint as one of 2018: gains γ and offsets β under their
+    Greek names, and a tensor too many.
+
+    Parameters
+    ----------
+    folder
+        What `save_pretrained` wrote.
+    """
+    path = folder / "model.safetensors"
+    greek = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    tensors = {
+        re.sub("|".join(greek), lambda found: greek[found[0]], name): t
+        for name, t in load_file(path).items()
+    }
+    positions = json.loads((folder / "config.json").read_text(encoding="utf-8"))[
+        "max_position_embeddings"
+    ]
+    tensors["bert.embeddings.position_ids"] = torch.arange(positions)[
+        None
+    ]  # never learned, and saved all the same
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def ladder_of(
+    record: Record, device: str = "cpu"
+) -> tuple[list[str], dict[str, dict[str, tuple[float, float, float]]]]:
+    """Read the ladder of a training step from the record of ``benchmarks/bert.py``.
+
+    Parameters
+    ----------
+    record
+        ``benchmark-bert``.
+    device
+        Whose rows.
+
+    Returns
+    -------
+    tuple of list and dict
+        The rungs, in order; and for each size, by rung, lower quartile, median and
+        upper quartile of the time of `transformers` as it comes over that of the rung.
+
+    Raises
+    ------
+    LookupError
+        If the record has no ladder of this device.
+    """
+    rows = [
+        row
+        for row in record.results
+        if row["what"] == "ladder" and row["device"] == device
+    ]
+    if not rows:
+        raise LookupError(
+            f"{record.name} holds no ladder of the device {device!r}; record it with"
+            " ladder_rounds above 0"
+        )
+    ratios: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for row in rows:
+        ratios.setdefault(row["size"], {})[row["mode"]] = (
+            row["low"],
+            row["ratio"],
+            row["high"],
+        )
+    return list(dict.fromkeys(row["mode"] for row in rows)), ratios
+
+
+def rows_that_learn(model: BertModel, length: int) -> torch.Tensor:
+    """Say which rows of the position embedding get a gradient from sequences of one
+    length.
+
+    Parameters
+    ----------
+    model
+        Any BERT.
+    length
+        Positions of the input.
+
+    Returns
+    -------
+    Tensor
+        One truth value for each position that the model has.
+    """
+    ids = torch.randint(
+        5,
+        model.config.vocab_size,
+        (4, length),
+        generator=torch.Generator().manual_seed(0),
+    )
+    rows = model.embeddings.position.weight
+    (gradient,) = torch.autograd.grad(model(ids).pooler_output.square().sum(), rows)
+    return gradient.abs().sum(dim=1) > 0

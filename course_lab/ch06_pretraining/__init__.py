@@ -1,0 +1,1 @@
+"""Experiments of chapter 6: pre-training on stories and pydocs."""

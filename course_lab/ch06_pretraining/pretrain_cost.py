@@ -1,0 +1,116 @@
+"""What a pre-training costs in floating-point operations, and what share of the
+machine's matrix rate it reached.
+
+Only matrix products count, as in Kaplan et al. 2020 (section 2.1) and Chowdhery et al.
+2022 (appendix B): two operations for each weight that a token meets, and twice as many
+again for the gradients. An embedding is looked up, not multiplied. Nothing is counted
+that is not done: the last feed-forward and the output layer are asked only where their
+answer is read (`course_lib.bert.model`), and padding is no work.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from course_lib.bert.model import BertConfig
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run has read, and what that cost.
+
+    Parameters
+    ----------
+    sequences, tokens
+        Read in training, special tokens included and padding not.
+    flops
+        Floating-point operations of forward and backward passes.
+    """
+
+    sequences: int
+    tokens: int
+    flops: float
+
+
+def training_flops(
+    config: BertConfig, lengths: np.ndarray, chosen: float | int
+) -> float:
+    """Return the operations of forward and backward passes over some sequences.
+
+    Parameters
+    ----------
+    config
+        Sizes of the model.
+    lengths
+        Tokens of each sequence, special ones included.
+    chosen
+        Positions at which the token is guessed, over all sequences.
+
+    Returns
+    -------
+    float
+        Three times those of the forward pass: the backward pass has two products for
+        each of its.
+
+    Notes
+    -----
+    In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward;
+    with T tokens, its scores and its sum over values take 2 T D products more. With I =
+    4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T, were the last
+    feed-forward asked everywhere.
+
+    Examples
+    --------
+    >>> f"{training_flops(BertConfig.base(), np.array([512]), chosen=77) / 512:.2e}"  # of each token
+    '5.64e+08'
+    """  # noqa: E501
+    width, inner, layers, tokens = (
+        config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())  # noqa: E501
+    )  # fmt: skip
+    read = chosen + len(
+        lengths
+    )  # of the last layer's output: the chosen positions, and [CLS]
+    in_attention = layers * (
+        8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum())
+    )
+    in_feed_forward = 4 * width * inner * ((layers - 1) * tokens + read)
+    in_mlm_head = 2 * (width**2 + width * config.vocab_size) * chosen
+    in_pooler_and_nsp_head = 2 * (width**2 + 2 * width) * len(lengths)
+    return 3.0 * (in_attention + in_feed_forward + in_mlm_head + in_pooler_and_nsp_head)
+
+
+def matrix_rate(
+    where: torch.device,
+    dtype: torch.dtype,
+    seconds: float = 2.0,
+    side: int | None = None,
+) -> float:
+    """Measure how fast this machine multiplies large square matrices.
+
+    Parameters
+    ----------
+    where
+        The device.
+    dtype
+        Of the matrices: that of the training.
+    seconds
+        How long to measure, at least; the best product counts.
+    side
+        Rows and columns; None for 8,192 on cuda and 2,048 elsewhere.
+
+    Returns
+    -------
+    float
+        Operations a second, with as many threads as torch has now.
+    """
+    side = side or (8192 if where.type == "cuda" else 2048)
+    left, right = (torch.randn(side, side, device=where, dtype=dtype) for _ in range(2))
+    best, began = float("inf"), time.perf_counter()
+    while time.perf_counter() - began < seconds or best == float("inf"):
+        started = time.perf_counter()
+        product = left @ right
+        product[0, 0].item()  # waits for the device
+        best = min(best, time.perf_counter() - started)
+    return 2 * side**3 / best

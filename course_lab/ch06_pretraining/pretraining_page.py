@@ -1,0 +1,244 @@
+"""What chapter 6 shows of its live model: tables of guesses, and the picture of what
+kind of word fits a gap."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from course_lab.ch06_pretraining.pretrain_scores import Guess
+from course_lab.ch06_pretraining.pretraining_probes import CLASSES, Places
+from course_lab.ch06_pretraining.pretraining_questions import Question, as_batch
+from course_lib.metrics.scores import Interval, mean_interval
+
+
+def fill_in(
+    guess: Guess, texts: Sequence[str], vocab: Mapping[str, int], most: int = 3
+) -> list[list[tuple[str, float]]]:
+    """Let something guess the [MASK] of texts.
+
+    Parameters
+    ----------
+    guess
+        A model or a control, as `course_lab.ch06_pretraining.pretrain_scores.score`
+        takes it.
+    texts
+        Words of the vocabulary, separated by spaces, sentences ending with a full stop;
+        one [MASK] in each.
+    vocab
+        Token -> id.
+    most
+        How many guesses to return.
+
+    Returns
+    -------
+    list
+        For each text the likeliest words with their probabilities.
+    """
+    words = list(vocab)
+    with torch.no_grad():
+        chances, best = (
+            guess(as_batch([_question(text) for text in texts], vocab))[0]
+            .exp()
+            .topk(most, dim=-1)
+        )
+    return [
+        [(words[index], chance) for index, chance in zip(*row, strict=True)]
+        for row in zip(best.tolist(), chances.tolist(), strict=True)
+    ]
+
+
+def _question(text: str) -> Question:
+    """A text as a question; sentences end at full stops."""
+    sentences = [
+        [*sentence.split(), "."]
+        for sentence in text.strip().removesuffix(".").split(" . ")
+    ]
+    number = next(
+        index for index, sentence in enumerate(sentences) if "[MASK]" in sentence
+    )
+    return Question(sentences, number, sentences[number].index("[MASK]"))
+
+
+def class_choices(
+    guess: Guess, places: Places, vocab: Mapping[str, int]
+) -> tuple[np.ndarray, list[str]]:
+    """Hide words whose class is known, and ask which class is expected in their place.
+
+    Parameters
+    ----------
+    guess
+        A model or a control.
+    places
+        Of the task *word class*, from
+        `course_lab.ch06_pretraining.pretraining_probes.read_places`.
+    vocab
+        Token -> id.
+
+    Returns
+    -------
+    shares : np.ndarray
+        For each class of the hidden word the shares of the classes that are expected,
+        mean over places: square.
+    names : list of str
+        The classes.
+    """
+    names = sorted(set(CLASSES.values()))
+    of_word = {
+        word: names.index(name) for word, name in CLASSES.items() if word in vocab
+    }
+    members = torch.zeros(len(vocab), len(names))
+    members[[vocab[word] for word in of_word], list(of_word.values())] = 1
+    with torch.no_grad():
+        shares = guess(as_batch(places.questions, vocab))[0].exp() @ members
+    shares = shares / shares.sum(dim=1, keepdim=True)
+    labels = torch.tensor([names.index(label) for label in places.labels])
+    rows = [shares[labels == index].mean(dim=0) for index in range(len(names))]
+    return torch.stack(rows).numpy(), names
+
+
+def runs_of(results: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Sort the runs of a recorded study by variant, and within a variant by seed.
+
+    Parameters
+    ----------
+    results
+        Of a record that `course_lab.ch06_pretraining.pretraining_plans.record_study`
+        made.
+
+    Returns
+    -------
+    dict
+        Variant -> its runs.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     {"variant": "b", "seed": 1},
+    ...     {"variant": "b", "seed": 0},
+    ...     {"variant": "a", "seed": 0},
+    ... ]
+    >>> {
+    ...     variant: [run["seed"] for run in of_one]
+    ...     for variant, of_one in runs_of(runs).items()
+    ... }
+    {'b': [0, 1], 'a': [0]}
+    """
+    sorted_runs: dict[str, list[Mapping[str, Any]]] = {}
+    for run in sorted(results, key=lambda run: run["seed"]):
+        sorted_runs.setdefault(run["variant"], []).append(run)
+    return sorted_runs
+
+
+def lead_over(
+    results: Sequence[Mapping[str, Any]],
+    variant: str,
+    other: str,
+    score: str = "mlm_accuracy",
+) -> Interval:
+    """Say by how much one variant of a recorded study is ahead of another, seed by
+    seed.
+
+    Parameters
+    ----------
+    results
+        As in `runs_of`; both variants have the same seeds.
+    variant, other
+        Whose lead, over which.
+    score
+        Of a run's scores.
+
+    Returns
+    -------
+    Interval
+        Mean of the differences and half width of its 95% interval: chance that both
+        share, e.g. the first weights, is not in it.
+
+    Raises
+    ------
+    ValueError
+        If the two have not the same seeds.
+
+    Examples
+    --------
+    >>> scores = {"a": (0.7, 0.75), "b": (0.5, 0.6)}
+    >>> runs = [
+    ...     {"variant": name, "seed": seed, "scores": {"mlm_accuracy": value}}
+    ...     for name, values in scores.items()
+    ...     for seed, value in enumerate(values)
+    ... ]
+    >>> round(lead_over(runs, "a", "b").mean, 3)
+    0.175
+    """
+    sorted_runs = runs_of(results)
+    ahead, behind = sorted_runs.get(variant, []), sorted_runs.get(other, [])
+    if [run["seed"] for run in ahead] != [run["seed"] for run in behind]:
+        raise ValueError(
+            f"{variant!r} has the seeds {[run['seed'] for run in ahead]}, {other!r}"
+            f" {[run['seed'] for run in behind]}; record the same seeds of both"
+        )
+    pairs = zip(ahead, behind, strict=True)
+    return mean_interval(
+        [one["scores"][score] - two["scores"][score] for one, two in pairs]
+    )
+
+
+def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
+    """Write what a recorded study found as a Markdown table: mean over seeds ± 95%
+    interval.
+
+    Parameters
+    ----------
+    results
+        Of a record that `course_lab.ch06_pretraining.pretraining_plans.record_study`
+        made.
+    variants
+        Which of it, from top to bottom.
+
+    Returns
+    -------
+    str
+        A row for each variant.
+
+    Raises
+    ------
+    ValueError
+        If a variant was not recorded.
+    """
+    lines = [
+        (
+            "| variant | hidden words (%) | loss at these (nats) | next sentence (%) |"
+            " probes, last layer (%) |"
+        ),
+        "| --- " * 5 + "|",
+    ]
+    sorted_runs = runs_of(results)
+    for variant in variants:
+        runs = sorted_runs.get(variant)
+        if not runs:
+            known = ", ".join(sorted_runs) or "nothing"
+            raise ValueError(f"{variant!r} was not recorded; recorded are: {known}")
+        columns: list[tuple[list[float], int]] = [
+            ([100 * run["scores"]["mlm_accuracy"] for run in runs], 1),
+            ([run["scores"]["mlm_loss"] for run in runs], 3),
+            (
+                [
+                    100 * run["scores"]["nsp_accuracy"]
+                    for run in runs
+                    if "nsp_accuracy" in run["scores"]
+                ],
+                1,
+            ),
+            ([100 * run["downstream"] for run in runs], 1),
+        ]
+        cells = []
+        for values, digits in columns:
+            interval = mean_interval(values) if values else None
+            cells.append(
+                f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
+                if interval
+                else "not asked"
+            )
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Experiments of chapter 7: senses, layers, static and contextual vectors."""

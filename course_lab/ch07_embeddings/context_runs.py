@@ -1,0 +1,219 @@
+"""Chapter 7's recorded experiment: ELMo, GPT and BERT on stories with pseudo-words, and
+what their vectors tell apart.
+
+It is run with ``course experiment contexts --data stories``; a run is recorded when it
+ends.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from course_lab import records
+from course_lab.ch06_pretraining.pretraining_stories import read_stories
+from course_lab.ch07_embeddings.context_models import (
+    KINDS,
+    RECIPE,
+    ContextRecipe,
+    build,
+    recipe_from,
+    train_one,
+)
+from course_lab.ch07_embeddings.sense_stories import SenseStories, read_sense_stories
+from course_lab.ch07_embeddings.senses import (
+    plane_of,
+    read_off,
+    separations,
+    states_of_uses,
+)
+
+AVERAGED = 20  # steps, for one point of a curve of losses
+
+
+@dataclass(frozen=True)
+class ContextStudy:
+    """Models that are compared.
+
+    Parameters
+    ----------
+    variants
+        Of `course_lab.ch07_embeddings.context_models.KINDS`.
+    recipe
+        Of all.
+    """
+
+    variants: tuple[str, ...] = KINDS
+    recipe: ContextRecipe = RECIPE
+
+    def shortened(self, steps: int) -> "ContextStudy":
+        """Return the same comparison with another number of steps."""
+        return replace(self, recipe=self.recipe.shortened(steps))
+
+
+STUDIES: Mapping[str, ContextStudy] = {"stories": ContextStudy()}
+
+
+def study_from(configuration: Mapping[str, Any]) -> ContextStudy:
+    """Load a study back from a record's configuration."""
+    return ContextStudy(
+        tuple(configuration["variants"]), recipe_from(configuration["recipe"])
+    )
+
+
+def features_of(kind: str, hidden_size: int) -> dict[str, slice]:
+    """Name the features of a state that are looked at on their own: ELMo's states have
+    a half of each reader.
+
+    Examples
+    --------
+    >>> features_of("GPT", 128)
+    {'GPT': slice(None, None, None)}
+    >>> list(features_of("ELMo", 128))
+    ["ELMo's left reader", "ELMo's right reader", 'ELMo, both']
+    """
+    if kind != "ELMo":
+        return {kind: slice(None)}
+    left, right = slice(0, hidden_size), slice(hidden_size, 2 * hidden_size)
+    return {
+        "ELMo's left reader": left,
+        "ELMo's right reader": right,
+        "ELMo, both": slice(None),
+    }
+
+
+def measure(
+    kind: str, model: nn.Module, recipe: ContextRecipe, data: SenseStories
+) -> dict[str, Any]:
+    """Measure what a model's vectors tell of the senses of pseudo-words.
+
+    Parameters
+    ----------
+    kind, model, recipe
+        The model, in evaluation mode, and what it is.
+    data
+        Uses of pseudo-words.
+
+    Returns
+    -------
+    dict
+        ``separation`` of the pseudo-words of *kind*, layer by layer and word by word;
+        with what accuracy the ``number`` of the others is read off the features of
+        `features_of`, likewise; and the ``plane`` of the uses of the first pseudo-word
+        in the top layer.
+    """
+    uses, number_uses = data.uses["kind"], data.uses["number"]
+    states, number_states = (
+        states_of_uses(model, uses),
+        states_of_uses(model, number_uses),
+    )
+    read = {
+        name: [
+            _rounded(read_off(layer[:, features], number_uses))
+            for layer in number_states
+        ]
+        for name, features in features_of(kind, recipe.hidden_size).items()
+    }
+    return {
+        "separation": [_rounded(separations(layer, uses)) for layer in states],
+        "number": read,
+        "plane": [
+            _rounded(point) for point in plane_of(states[-1][uses.words == 0]).tolist()
+        ],
+    }
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [round(value, 4) for value in values]
+
+
+def run(
+    kind: str, recipe: ContextRecipe, data: SenseStories, vocab: Mapping[str, int]
+) -> dict[str, Any]:
+    """Train one model and measure it, before and after.
+
+    Parameters
+    ----------
+    kind, recipe
+        What is trained, and how.
+    data, vocab
+        The stories, and the vocabulary that they are written in.
+
+    Returns
+    -------
+    dict
+        What `measure` finds ``untrained`` and ``trained``, the mean ``losses`` of each
+        `AVERAGED` steps, the number of ``parameters`` and the ``seconds`` that the
+        steps took.
+    """
+    untrained = build(kind, recipe, len(vocab)).eval()
+    trained = train_one(kind, recipe, data.train, vocab)
+    losses = trained.history.losses
+    return {
+        "untrained": measure(kind, untrained, recipe, data),
+        "trained": measure(kind, trained.model, recipe, data),
+        "losses": _rounded(
+            [
+                float(np.mean(losses[at : at + AVERAGED]))
+                for at in range(0, len(losses), AVERAGED)
+            ]
+        ),
+        "parameters": sum(parameter.numel() for parameter in untrained.parameters()),
+        "seconds": trained.history.seconds[-1],
+    }
+
+
+def record_contexts(
+    label: str,
+    command: Sequence[str],
+    study: ContextStudy,
+    kinds: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each.
+
+    Parameters
+    ----------
+    label
+        Name of the record.
+    command
+        What was typed.
+    study
+        What is compared.
+    kinds
+        Which of it.
+    seeds
+        One run of each kind for each.
+    source
+        As in `course_lib.data.load`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study.
+    """
+
+    def runs() -> Iterator[records.Run]:
+        stories = read_stories(source=source)
+        data, vocab = (
+            read_sense_stories(stories, width=study.recipe.max_length),
+            stories.tokenizer.vocab,
+        )
+        for seed in seeds:
+            for kind in kinds:
+                yield (
+                    {"variant": kind, "seed": seed},
+                    partial(run, kind, study.recipe.seeded(seed), data, vocab),
+                )
+
+    return records.run_missing(label, command, study, study_from, runs())

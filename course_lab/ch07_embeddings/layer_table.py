@@ -1,0 +1,414 @@
+"""Which layer's vectors serve a tagging task best: frozen features of each selection,
+one linear tagger (chapter 7).
+
+As in table 7 of Devlin et al. 2019, the encoder is frozen and a word is the vector of
+its first piece. Their tagger on top is a two-layer BiLSTM of 768 features; ours is
+logistic regression, word by word, so that what is compared is the vectors. Controls:
+the tagger on the embeddings ("first"), which know no context, and on the same model
+untrained.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from datasets import Dataset, DatasetDict
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from course_lab import records
+from course_lab.ch07_embeddings.real_senses import sense_scores
+from course_lib.bert.files import checkpoint_folder
+from course_lib.bert.model import BertModel
+from course_lib.data import load
+from course_lib.embeddings.contextual import (
+    SELECTIONS,
+    EncodedWords,
+    Selection,
+    encode_words,
+    pool_words,
+    select_layers,
+)
+from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.scores import mean_interval
+from course_lib.training.batches import set_seed
+from course_lib.wordpiece.fast import FastWordPiece
+
+#: Devlin et al. 2019, table 7: F1 on the development set of CoNLL-2003, in percent;
+#: their sums are weighted.
+PUBLISHED: Mapping[Selection, float] = {
+    "first": 91.0,
+    "last": 94.9,
+    "second_to_last": 95.6,
+    "sum_last_4": 95.9,
+    "concat_last_4": 96.1,
+    "sum": 95.5,
+}
+NAMES: Mapping[Selection, str] = {
+    "first": "first (embeddings)",
+    "last": "last",
+    "second_to_last": "second to last",
+    "sum_last_4": "sum of the last four",
+    "concat_last_4": "concatenation of the last four",
+    "sum": "sum of all",
+}
+
+
+@dataclass(frozen=True)
+class LayerStudy:
+    """What a layer table is made from.
+
+    Parameters
+    ----------
+    data
+        A data set with the columns ``tokens`` and ``ner_tags``; or ``senses``, whose
+        words' senses are told apart.
+    models
+        Checkpoints: folders, or names on the hub.
+    train_sentences
+        Drawn for each seed from the train split.
+    test_sentences
+        The first of the test split; all if there are fewer.
+    max_length
+        Pieces of a sentence.
+    untrained
+        Whether each model is measured with random weights too.
+    """
+
+    data: str
+    models: tuple[str, ...]
+    train_sentences: int = 1000
+    test_sentences: int = 1000
+    max_length: int = 96
+    untrained: bool = True
+
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+STUDIES: Mapping[str, LayerStudy] = {
+    "pydocs-tag": LayerStudy("pydocs-tag", (MINILM,)),
+    "senses": LayerStudy("senses", (MINILM,)),
+    "wnut17": LayerStudy(
+        "wnut17", (MINILM,), train_sentences=2000, test_sentences=2000
+    ),
+}
+
+
+def study_from(configuration: Mapping[str, Any]) -> LayerStudy:
+    """Load a study back from a record's configuration."""
+    return LayerStudy(**{**configuration, "models": tuple(configuration["models"])})
+
+
+class WordStates(NamedTuple):
+    """The states of the words of many sentences.
+
+    Parameters
+    ----------
+    layers
+        The embeddings and each layer's states, one row a word: ``(1, N, D)`` each.
+    lengths
+        Words of each sentence that were read.
+    """
+
+    layers: list[torch.Tensor]
+    lengths: list[int]
+
+
+@torch.no_grad()
+def read_words(
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    sentences: Sequence[Sequence[str]],
+    max_length: int,
+    batch: int = 32,
+) -> WordStates:
+    """Let a model read sentences, and keep the states at the first piece of each word.
+
+    Parameters
+    ----------
+    model, tokenizer
+        Of one checkpoint; the model in evaluation mode.
+    sentences
+        Words.
+    max_length
+        Pieces of a sentence; words beyond are left out.
+    batch
+        Sentences that are read at once.
+
+    Returns
+    -------
+    WordStates
+        Sentence by sentence in the order given.
+    """
+    encoded = [encode_words(tokenizer, words, max_length) for words in sentences]
+    lengths = [max(sentence.word_ids) + 1 for sentence in encoded]
+    order = sorted(range(len(encoded)), key=lambda number: len(encoded[number].ids))
+    found: dict[int, list[torch.Tensor]] = {}
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
+        ids, mask, word_ids = _padded([encoded[number] for number in chosen])
+        states = model(ids, mask, return_hidden_states=True).hidden_states
+        assert states is not None
+        words = [pool_words(state, word_ids, "first") for state in states]
+        for row, number in enumerate(chosen):
+            found[number] = [state[row, : lengths[number]] for state in words]
+    layers = [
+        torch.cat([found[number][layer] for number in range(len(encoded))])
+        for layer in range(len(found[0]))
+    ]
+    return WordStates([layer[None] for layer in layers], lengths)
+
+
+def _padded(
+    encoded: Sequence[EncodedWords],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    width = max(len(sentence.ids) for sentence in encoded)
+    ids = torch.tensor(
+        [sentence.ids + [0] * (width - len(sentence.ids)) for sentence in encoded]
+    )
+    word_ids = torch.tensor(
+        [sentence.word_ids + [-1] * (width - len(sentence.ids)) for sentence in encoded]
+    )
+    return (
+        ids,
+        torch.arange(width)
+        < torch.tensor([[len(sentence.ids)] for sentence in encoded]),
+        word_ids,
+    )
+
+
+class Tagged(NamedTuple):
+    """Sentences with the names of their tags."""
+
+    tokens: list[list[str]]
+    tags: list[list[str]]
+
+
+def tagged(rows: Dataset) -> Tagged:
+    """Read the sentences of a split and name their tags."""
+    names = rows.features["ner_tags"].feature.names
+    tokens = [list(words) for words in rows["tokens"]]
+    return Tagged(
+        tokens, [[names[tag] for tag in sentence] for sentence in rows["ner_tags"]]
+    )
+
+
+def tag_scores(
+    train: WordStates,
+    train_tags: Sequence[Sequence[str]],
+    test: WordStates,
+    test_tags: Sequence[Sequence[str]],
+) -> dict[str, EntityScore]:
+    """Fit a linear tagger to each selection of layers that the model has, and score it
+    on the test.
+
+    Parameters
+    ----------
+    train, test
+        From `read_words`.
+    train_tags, test_tags
+        The tag of each word.
+
+    Returns
+    -------
+    dict
+        Selection -> its score over all entities. A word that was not read is guessed to
+        be "O".
+    """
+    wanted = [
+        tag
+        for tags, length in zip(train_tags, train.lengths, strict=True)
+        for tag in tags[:length]
+    ]
+    scores: dict[str, EntityScore] = {}
+    for how in SELECTIONS:
+        if how.endswith("last_4") and len(train.layers) < 5:
+            continue
+        features = [
+            select_layers(states.layers, how)[0].numpy() for states in (train, test)
+        ]
+        tagger = make_pipeline(
+            StandardScaler(), LogisticRegression(C=0.1, max_iter=200)
+        )
+        guesses = iter(tagger.fit(features[0], wanted).predict(features[1]).tolist())
+        sentences = [
+            [next(guesses) for _ in range(length)] + ["O"] * (len(tags) - length)
+            for tags, length in zip(test_tags, test.lengths, strict=True)
+        ]
+        score = entity_scores(test_tags, sentences)
+        assert isinstance(score, EntityScore)
+        scores[how] = score
+    return scores
+
+
+def untrained_like(model: BertModel, seed: int) -> BertModel:
+    """Build a model of the same sizes with random weights.
+
+    Examples
+    --------
+    >>> from course_lib.bert.model import BertConfig
+    >>> model = BertModel(BertConfig.tiny(vocab_size=9))
+    >>> torch.equal(
+    ...     untrained_like(model, 0).pooler.dense.weight, model.pooler.dense.weight
+    ... )
+    False
+    """
+    set_seed(seed)
+    return BertModel(model.config).eval()
+
+
+def layer_scores(
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    train: Tagged,
+    test: Tagged,
+    sentences: int,
+    max_length: int,
+    seed: int,
+) -> dict[str, float]:
+    """Draw sentences to train on, and return F1 of each selection.
+
+    Parameters
+    ----------
+    model, tokenizer
+        Frozen.
+    train, test
+        What is drawn from, and what all are tested on.
+    sentences
+        How many to draw.
+    max_length
+        Pieces of a sentence.
+    seed
+        For the draw.
+
+    Returns
+    -------
+    dict
+        Selection -> F1 over entities, 0 to 1.
+    """
+    drawn = (
+        np.random.default_rng(seed).permutation(len(train.tokens))[:sentences].tolist()
+    )
+    read = read_words(
+        model, tokenizer, [train.tokens[number] for number in drawn], max_length
+    )
+    held = read_words(model, tokenizer, test.tokens, max_length)
+    scores = tag_scores(read, [train.tags[number] for number in drawn], held, test.tags)
+    return {how: score.f1 for how, score in scores.items()}
+
+
+def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Write a layer table: the published figures, and for each column the mean over
+    seeds ± 95% interval, in percent.
+
+    Parameters
+    ----------
+    columns
+        Name -> for each seed the F1 of the selections.
+
+    Returns
+    -------
+    str
+        Markdown.
+
+    Examples
+    --------
+    >>> print(layer_rows({"ours": [{"last": 0.5}, {"last": 0.5}]}).splitlines()[3])
+    | last | 94.9 | 50.0 ± 0.0 |
+    """
+    lines = [
+        "| vectors | published, CoNLL-2003 | " + " | ".join(columns) + " |",
+        "| --- " * (len(columns) + 2) + "|",
+    ]
+    for how, name in NAMES.items():
+        cells = [f"{PUBLISHED[how]:.1f}"]
+        for seeds in columns.values():
+            values = [100 * scores[how] for scores in seeds if how in scores]
+            interval = mean_interval(values) if values else None
+            cells.append(
+                f"{interval.mean:.1f} ± {interval.half_width:.1f}"
+                if interval
+                else "too few layers"
+            )
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def record_layers(
+    label: str,
+    command: Sequence[str],
+    study: LayerStudy,
+    models: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+) -> Path:
+    """Measure what the record lacks, and save it after each model and seed.
+
+    Parameters
+    ----------
+    label
+        Name of the record.
+    command
+        What was typed.
+    study
+        What is measured.
+    models
+        Which of its models.
+    seeds
+        A draw of sentences for each.
+    source
+        As in `course_lib.data.load`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study.
+    """
+
+    def runs() -> Iterator[records.Run]:
+        data = load(study.data, source)
+        for name in models:
+            folder = checkpoint_folder(name)
+            tokenizer, real = (
+                FastWordPiece.load(folder),
+                BertModel.from_pretrained(folder),
+            )
+            for seed in seeds:
+                for variant in (
+                    (name, f"{name}, untrained") if study.untrained else (name,)
+                ):
+                    model = real if variant == name else untrained_like(real, seed)
+                    yield (
+                        {"variant": variant, "seed": seed},
+                        partial(_measured, study, model, tokenizer, data, seed),
+                    )
+
+    return records.run_missing(label, command, study, study_from, runs())
+
+
+def _measured(
+    study: LayerStudy,
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    data: DatasetDict,
+    seed: int,
+) -> dict[str, Any]:
+    """What one run found."""
+    held = data["test"].take(min(study.test_sentences, len(data["test"])))
+    if study.data == "senses":
+        return {"separation": sense_scores(model, tokenizer, held.to_list())}
+    drawn = tagged(data["train"]), tagged(held)
+    return {
+        "f1": layer_scores(
+            model, tokenizer, *drawn, study.train_sentences, study.max_length, seed
+        )
+    }

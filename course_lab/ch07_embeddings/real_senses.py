@@ -1,0 +1,104 @@
+"""Senses of real words: how well the layers of a checkpoint tell the uses in `senses`
+apart (chapter 7)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from course_lib.bert.model import BertModel
+from course_lib.embeddings.contextual import NO_WORD, pool_words, sense_separation
+from course_lib.wordpiece.fast import FastWordPiece
+
+
+@torch.no_grad()
+def states_of_words(
+    model: BertModel,
+    tokenizer: FastWordPiece,
+    rows: Sequence[Mapping[str, Any]],
+    batch: int = 32,
+) -> list[torch.Tensor]:
+    """Read sentences and return the vector of the marked word of each, the mean of its
+    pieces.
+
+    Parameters
+    ----------
+    model, tokenizer
+        Of one checkpoint; the model in evaluation mode.
+    rows
+        With ``text``, and ``start`` and ``end`` of the word in it, in characters.
+    batch
+        Sentences that are read at once.
+
+    Returns
+    -------
+    list of Tensor
+        The embeddings and each layer: ``(N, D)``, in the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        If the tokenizer finds no piece where a word should be.
+    """
+    found: list[list[torch.Tensor]] = []
+    for begin in range(0, len(rows), batch):
+        chosen = rows[begin : begin + batch]
+        encodings = tokenizer.encode_batch([row["text"] for row in chosen])
+        word_ids = torch.full((len(chosen), len(encodings[0].ids)), NO_WORD)
+        for number, (row, encoding) in enumerate(zip(chosen, encodings, strict=True)):
+            inside = [
+                place
+                for place, (start, end) in enumerate(encoding.offsets)
+                if not encoding.special_tokens_mask[place]
+                and start < row["end"]
+                and end > row["start"]
+            ]
+            if not inside:
+                raise ValueError(
+                    f"no piece of {row['text']!r} lies between {row['start']} and"
+                    f" {row['end']}"
+                )
+            word_ids[number, inside] = 0
+        ids = torch.tensor([encoding.ids for encoding in encodings])
+        mask = torch.tensor([encoding.attention_mask for encoding in encodings]).bool()
+        states = model(ids, mask, return_hidden_states=True).hidden_states
+        assert states is not None
+        found.append(
+            [pool_words(state, word_ids)[:, 0] for state in states]
+        )  # (B, T, D) -> (B, 1, D) -> (B, D)
+    return [torch.cat(layer) for layer in zip(*found, strict=True)]
+
+
+def sense_scores(
+    model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapping[str, Any]]
+) -> list[list[float]]:
+    """Return the separation of the senses of each word, layer by layer.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As in `states_of_words`.
+    rows
+        With ``word`` and ``sense`` too.
+
+    Returns
+    -------
+    list of list of float
+        For each layer, the embeddings first, a score for each word in the order in
+        which words come.
+    """
+    listed = list(rows)
+    layers = states_of_words(model, tokenizer, listed)
+    uses: defaultdict[str, list[int]] = defaultdict(list)
+    for number, row in enumerate(listed):
+        uses[row["word"]].append(number)
+    return [
+        [
+            sense_separation(
+                layer[numbers], [listed[number]["sense"] for number in numbers]
+            )
+            for numbers in uses.values()
+        ]
+        for layer in layers
+    ]

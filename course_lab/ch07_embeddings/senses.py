@@ -1,0 +1,175 @@
+"""How well each model's vectors tell senses apart: of pseudo-words, with controls
+(chapter 7).
+
+Controls: the static vector of the word, which is the same in each use; the mean of the
+static vectors of its neighbours, which knows their words and not their order; and the
+same models untrained.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor, nn
+
+from course_lab.ch07_embeddings.context_models import hidden_states
+from course_lab.ch07_embeddings.pseudo_words import Uses
+from course_lib.embeddings.contextual import sense_separation
+from course_lib.metrics.scores import Interval, mean_interval
+
+
+def states_of_uses(model: nn.Module, uses: Uses) -> list[Tensor]:
+    """Return the vectors of all uses at the word itself, layer by layer, the embeddings
+    first: ``(N, D)`` each."""
+    layers = hidden_states(model, uses.input_ids, uses.attention_mask)
+    rows = torch.arange(len(uses.places))
+    return [
+        states[rows, uses.places].float() for states in layers
+    ]  # (N, T, D) -> (N, D)
+
+
+def neighbour_means(matrix: Tensor, uses: Uses, window: int = 5) -> Tensor:
+    """Average the static vectors of the tokens around each use, at most `window` on
+    each side; not the word's own.
+
+    Parameters
+    ----------
+    matrix
+        A row for each id.
+    uses
+        In their context.
+    window
+        How far to look.
+
+    Returns
+    -------
+    Tensor
+        ``(N, D)``.
+    """
+    distance = (
+        torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]
+    ).abs()  # (N, T)
+    near = (distance <= window) & (distance > 0) & uses.attention_mask
+    weights = near.to(matrix.dtype) / near.sum(dim=1, keepdim=True)
+    return (weights[:, None] @ matrix[uses.input_ids]).squeeze(
+        1
+    )  # (N, 1, T) @ (N, T, D) -> (N, D)
+
+
+def separations(vectors: Tensor, uses: Uses) -> list[float]:
+    """Return the separation of the senses of each pseudo-word."""
+    scores = []
+    for word in range(int(uses.words.max()) + 1):
+        own = uses.words == word
+        scores.append(sense_separation(vectors[own], uses.senses[own].tolist()))
+    return scores
+
+
+def read_off(vectors: Tensor, uses: Uses) -> list[float]:
+    """Say how well a linear probe reads senses that mean the same in every pseudo-word,
+    such as *one* and *two*.
+
+    Parameters
+    ----------
+    vectors
+        Of all uses.
+    uses
+        Sense 0 means the same in each word, and so does sense 1.
+
+    Returns
+    -------
+    list of float
+        For each pseudo-word the probe's accuracy on its uses, the mean of both senses',
+        so that 0.5 is chance however frequent each is. It is trained on the uses of all
+        other words: it cannot know the word, so it must find the sense in what context
+        has left.
+    """
+    features, senses, words = vectors.numpy(), uses.senses.numpy(), uses.words.numpy()
+    accuracies = []
+    for word in range(int(words.max()) + 1):
+        probe = make_pipeline(
+            StandardScaler(),
+            LogisticRegression(C=0.01, class_weight="balanced", max_iter=200),
+        )
+        probe.fit(features[words != word], senses[words != word])
+        guesses, own = probe.predict(features[words == word]), senses[words == word]
+        accuracies.append(
+            float(
+                np.mean(
+                    [
+                        (guesses[own == sense] == sense).mean()
+                        for sense in np.unique(own)
+                    ]
+                )
+            )
+        )
+    return accuracies
+
+
+def separation_table(
+    rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequence[str]
+) -> str:
+    """Write separations as a Markdown table: mean over pseudo-words ± 95% interval, one
+    column a layer.
+
+    Parameters
+    ----------
+    rows
+        Name -> for each layer the scores of the pseudo-words. Fewer layers leave cells
+        empty.
+    layers
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        In percent.
+
+    Examples
+    --------
+    >>> print(separation_table({"static": [[0.5, 0.5]]}, ["embedding", "layer 1"]))
+    | vectors of | embedding | layer 1 |
+    | --- | --- | --- |
+    | static | 50.0 ± 0.0 | |
+    """
+    lines = [
+        "| vectors of | " + " | ".join(layers) + " |",
+        "| --- " * (len(layers) + 1) + "|",
+    ]
+    for name, scores in rows.items():
+        cells = [
+            _cell(mean_interval([100 * score for score in layer])) for layer in scores
+        ]
+        cells += [""] * (len(layers) - len(cells))
+        lines.append(
+            f"| {name} |"
+            + "|".join(f" {cell} " if cell else " " for cell in cells)
+            + "|"
+        )
+    return "\n".join(lines)
+
+
+def _cell(interval: Interval) -> str:
+    return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
+
+
+def plane_of(vectors: Tensor) -> np.ndarray:
+    """Project vectors onto the two directions in which they differ most (principal
+    components): ``(N, 2)``.
+
+    Examples
+    --------
+    >>> plane_of(torch.tensor([[1.0, 0.0, 5.0], [-1.0, 0.0, 5.0]])).round(3).tolist()
+    [[1.0, 0.0], [-1.0, 0.0]]
+    """
+    centred = vectors.double() - vectors.double().mean(dim=0)
+    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
+    signs = (
+        directions[:2]
+        .gather(1, directions[:2].abs().argmax(dim=1, keepdim=True))
+        .sign()
+    )  # the same on each machine
+    return (centred @ (directions[:2] * signs).T).numpy()

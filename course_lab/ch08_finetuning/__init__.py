@@ -1,0 +1,1 @@
+"""Experiments of chapter 8: features, fine-tuning, errors."""

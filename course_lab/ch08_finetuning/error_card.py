@@ -1,0 +1,190 @@
+"""The model card of a fine-tuned model: a page that is made from the record of its
+mistakes alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from course_lab.records import Record
+from course_lib._files import write_whole
+from course_lib.data.corpus import markdown_table
+
+CARD = "README.md"
+
+
+def write_card(folder: Path, record: Record, result: Mapping[str, Any]) -> Path:
+    """Write the card of a model into its folder.
+
+    Parameters
+    ----------
+    folder
+        Of the model.
+    record, result
+        As in `card`.
+
+    Returns
+    -------
+    Path
+        The card.
+    """
+    write_whole(folder / CARD, card(record, result))
+    return folder / CARD
+
+
+def card(record: Record, result: Mapping[str, Any]) -> str:
+    """Return the model card of a fine-tuned model.
+
+    Parameters
+    ----------
+    record
+        Of its mistakes.
+    result
+        The one of its results that is this model's.
+
+    Returns
+    -------
+    str
+        Markdown: what it is, how well it does, what it gets wrong, how far its
+        probabilities can be believed.
+    """
+    plan = record.configuration["plan"]
+    [variant] = plan["variants"].values()
+    checkpoint = result["variant"].split(",")[0]
+    machine = record.machine
+    lines = [
+        f"# {checkpoint}, fine-tuned on {plan['data']}", "",
+        f"This page is made from the record `{record.name}` by the command that measured every number here.", "",  # noqa: E501
+        markdown_table(("", ""), _facts(plan, variant, result)), "",
+        "## What it gets wrong", "",
+        f"On {result['rows']:,} rows that it was not trained on.", "",
+        markdown_table(("kind", "number"), list(result["kinds"].items())), "",
+    ]  # fmt: skip
+    if "confusion" in result:
+        labels, counts = result["confusion"]["labels"], result["confusion"]["counts"]
+        rows = [
+            (f"**{label}**", *row) for label, row in zip(labels, counts, strict=True)
+        ]
+        lines += [markdown_table(("gold, then guessed", *labels), rows), ""]
+    lines += [
+        "For example:",
+        "",
+        example_table(result),
+        "",
+        "## How far its probabilities can be believed",
+        "",
+    ]
+    lines += [
+        calibration_table(result),
+        "",
+        "## Made by",
+        "",
+        f"    {record.command}",
+        "",
+    ]
+    lines += [
+        f"At commit {record.commit}, {record.date}, on {machine['name']} ({machine['device']}, {machine['threads']} "  # noqa: E501
+        f"thread(s)), Python {machine['python']}, torch {machine['torch']}.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def example_table(result: Mapping[str, Any]) -> str:
+    """Write the mistakes that a record shows as a Markdown table.
+
+    Examples
+    --------
+    >>> print(
+    ...     example_table(
+    ...         {
+    ...             "examples": [
+    ...                 {
+    ...                     "kind": "too long",
+    ...                     "input": "Who?",
+    ...                     "gold": "Jim",
+    ...                     "guess": "Jim ran",
+    ...                 }
+    ...             ]
+    ...         }
+    ...     )
+    ... )
+    | mistake | input | gold | guess | sure |
+    | --- | --- | --- | --- | --- |
+    | too long | Who? | Jim | Jim ran |  |
+    """
+    rows = [
+        (
+            shown["kind"], _plain(shown["input"]), _plain(shown["gold"]), _plain(shown["guess"]),  # noqa: E501
+            f"{shown['probability']:.1%}" if "probability" in shown else "",
+        )
+        for shown in result["examples"]
+    ]  # fmt: skip
+    return markdown_table(("mistake", "input", "gold", "guess", "sure"), rows)
+
+
+def calibration_table(result: Mapping[str, Any]) -> str:
+    """Write the calibrations of a record as a Markdown table.
+
+    Examples
+    --------
+    >>> told = {
+    ...     "confidence": [0.75, 1.0],
+    ...     "accuracy": [0.5, 1.0],
+    ...     "guesses": [1, 3],
+    ...     "error": 0.0625,
+    ... }
+    >>> print(calibration_table({"calibration": {"as trained": told}}).splitlines()[2])
+    | as trained | 93.8% | 87.5% | 6.2% |
+    """
+    rows = []
+    for name, told in result["calibration"].items():
+        number = sum(told["guesses"])
+        mean = {
+            column: (
+                sum(n * x for n, x in zip(told["guesses"], told[column], strict=True))
+                / number
+            )
+            for column in ("confidence", "accuracy")
+        }
+        shown = name
+        if name == "with a temperature":
+            shown += " of " + " and ".join(f"{x:.2f}" for x in result["temperatures"])
+        rows.append(
+            (
+                shown,
+                f"{mean['confidence']:.1%}",
+                f"{mean['accuracy']:.1%}",
+                f"{told['error']:.1%}",
+            )
+        )
+    return markdown_table(
+        ("", "mean confidence", "accuracy", "expected calibration error"), rows
+    )
+
+
+def _plain(text: str) -> str:
+    """As it is read, not as Markdown would set it."""
+    return "".join(f"\\{x}" if x in "\\*_`[]<>#$" else x for x in text)
+
+
+def _facts(
+    plan: Mapping[str, Any], variant: Mapping[str, Any], result: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """What is said of the model, and the value."""
+    config = variant["config"]
+    labels = "all rows" if variant["labels"] is None else f"{variant['labels']:,} rows"
+    length = (
+        f"{config['steps']} steps" if config["steps"] else f"{config['epochs']} passes"
+    )
+    return [
+        (
+            "trained on",
+            f"{plan['data']}, {labels}, {length} in batches of {config['batch_size']}",
+        ),
+        (
+            "learning rate",
+            f"{config['learning_rate']:g}, warm-up {config['warmup']:.0%} of the steps",
+        ),
+        ("reads", f"up to {plan['max_length']} tokens"),
+        ("seed", str(result["seed"])),
+        *((name, f"{value:.3f}") for name, value in result["scores"].items()),
+    ]

@@ -1,0 +1,450 @@
+"""Chapter 8's recorded mistakes: what one fine-tuned model of a task gets wrong,
+counted, and a few of them in full.
+
+Run with ``course experiment errors --data sst2 --checkpoint FOLDER``. The model is the
+one that ``course experiment finetuning`` kept of its first seed; where none is kept, it
+is trained now. Its model card is written beside it.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from course_lab import records
+from course_lab.ch08_finetuning import finetuning_plans
+from course_lab.ch08_finetuning.error_card import write_card
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy
+from course_lab.ch08_finetuning.finetuning_runs import kept_folder, run_variant
+from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task, read_task
+from course_lib.bert.files import checkpoint_folder
+from course_lib.finetuning.examples import Example, collate
+from course_lib.finetuning.finetune import predict
+from course_lib.finetuning.task_model import TaskModel, looking
+from course_lib.metrics.entities import Entity
+from course_lib.metrics.errors import (
+    ANSWERS,
+    ENTITIES,
+    answer_kind,
+    confusion,
+    cool,
+    entity_mistakes,
+    fit_temperature,
+)
+from course_lib.metrics.errors import surest_mistakes as surest
+from course_lib.metrics.tasks import Calibration, calibration
+from course_lib.pretraining.masking import IGNORE
+from course_lib.training.batches import to_device
+from course_lib.training.loop import device
+from course_lib.wordpiece.fast import FastWordPiece
+
+AROUND = 5  # words that an entity is shown with, on either side
+
+
+@dataclass(frozen=True)
+class ErrorStudy:
+    """Whose mistakes are looked at.
+
+    Parameters
+    ----------
+    plan
+        The study of `course_lab.ch08_finetuning.finetuning_plans` with the one variant
+        whose model it is.
+    shown
+        Mistakes of each kind that are shown.
+    bins
+        Of the calibration.
+    """
+
+    plan: FineTuningStudy
+    shown: int = 2
+    bins: int = 10
+
+
+def _study(data: str, variant: str) -> ErrorStudy:
+    return ErrorStudy(
+        replace(PLANS[data], variants={variant: PLANS[data].variants[variant]})
+    )
+
+
+STUDIES: Mapping[str, ErrorStudy] = {
+    "sst2": _study("sst2", "fine-tuned, all"),
+    "pydocs-tag": _study("pydocs-tag", "fine-tuned, 200"),
+    "pydocs-span": _study("pydocs-span", "fine-tuned, 200"),
+    "squad": _study("squad", "fine-tuned, 600"),
+}
+
+
+def study_from(configuration: Mapping[str, Any]) -> ErrorStudy:
+    """Load a study back from a record's configuration."""
+    return ErrorStudy(
+        **{**configuration, "plan": finetuning_plans.study_from(configuration["plan"])}
+    )
+
+
+class Judged(NamedTuple):
+    """What a model said of classes or words.
+
+    Parameters
+    ----------
+    probabilities
+        Of all classes, a row for each guess.
+    golds
+        The right ones.
+    of
+        Which input a guess belongs to.
+    """
+
+    probabilities: Float[np.ndarray, "N C"]
+    golds: list[int]
+    of: list[int]
+
+
+def judge(
+    model: TaskModel, examples: Sequence[Example], batch_size: int = 32
+) -> Judged:
+    """Return what a classifier of texts or of words says of examples whose labels are
+    known.
+
+    Parameters
+    ----------
+    model
+        A `SequenceClassifier` with classes, or a `TokenClassifier`.
+    examples
+        With their labels.
+    batch_size
+        Examples that are read at once.
+
+    Returns
+    -------
+    Judged
+        A guess for each text; or for each word, at its first token, in the order of the
+        examples.
+    """
+    rows: list[np.ndarray] = []
+    golds: list[int] = []
+    of: list[int] = []
+    with looking(model) as where:
+        for start in range(0, len(examples), batch_size):
+            batch = to_device(
+                collate(
+                    examples[start : start + batch_size], model.config.pad_token_id or 0
+                ),
+                where,
+            )
+            logits = model(
+                batch.input_ids, batch.attention_mask, batch.token_type_ids
+            ).float()
+            labels = batch.labels
+            there = (labels != IGNORE).nonzero()
+            rows.append(logits[labels != IGNORE].softmax(dim=-1).cpu().numpy())
+            golds += labels[labels != IGNORE].tolist()
+            of += (start + there[:, 0]).tolist()
+    return Judged(np.concatenate(rows), golds, of)
+
+
+def calibrate(judged: Judged, bins: int) -> dict[str, Any]:
+    """Measure how far probabilities can be believed, as they are and after a
+    temperature.
+
+    Every other input gives the temperature for the rest, and the other way round: no
+    guess is judged by a temperature that it had a part in.
+
+    Parameters
+    ----------
+    judged
+        From `judge`.
+    bins
+        Of the calibration.
+
+    Returns
+    -------
+    dict
+        ``temperatures`` and, "as trained" and "with a temperature", the fields of
+        `Calibration`.
+    """
+    halves, golds = np.asarray(judged.of) % 2, np.asarray(judged.golds)
+    cooled, temperatures = judged.probabilities.astype(np.float64), []
+    for half in (0, 1):
+        others = halves != half
+        temperatures.append(
+            fit_temperature(judged.probabilities[others], golds[others].tolist())
+        )
+        cooled[~others] = cool(judged.probabilities[~others], temperatures[-1])
+    found = {"as trained": judged.probabilities, "with a temperature": cooled}
+    measured = {
+        name: calibration(table.tolist(), judged.golds, bins)._asdict()
+        for name, table in found.items()
+    }
+    return {"temperatures": temperatures, "calibration": measured}
+
+
+def mistakes_of_classes(
+    judged: Judged, rows: Rows, labels: Sequence[str], study: ErrorStudy
+) -> dict[str, Any]:
+    """Count and show what a classifier of texts gets wrong: the mistakes of which it is
+    surest, for each gold class."""
+    guesses = judged.probabilities.argmax(axis=1).tolist()
+    shown = []
+    for gold, name in enumerate(labels):
+        ordered = [
+            row
+            for row in surest(judged.probabilities, judged.golds, len(guesses))
+            if judged.golds[row] == gold
+        ]
+        shown += [
+            {
+                "kind": f"{name} taken for {labels[guesses[row]]}", "input": rows.inputs[row], "gold": name,  # noqa: E501
+                "guess": labels[guesses[row]], "probability": round(float(judged.probabilities[row].max()), 4),  # noqa: E501
+            }
+            for row in ordered[: study.shown]
+        ]  # fmt: skip
+    counts = confusion(judged.golds, guesses, labels).counts.tolist()
+    kinds = {
+        f"{a} taken for {b}": counts[i][j]
+        for i, a in enumerate(labels)
+        for j, b in enumerate(labels)
+        if i != j
+    }
+    return {
+        "kinds": kinds,
+        "confusion": {"labels": list(labels), "counts": counts},
+        "examples": shown,
+    }
+
+
+def mistakes_of_tags(
+    judged: Judged,
+    guesses: Sequence[Sequence[str]],
+    rows: Rows,
+    labels: Sequence[str],
+    study: ErrorStudy,
+) -> dict[str, Any]:
+    """Count and show what a tagger gets wrong: words by their type, entities by the
+    kind of mistake."""
+    types = list(dict.fromkeys(label.partition("-")[2] or "O" for label in labels))
+    of_label = [types.index(label.partition("-")[2] or "O") for label in labels]
+    guessed = judged.probabilities.argmax(axis=1).tolist()
+    counts = confusion(
+        [of_label[x] for x in judged.golds], [of_label[x] for x in guessed], types
+    ).counts.tolist()
+    kinds: Counter[str] = Counter()
+    shown = []
+    for words, tags, guess in zip(rows.inputs, rows.golds, guesses, strict=True):
+        for mistake in entity_mistakes([labels[tag] for tag in tags], guess):
+            kinds[mistake.kind] += 1
+            if mistake.kind != "right" and kinds[mistake.kind] <= study.shown:
+                shown.append(
+                    {
+                        "kind": mistake.kind,
+                        **_in_words(words, mistake.gold, mistake.guess),
+                    }
+                )
+    return {
+        "kinds": {kind: kinds[kind] for kind in ENTITIES},
+        "confusion": {"labels": types, "counts": counts},
+        "examples": sorted(shown, key=lambda x: ENTITIES.index(x["kind"])),
+    }
+
+
+def _in_words(
+    words: Sequence[str], gold: Entity | None, guess: Entity | None
+) -> dict[str, str]:
+    """The words around an entity, what it is and what it was taken for."""
+    there = [x for x in (gold, guess) if x is not None]
+    first, last = min(x.first for x in there), max(x.last for x in there)
+    told = [
+        "" if x is None else f"{x.type}: {' '.join(words[x.first : x.last + 1])}"
+        for x in (gold, guess)
+    ]
+    around = " ".join(words[max(first - AROUND, 0) : last + AROUND + 1])
+    return {"input": around, "gold": told[0], "guess": told[1]}
+
+
+def mistakes_of_spans(
+    answers: Sequence[Any], rows: Rows, study: ErrorStudy
+) -> dict[str, Any]:
+    """Count and show what a model that answers gets wrong, by kind, the surest first;
+    and how sure it is when right."""
+    kinds = [
+        answer_kind(answer.text, golds)
+        for answer, golds in zip(answers, rows.golds, strict=True)
+    ]
+    shown = []
+    for kind in ANSWERS[1:]:
+        of_kind = sorted(
+            (i for i, x in enumerate(kinds) if x == kind),
+            key=lambda i: -answers[i].probability,
+        )
+        shown += [
+            {
+                "kind": kind, "input": rows.inputs[i][0], "gold": rows.golds[i][0] if rows.golds[i] else "",  # noqa: E501
+                "guess": answers[i].text, "probability": round(answers[i].probability, 4),  # noqa: E501
+            }
+            for i in of_kind[: study.shown]
+        ]  # fmt: skip
+    # A column of its own for "this answer": right is class 0 of it, wrong is a class
+    # that is never guessed.
+    sure, right = (
+        [[x.probability] for x in answers],
+        [0 if kind == "right" else 1 for kind in kinds],
+    )
+    return {
+        "kinds": {kind: kinds.count(kind) for kind in ANSWERS},
+        "calibration": {"as trained": calibration(sure, right, study.bins)._asdict()},
+        "examples": shown,
+    }
+
+
+def examine(
+    task: Task, model: TaskModel, tokenizer: FastWordPiece, study: ErrorStudy
+) -> dict[str, Any]:
+    """Count and show what a fine-tuned model gets wrong on the rows that its task tests
+    on.
+
+    Parameters
+    ----------
+    task
+        Of the form "classes", "tags" or "spans".
+    model, tokenizer
+        Fine-tuned for it.
+    study
+        How much is shown.
+
+    Returns
+    -------
+    dict
+        ``scores``; ``kinds``, how many mistakes there are of each; ``examples``;
+        ``calibration``; for classes and tags ``confusion`` and ``temperatures`` too.
+
+    Raises
+    ------
+    ValueError
+        If the task has another form.
+    """
+    rows, longest = task.test.sample(study.plan.tested, seed=0), study.plan.max_length
+    scores = task.score(model, tokenizer, rows, longest)
+    if task.form == "spans":
+        null = None if task.always_answered else 0.0
+        answers = predict(
+            model,
+            tokenizer,
+            rows.inputs,
+            max_length=longest,
+            stride=longest // 3,
+            null_threshold=null,
+        )
+        return {"scores": scores, **mistakes_of_spans(answers, rows, study)}
+    if task.form not in ("classes", "tags") or task.labels is None:
+        raise ValueError(
+            f"mistakes in {task.form} are not told apart; choose a task with classes,"
+            " tags or spans"
+        )
+    judged = judge(model, task.examples(rows, tokenizer, longest))
+    if task.form == "classes":
+        found = mistakes_of_classes(judged, rows, task.labels, study)
+    else:
+        tags = predict(model, tokenizer, rows.inputs, max_length=longest)
+        found = mistakes_of_tags(
+            judged, [[word.label for word in x] for x in tags], rows, task.labels, study
+        )
+    return {"scores": scores, **found, **calibrate(judged, study.bins)}
+
+
+def record_errors(
+    label: str,
+    command: Sequence[str],
+    study: ErrorStudy,
+    checkpoint: str,
+    source: str | None,
+) -> Path:
+    """Record what the model of seed 0 gets wrong.
+
+    Parameters
+    ----------
+    label
+        Name of the record.
+    command
+        What was typed.
+    study
+        Whose mistakes.
+    checkpoint
+        What it was fine-tuned from: a folder, or a name on the hub.
+    source
+        As in `course_lib.data.load`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study, or the model that is kept is not the
+        one whose scores are recorded.
+    """
+    [variant] = study.plan.variants
+    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+    key = {"variant": f"{name}, {variant}", "seed": 0}
+    if any(
+        result.items() >= key.items()
+        for result in records.held(label, study, study_from)
+    ):
+        return records.RESULTS / f"{label}.json"
+    task, kept = (
+        read_task(study.plan.data, source),
+        kept_folder(study.plan.data, name, variant),
+    )
+    rows = task.test.sample(study.plan.tested, seed=0)
+    started = time.perf_counter()
+    if not (kept / "model.safetensors").is_file():
+        run_variant(
+            task,
+            study.plan.variants[variant],
+            folder,
+            0,
+            study.plan.max_length,
+            rows,
+            kept,
+        )
+    model = MODELS[task.form].from_pretrained(kept).to(device())
+    found = {
+        **key,
+        "rows": len(rows.inputs),
+        **examine(task, model, FastWordPiece.load(kept), study),
+    }
+    _check_kept(found, study.plan.data, kept)
+    found["seconds"] = round(time.perf_counter() - started, 1)
+    results = [*records.held(label, study, study_from), found]
+    path = records.save(records.make(label, command, study, results), records.RESULTS)
+    write_card(kept, records.load(label, records.RESULTS), found)
+    return path
+
+
+def _check_kept(found: Mapping[str, Any], data: str, kept: Path) -> None:
+    """A model of an older plan may lie there: it must score as the record of its
+    training says."""
+    if not (records.RESULTS / f"finetuning-{data}.json").is_file():
+        return
+    for run in records.load(f"finetuning-{data}", records.RESULTS).results:
+        same = run["variant"] == found["variant"] and run["seed"] == found["seed"]
+        if same and any(
+            abs(run["scores"][name] - value) > 0.01
+            for name, value in found["scores"].items()
+        ):
+            raise ValueError(
+                f"the model in {kept} scores {found['scores']}, its record"
+                f" {run['scores']}; remove it"
+            )
+
+
+def calibrations(result: Mapping[str, Any]) -> dict[str, Calibration]:
+    """Load the calibrations of a recorded result: name -> what
+    `course_lib.figures.errors` draws."""
+    return {name: Calibration(**told) for name, told in result["calibration"].items()}

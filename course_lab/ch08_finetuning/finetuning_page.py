@@ -1,0 +1,274 @@
+"""What chapter 8 shows of fine-tuning: a small model trained on the page, and tables of
+recorded runs.
+
+The run on the page has the steps, batches and lengths of
+`course_lab.ch08_finetuning.finetuning_plans.PLANS`, with the smaller of the shipped
+checkpoints, rates of its own, in float32.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from course_lab.ch06_pretraining.shipped import CHECKPOINTS
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, Variant
+from course_lab.ch08_finetuning.finetuning_runs import build_model
+from course_lab.ch08_finetuning.finetuning_tasks import Task, read_task
+from course_lab.records import RESULTS, Record
+from course_lab.records import load as load_record
+from course_lib.data.corpus import markdown_table
+from course_lib.finetuning.finetune import FineTuningConfig, finetune
+from course_lib.finetuning.task_model import TaskModel
+from course_lib.metrics.scores import Interval, mean_interval
+from course_lib.wordpiece.fast import FastWordPiece
+
+WAYS = ("fine-tuned", "frozen", "from scratch")
+TASKS: Mapping[str, str] = {
+    "pydocs-topic": "topic", "pydocs-pair": "pair", "pydocs-tag": "tags",
+    "pydocs-span": "span", "pydocs-choice": "choice",
+}  # fmt: skip
+# The rate at which tiny was best on validation rows, of three, with 200 labels and one
+# seed.
+RATES: Mapping[str, float] = {
+    "pydocs-topic": 2e-3, "pydocs-pair": 2e-4, "pydocs-tag": 5e-4, "pydocs-span": 2e-3, "pydocs-choice": 2e-4,  # noqa: E501
+}  # fmt: skip
+
+
+class Live(NamedTuple):
+    """A task of the page and the models that were trained on it.
+
+    Parameters
+    ----------
+    task
+        Its rows.
+    models
+        By the way in which they were made, of `WAYS`.
+    scores
+        On the test rows, by way and metric, from 0 to 1.
+    """
+
+    task: Task
+    models: dict[str, TaskModel]
+    scores: dict[str, dict[str, float]]
+
+
+def train_ways(
+    name: str, labels: int = 200, seed: int = 0, folder: Path = CHECKPOINTS / "tiny"
+) -> Live:
+    """Fine-tune a checkpoint on a task, only its head, and the same model from random
+    weights; test all three.
+
+    Parameters
+    ----------
+    name
+        A key of `RATES`.
+    labels
+        32, 200 or 2000 rows to learn from.
+    seed
+        Of the rows, of what is new in the models, and of the order.
+    folder
+        The checkpoint.
+
+    Returns
+    -------
+    Live
+        The models, in evaluation mode, and their scores.
+    """
+    study, task = PLANS[name], read_task(name, source="embedded")
+    tokenizer = FastWordPiece.load(folder)
+    examples = task.examples(
+        task.train.sample(labels, seed), tokenizer, study.max_length
+    )
+    models, scores = {}, {}
+    for way in WAYS:
+        plan = study.variants[f"{way}, {labels}"].config
+        config = FineTuningConfig(
+            steps=plan.steps, batch_size=plan.batch_size, frozen=plan.frozen, seed=seed, progress=False,  # noqa: E501
+            learning_rate=RATES[name] if way == "fine-tuned" else plan.learning_rate,
+        )  # fmt: skip
+        models[way] = build_model(task, Variant(way), folder, seed)
+        finetune(models[way], examples, config=config)
+        scores[way] = task.score(models[way], tokenizer, task.test, study.max_length)
+    return Live(task, models, scores)
+
+
+class Curve(NamedTuple):
+    """What recorded runs of one checkpoint reached.
+
+    Parameters
+    ----------
+    labels
+        The numbers of labels, ascending.
+    scores
+        Way -> seeds x labels, in percent.
+    """
+
+    labels: list[int]
+    scores: dict[str, np.ndarray]
+
+    def at(self, way: str, labels: int) -> np.ndarray:
+        """Return the scores of a way with so many labels, one for each seed."""
+        return self.scores[way][:, self.labels.index(labels)]
+
+    def lead(self, way: str, other: str, labels: int) -> tuple[float, float]:
+        """Return by how much a way leads, seed by seed: the mean, and its standard
+        error."""
+        leads = self.at(way, labels) - self.at(other, labels)
+        return float(leads.mean()), float(leads.std(ddof=1) / np.sqrt(len(leads)))
+
+
+METRICS: Mapping[str, str] = {"f1": "F1", "accuracy": "accuracy"}
+
+
+def metric_of(scores: Mapping[str, float]) -> str:
+    """Return the metric that a task is told by: F1 where it has one, else accuracy.
+
+    Examples
+    --------
+    >>> metric_of({"exact": 0.5, "f1": 0.6})
+    'f1'
+    """
+    return next(metric for metric in METRICS if metric in scores)
+
+
+def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Curve:
+    """Read the learning curves of a checkpoint from a record of `finetuning_runs`.
+
+    Parameters
+    ----------
+    record
+        Its variants are called "checkpoint, way, number of labels".
+    checkpoint
+        The name.
+    ways
+        Which of them.
+
+    Returns
+    -------
+    Curve
+        By way, with the numbers of labels that all of them have.
+
+    Raises
+    ------
+    LookupError
+        If the record has no run of a way with this checkpoint.
+    """
+    found: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    for run in record.results:
+        name, way, labels = run["variant"].split(", ")
+        if name == checkpoint and labels.isdecimal():
+            score = 100 * run["scores"][metric_of(run["scores"])]
+            found.setdefault((way, int(labels)), []).append((run["seed"], score))
+    numbers = sorted(
+        {labels for _, labels in found if all((way, labels) in found for way in ways)}
+    )
+    if not numbers:
+        raise LookupError(
+            f"{record.name} has no runs of {checkpoint} in all of these ways:"
+            f" {', '.join(ways)}"
+        )
+    return Curve(
+        numbers,
+        {
+            way: (
+                np.array(
+                    [[s for _, s in sorted(found[way, labels])] for labels in numbers]
+                ).T
+            )
+            for way in ways
+        },
+    )
+
+
+def score_table(record: Record, live: Live | None = None, labels: int = 200) -> str:
+    """Write what mini reached in recorded runs, and beside it what the models of the
+    page reach, if any.
+
+    Parameters
+    ----------
+    record
+        Of a task.
+    live
+        From `train_ways`, of the same task.
+    labels
+        Of both.
+
+    Returns
+    -------
+    str
+        A table in Markdown, in percent.
+    """
+    metric, curve = metric_of(record.results[0]["scores"]), curve_of(record, "mini")
+    head, rows = [f"{METRICS[metric]} (%)", "mini, recorded"], []
+    for way in WAYS:
+        rows.append([way, cell(mean_interval(curve.at(way, labels).tolist()))])
+    if live is not None:
+        head.insert(1, "tiny, here")
+        for row in rows:
+            row.insert(1, f"{100 * live.scores[row[0]][metric]:.1f}")
+    return markdown_table(head, rows)
+
+
+def cell(interval: Interval) -> str:
+    """Write a mean with half of its interval.
+
+    Examples
+    --------
+    >>> cell(Interval(51.26, 2.04))
+    '51.3 ± 2.0'
+    """
+    return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
+
+
+def recorded_cells(
+    names: Mapping[str, str],
+    checkpoint: str,
+    labels: Mapping[str, str],
+    ways: Sequence[str] = WAYS,
+) -> dict[str, list[str]]:
+    """Write what recorded runs on real data reached.
+
+    Parameters
+    ----------
+    names
+        Data set -> the metric that is told of it.
+    checkpoint
+        The name.
+    labels
+        Data set -> its number of labels, or "all".
+    ways
+        Of using it.
+
+    Returns
+    -------
+    dict
+        Data set -> a cell for each way: the mean over seeds in percent, with an
+        interval from three seeds on. Empty where there was no such run, which the page
+        says.
+    """
+    cells = {}
+    for name, metric in names.items():
+        record = f"finetuning-{name}"
+        runs = (
+            load_record(record).results
+            if (RESULTS / f"{record}.json").is_file()
+            else []
+        )
+        found = [
+            [
+                100 * run["scores"][metric]
+                for run in runs
+                if run["variant"] == f"{checkpoint}, {way}, {labels[name]}"
+            ]
+            for way in ways
+        ]
+        cells[name] = [_cell_of(scores) for scores in found]
+    return cells
+
+
+def _cell_of(scores: Sequence[float]) -> str:
+    if len(scores) >= 3:
+        return cell(mean_interval(scores))
+    return f"{np.mean(scores):.1f}" if scores else ""

@@ -1,0 +1,1 @@
+"""Experiments of chapter 9: sentence encoders, search, costs."""

@@ -1,0 +1,60 @@
+"""The studies of ``course experiment sentences``, and how their runs are recorded one
+by one."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from course_lab import records
+from course_lab.ch09_sentence_bert import sentence_runs
+from course_lab.ch09_sentence_bert.sentence_runs import SentenceStudy
+from course_lib.bert.files import checkpoint_folder
+
+PLANS: Mapping[str, SentenceStudy] = {"nli": sentence_runs.NLI}
+
+
+def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
+    """Load a study back from a record's configuration."""
+    return sentence_runs.study_from(configuration)
+
+
+def record_sentences(
+    label: str,
+    command: Sequence[str],
+    study: SentenceStudy,
+    checkpoint: str,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each.
+
+    Parameters
+    ----------
+    label, command, study, checkpoint, variants, seeds, source, say
+        As in `course_lab.ch08_finetuning.finetuning_runs.record_finetuning`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study, or a variant does not fit the
+        checkpoint.
+    """
+
+    def runs() -> Iterator[records.Run]:
+        folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
+        for seed in seeds:
+            for variant in variants:
+                yield (
+                    {"variant": f"{name}, {variant}", "seed": seed},
+                    partial(study.run, variant, folder, seed, source),
+                )
+
+    return records.run_missing(label, command, study, study_from, runs(), say)

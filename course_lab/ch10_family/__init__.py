@@ -1,0 +1,1 @@
+"""Experiments of chapter 10: the family, pairs, prompts."""

@@ -1,0 +1,228 @@
+"""What chapter 10 shows: differences between functions as diffs, and tables of its
+records.
+
+The functions in pairs say the same thing for two members of the family; the page shows
+where they differ. Tests hold them against the models themselves.
+"""
+
+import ast
+import difflib
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_lab.ch06_pretraining.pretraining_page import runs_of
+from course_lib.bert.model import BertModel
+from course_lib.embeddings.gpt import CausalLanguageModel
+from course_lib.family.colbert import maxsim
+from course_lib.family.inputs import corrupt_spans, entity_ids, permutation_masks
+from course_lib.metrics.scores import mean_interval
+from course_lib.pretraining.masking import MaskingConfig, VocabIds, corrupt, mask_tokens
+from course_lib.sentence_bert.model import pool
+
+
+def difference(old: Any, new: Any) -> str:
+    """Show what changes between two functions, or two settings, as a diff in Markdown.
+
+    Parameters
+    ----------
+    old, new
+        Functions, whose sources are compared without docstrings; or dataclasses, whose
+        fields are.
+
+    Returns
+    -------
+    str
+        Changed lines only, with the line around them that is the same.
+
+    Examples
+    --------
+    >>> print(difference(MaskingConfig(rate=0.15), MaskingConfig(rate=0.4)))
+    ```diff
+    -rate=0.15
+    +rate=0.4
+    ```
+    """
+    around = 0 if is_dataclass(old) else 1
+    lines = list(difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=around))[
+        2:
+    ]
+    shown = [" ..." if line.startswith("@@") else line for line in lines]
+    if around == 0:
+        shown = [line for line in shown if line != " ..."]
+    elif shown and shown[0] == " ...":
+        shown = shown[1:]
+    return "\n".join(["```diff", *shown, "```"])
+
+
+def _lines(thing: Any) -> list[str]:
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return [f"{name}={value!r}" for name, value in asdict(thing).items()]
+    source = textwrap.dedent(inspect.getsource(thing))
+    function = ast.parse(source).body[0]
+    lines = source.splitlines()
+    if isinstance(function, ast.FunctionDef) and ast.get_docstring(function):
+        text = function.body[0]
+        lines[text.lineno - 1 : text.end_lineno] = []
+    return lines
+
+
+def bert_states(model: BertModel, input_ids: Tensor) -> Tensor:
+    """Every token sees every token."""
+    hidden = model.embeddings(input_ids)
+    for block in model.blocks:
+        hidden, _ = block.run(hidden)
+    return hidden
+
+
+def gpt_states(model: CausalLanguageModel, input_ids: Tensor) -> Tensor:
+    """Every token sees itself and those before it."""
+    hidden = model.token(input_ids) + model.position(torch.arange(input_ids.shape[1]))
+    for block in model.blocks:
+        hidden, _ = block.run(hidden, causal=True)
+    return hidden
+
+
+def xlnet_states(model: BertModel, input_ids: Tensor, order: Sequence[int]) -> Tensor:
+    """Every token sees itself and those before it in an order: the first stream of
+    XLNet, in a BERT."""
+    mask = permutation_masks(order).content[None]
+    hidden = model.embeddings(input_ids)
+    for block in model.blocks:
+        hidden, _ = block.run(hidden, mask)
+    return hidden
+
+
+def hide_tokens(
+    ids: Tensor, vocab: VocabIds, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """BERT: each token is chosen on its own."""
+    special = vocab.is_special[ids]
+    config = MaskingConfig(unit="token")
+    return mask_tokens(ids, special, generator, vocab, config)
+
+
+def hide_entities(
+    ids: Tensor,
+    vocab: VocabIds,
+    generator: torch.Generator,
+    entities: Sequence[Sequence[int]],
+) -> tuple[Tensor, Tensor]:
+    """ERNIE: an entity is chosen as a whole."""
+    special = vocab.is_special[ids]
+    config = MaskingConfig(unit="span")
+    return mask_tokens(
+        ids, special, generator, vocab, config, entity_ids(ids, entities)
+    )
+
+
+def compare_vectors(
+    query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor
+) -> Tensor:
+    """Sentence-BERT: one vector for each text, from the states of its tokens, and one
+    product."""
+    query, document = pool(query, query_mask), pool(document, document_mask)
+    return query @ document.T
+
+
+def compare_tokens(
+    query: Tensor, query_mask: Tensor, document: Tensor, document_mask: Tensor
+) -> Tensor:
+    """ColBERT: a vector for each token, and the best product for each token of the
+    query."""
+    return maxsim(query, document, query_mask, document_mask)
+
+
+def masked_example(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
+) -> tuple[Any, Any]:
+    """BERT: each hidden token becomes [MASK], and is guessed where it stood."""
+    text = torch.tensor([list(ids)])
+    chosen = torch.zeros_like(text, dtype=torch.bool)
+    for first, behind in spans:
+        chosen[0, first:behind] = True
+    source, target = corrupt(text, chosen, torch.zeros(text.shape), text, marks[0])
+    return source[0].tolist(), target[0].tolist()
+
+
+def text_to_text_example(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], marks: Sequence[int]
+) -> tuple[Any, Any]:
+    """T5: each hidden stretch becomes one mark, and is written by a decoder."""
+    source, target = corrupt_spans(ids, spans, marks)
+    return source, target
+
+
+def score_table(
+    results: Sequence[Mapping[str, Any]],
+    variants: Sequence[str],
+    columns: Mapping[str, tuple[str, str]],
+    also: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None,
+) -> str:
+    """Write recorded runs as a table: the mean over seeds ± its 95% interval, in
+    percent.
+
+    Parameters
+    ----------
+    results
+        Of a record.
+    variants
+        The rows.
+    columns
+        Head -> where its figure stands in a run: a table of the run, and a name in it.
+    also
+        Head -> what tells it of one run, for figures that no seed changes.
+
+    Returns
+    -------
+    str
+        Markdown.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     {"variant": "a", "seed": seed, "scores": {"mrr": value}}
+    ...     for seed, value in enumerate((0.5, 0.5, 0.5))
+    ... ]
+    >>> print(score_table(runs, ["a"], {"MRR": ("scores", "mrr")}))
+    | model | MRR |
+    | --- | --- |
+    | a | 50.0 ± 0.0 |
+    """
+    runs, rows = runs_of(results), []
+    for variant in variants:
+        told = [tell(runs[variant][0]) for tell in (also or {}).values()]
+        figures = [
+            mean_interval([100 * run[table][name] for run in runs[variant]])
+            for table, name in columns.values()
+        ]
+        rows.append(
+            " | ".join(
+                [
+                    variant,
+                    *told,
+                    *(f"{x.mean:.1f} ± {x.half_width:.1f}" for x in figures),
+                ]
+            )
+        )
+    heads = ["model", *(also or {}), *columns]
+    return "\n".join(
+        [
+            f"| {' | '.join(heads)} |",
+            f"| {' | '.join('---' for _ in heads)} |",
+            *(f"| {row} |" for row in rows),
+        ]
+    )
+
+
+def mean_score(
+    results: Sequence[Mapping[str, Any]], variant: str, name: str, table: str = "scores"
+) -> float:
+    """Return a figure of a variant in percent, the mean over seeds."""
+    return float(np.mean([100 * run[table][name] for run in runs_of(results)[variant]]))

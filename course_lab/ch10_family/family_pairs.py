@@ -1,0 +1,270 @@
+"""ColBERT's late interaction beside one vector a text: find the description that
+belongs to a summary (`pydocs-pair`).
+
+Both read each text on its own, start with the same shipped checkpoint and are trained
+on the same pairs, in the same order, for as many steps. The control is the checkpoint
+as it is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lab.ch06_pretraining.shipped import load_shipped
+from course_lib.data import load
+from course_lib.family.colbert import LateInteraction, maxsim
+from course_lib.finetuning.examples import Example, collate
+from course_lib.sentence_bert.losses import in_batch_logits
+from course_lib.sentence_bert.model import SentenceBert, token_ids
+from course_lib.training.batches import set_seed
+from course_lib.training.config import read_settings
+from course_lib.training.loop import TrainingConfig, train
+from course_lib.wordpiece.fast import FastWordPiece
+
+KINDS = ("single vector", "late interaction")
+LENGTH = 96  # tokens of a text
+TEMPERATURE = 0.05
+Ids = list[list[int]]
+
+
+class Texts(NamedTuple):
+    """A batch of texts: ids ``(B, T)``, and True at tokens or None."""
+
+    input_ids: Tensor
+    attention_mask: Tensor | None
+
+
+class Pairs(NamedTuple):
+    """Summaries and, in the same order, their descriptions, as ids."""
+
+    queries: Ids
+    documents: Ids
+
+
+@dataclass(frozen=True)
+class PairVariant:
+    """One way to compare, trained or not.
+
+    Parameters
+    ----------
+    kind
+        "single vector" or "late interaction".
+    training
+        None for the checkpoint as it is.
+    """
+
+    kind: str
+    training: TrainingConfig | None = None
+
+
+@dataclass(frozen=True)
+class PairStudy:
+    """What is compared.
+
+    Parameters
+    ----------
+    variants
+        By name.
+    checkpoint
+        A shipped one.
+    batch_size
+        Pairs of a step; the descriptions of the others are the wrong answers.
+    task
+        Tells this study from those of other tasks.
+    """
+
+    variants: dict[str, PairVariant]
+    checkpoint: str = "tiny"
+    batch_size: int = 32
+    task: str = "pydocs-pair"
+
+    def shortened(self, steps: int) -> "PairStudy":
+        """Return the same comparison with another number of steps."""
+        changed = {
+            name: replace(
+                v,
+                training=v.training
+                and replace(v.training, steps=steps, warmup_steps=steps // 10),
+            )
+            for name, v in self.variants.items()
+        }
+        return replace(self, variants=changed)
+
+
+_TRAINING = TrainingConfig(
+    steps=60, learning_rate=5e-4, warmup_steps=6, schedule="linear", progress=False
+)
+STUDY = PairStudy(
+    {
+        "single vector, as it is": PairVariant("single vector"),
+        "late interaction, as it is": PairVariant("late interaction"),
+        "single vector": PairVariant("single vector", _TRAINING),
+        "late interaction": PairVariant("late interaction", _TRAINING),
+    }
+)
+
+
+def pair_study_from(configuration: Mapping[str, Any]) -> PairStudy:
+    """Load a study back from a record's configuration."""
+    variants = {
+        name: PairVariant(
+            v["kind"],
+            (
+                None
+                if v["training"] is None
+                else TrainingConfig(**read_settings(v["training"]))
+            ),
+        )
+        for name, v in configuration["variants"].items()
+    }
+    return PairStudy(**{**configuration, "variants": variants})
+
+
+def read_pairs(
+    split: str, tokenizer: FastWordPiece, source: str | None = None
+) -> Pairs:
+    """Return the summaries of a split that have their description beside them."""
+    rows = load("pydocs-pair", source)[split]
+    kept = [index for index, label in enumerate(rows["label"][:]) if label == 1]
+    chosen = rows.select(kept)
+    first, second = (
+        token_ids(tokenizer, chosen[name][:], LENGTH)
+        for name in ("sentence1", "sentence2")
+    )
+    return Pairs(first, second)
+
+
+def padded(texts: Sequence[Sequence[int]]) -> Texts:
+    """Make a batch."""
+    batch = collate([Example([(list(ids), [0] * len(ids))]) for ids in texts], 0)
+    return Texts(
+        batch.input_ids,
+        None if batch.attention_mask is None else batch.attention_mask.bool(),
+    )
+
+
+def build(kind: str, study: PairStudy, seed: int) -> tuple[nn.Module, FastWordPiece]:
+    """Put the shipped checkpoint under one of the two ways to compare; a matrix that is
+    new starts as the identity."""
+    set_seed(seed)
+    model, tokenizer = load_shipped(study.checkpoint)
+    if kind == "single vector":
+        return SentenceBert(model.bert, tokenizer, normalize=True), tokenizer
+    late = LateInteraction(model.bert, model.config.hidden_size)
+    nn.init.eye_(late.shorten.weight)
+    return late, tokenizer
+
+
+def compare(model: nn.Module, queries: Texts, documents: Texts) -> Tensor:
+    """Score each query with each document: a cosine, or for late interaction the mean
+    of a query's best cosines."""
+    if isinstance(model, SentenceBert):
+        return in_batch_logits(model(*queries), model(*documents), temperature=1.0)
+    scores = maxsim(
+        model(*queries),
+        model(*documents),
+        queries.attention_mask,
+        documents.attention_mask,
+    )
+    mask = queries.attention_mask
+    tokens = (
+        queries.input_ids.shape[1] if mask is None else mask.sum(dim=1, keepdim=True)
+    )
+    return scores / tokens
+
+
+def batches_of(
+    pairs: Pairs, size: int, seed: int
+) -> Callable[[int], list[tuple[Texts, Texts]]]:
+    """Epoch -> its batches, in an order of its own; what does not fill a batch is left
+    out."""
+
+    def epoch_of(epoch: int) -> list[tuple[Texts, Texts]]:
+        generator = torch.Generator().manual_seed(1000 * seed + epoch)
+        order = torch.randperm(len(pairs.queries), generator=generator).tolist()
+        cuts = [
+            order[start : start + size]
+            for start in range(0, len(order) - size + 1, size)
+        ]
+        return [
+            (
+                padded([pairs.queries[i] for i in c]),
+                padded([pairs.documents[i] for i in c]),
+            )
+            for c in cuts
+        ]
+
+    return epoch_of
+
+
+def pair_loss_sum(model: nn.Module, batch: tuple[Texts, Texts]) -> tuple[Tensor, int]:
+    """Let each summary find its description among those of the batch."""
+    logits = compare(model, *batch) / TEMPERATURE
+    own = torch.arange(len(logits), device=logits.device)
+    return F.cross_entropy(logits, own, reduction="sum"), len(logits)
+
+
+@torch.no_grad()
+def ranks(model: nn.Module, pairs: Pairs, block: int = 64) -> Tensor:
+    """Return the place of each summary's own description among all, 1 being the best;
+    ties count against it."""
+    parts = range(0, len(pairs.queries), block)
+    blocks = [padded(pairs.documents[start : start + block]) for start in parts]
+    rows = []
+    for start in parts:
+        queries = padded(pairs.queries[start : start + block])
+        rows.append(
+            torch.cat(
+                [compare(model, queries, documents) for documents in blocks], dim=1
+            )
+        )
+    scores = torch.cat(rows)
+    return (scores >= scores.diagonal()[:, None]).sum(dim=1)
+
+
+def retrieval_scores(places: Tensor) -> dict[str, float]:
+    """Return the mean reciprocal rank and the shares of right answers among the first 1
+    and 10."""
+    return {
+        "mrr": float((1 / places).mean()),
+        "recall_1": float((places <= 1).float().mean()),
+        "recall_10": float((places <= 10).float().mean()),
+    }
+
+
+class PairRunner:
+    """Runs variants on the embedded task, or on that of another source."""
+
+    def __init__(self, study: PairStudy, source: str | None):
+        self.study, self.source = study, source
+
+    def run(self, name: str, seed: int) -> dict[str, Any]:
+        """Train, if it is to be trained, and measure one variant."""
+        variant = self.study.variants[name]
+        model, tokenizer = build(variant.kind, self.study, seed)
+        seconds = 0.0
+        if variant.training is not None:
+            pairs = read_pairs("train", tokenizer, self.source)
+            batches = batches_of(pairs, self.study.batch_size, seed)
+            seconds = train(
+                model, batches, pair_loss_sum, replace(variant.training, seed=seed)
+            ).seconds[-1]
+        test = read_pairs("test", tokenizer, self.source)
+        found = ranks(model.to("cpu").eval(), test)
+        vectors = (
+            sum(map(len, test.documents))
+            if variant.kind == "late interaction"
+            else len(test.documents)
+        )
+        steps = 0 if variant.training is None else variant.training.steps
+        return {
+            "scores": retrieval_scores(found),
+            "documents": len(test.documents),
+            "vectors": vectors,
+            "steps": steps,
+            "seconds": seconds,
+        }

@@ -1,0 +1,89 @@
+"""Chapter 10's recorded experiments: each of `STUDIES` is run with ``course experiment
+family --data <name>``."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from course_lab import records
+from course_lab.ch10_family import family_pairs, family_prompts, family_stories
+
+
+class Runner(Protocol):
+    """What runs the variants of a study."""
+
+    def run(self, name: str, seed: int) -> dict[str, Any]:
+        """Train and measure one variant."""
+
+
+Study = family_stories.StoryStudy | family_pairs.PairStudy | family_prompts.PromptStudy
+STUDIES: dict[str, Study] = {
+    "stories": family_stories.STUDY,
+    "pydocs-pair": family_pairs.STUDY,
+    "prompts": family_prompts.STUDY,
+}
+RUNNERS: Mapping[str, Callable[[Any, str | None], Runner]] = {
+    "stories": family_stories.StoryRunner,
+    "pydocs-pair": family_pairs.PairRunner,
+    "prompts": family_prompts.PromptRunner,
+}
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
+    "stories": family_stories.story_study_from,
+    "pydocs-pair": family_pairs.pair_study_from,
+    "prompts": family_prompts.prompt_study_from,
+}
+
+
+def study_from(configuration: Mapping[str, Any]) -> Study:
+    """Load a study back from a record's configuration, which says of which task
+    it is."""
+    return READERS[configuration["task"]](configuration)
+
+
+def record_family(
+    label: str,
+    command: Sequence[str],
+    study: Study,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    source: str | None,
+) -> Path:
+    """Do the runs that a record lacks, and save it after each.
+
+    Parameters
+    ----------
+    label
+        Name of the record.
+    command
+        What was typed.
+    study
+        What is compared.
+    variants
+        Which of it.
+    seeds
+        One run of each variant for each.
+    source
+        As in `course_lib.data.load`.
+
+    Returns
+    -------
+    Path
+        The record.
+
+    Raises
+    ------
+    ValueError
+        If the record was made with another study.
+    """
+
+    def runs() -> Iterator[records.Run]:
+        runner = RUNNERS[study.task](study, source)
+        for seed in seeds:
+            for variant in variants:
+                yield (
+                    {"variant": variant, "seed": seed},
+                    partial(runner.run, variant, seed),
+                )
+
+    return records.run_missing(label, command, study, study_from, runs())

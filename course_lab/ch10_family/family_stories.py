@@ -1,0 +1,320 @@
+"""Chapter 10's models on the `stories`: ALBERT beside BERT, a distilled student beside
+one from scratch.
+
+All are trained on chapter 6's stories in its vocabulary, with fewer steps than there,
+and measured on the test split with the standard masks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from course_lab.ch06_pretraining.pretrain import Plan, plan_from, scaled_start
+from course_lab.ch06_pretraining.pretrain_data import Corpus
+from course_lab.ch06_pretraining.pretrain_scores import Guess, guess_with, hidden_tokens
+from course_lab.ch06_pretraining.pretraining_questions import Question, ask
+from course_lab.ch06_pretraining.pretraining_stories import (
+    QUESTIONS,
+    RECIPE,
+    SUBJECTS,
+    WITH_ADAMW,
+    Recipe,
+    answers,
+    read_stories,
+)
+from course_lib.bert.config import BertConfig
+from course_lib.bert.model import BertForPreTraining
+from course_lib.family.albert import AlbertForPreTraining
+from course_lib.family.distilbert import (
+    DistilBertForMaskedLM,
+    DistillationWeights,
+    distillation_loss_sum,
+    student_of,
+)
+from course_lib.pretraining.batches import PreTrainingBatch, pretraining_loss_sum
+from course_lib.training.batches import set_seed
+from course_lib.training.loop import LossFunction, train
+
+MEMBERS = ("BERT", "ALBERT", "DistilBERT")
+PASSES = 2  # over the test split
+Model = BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One model and its training.
+
+    Parameters
+    ----------
+    member
+        "BERT", "ALBERT" or "DistilBERT".
+    recipe
+        Its steps and its text.
+    width
+        Features of a hidden state.
+    embedding_size
+        ALBERT's features of an embedding.
+    copied
+        For DistilBERT: whether it starts with layers of its teacher, the BERT of
+        `TEACHER` with the same seed.
+    weights
+        For DistilBERT: of its three losses.
+
+    Raises
+    ------
+    ValueError
+        If the member is not known.
+    """
+
+    member: str
+    recipe: Recipe
+    width: int = 128
+    embedding_size: int = 32
+    copied: bool = False
+    weights: DistillationWeights = field(default_factory=DistillationWeights)
+
+    def __post_init__(self) -> None:
+        if self.member not in MEMBERS:
+            raise ValueError(
+                f"the member is {self.member!r}; choose one of {', '.join(MEMBERS)}"
+            )
+
+    def seeded(self, seed: int) -> "Variant":
+        """Return the same with another seed."""
+        return replace(self, recipe=self.recipe.trained(seed=seed))
+
+
+@dataclass(frozen=True)
+class StoryStudy:
+    """What is compared.
+
+    Parameters
+    ----------
+    variants
+        By name.
+    task
+        Tells this study from those of other tasks.
+    """
+
+    variants: dict[str, Variant]
+    task: str = "stories"
+
+    def shortened(self, steps: int) -> "StoryStudy":
+        """Return the same comparison with fewer steps: so many in the longest
+        variant."""
+        longest = max(variant.recipe.steps for variant in self.variants.values())
+        return StoryStudy(
+            {
+                name: replace(v, recipe=v.recipe.shortened(steps / longest))
+                for name, v in self.variants.items()
+            }
+        )
+
+
+def story_study_from(configuration: Mapping[str, Any]) -> StoryStudy:
+    """Load a study back from a record's configuration."""
+    return StoryStudy(
+        {
+            name: Variant(
+                **{
+                    **variant,
+                    "recipe": Recipe(
+                        tuple(map(plan_from, variant["recipe"]["stages"]))
+                    ),
+                    "weights": DistillationWeights(*variant["weights"]),
+                }
+            )
+            for name, variant in configuration["variants"].items()
+        }
+    )
+
+
+TEACHER = "BERT"
+_LONG = Recipe(
+    tuple(
+        replace(
+            plan,
+            training=replace(
+                plan.training, steps=steps, warmup_steps=warmup, evaluate_every=None
+            ),
+        )
+        for plan, steps, warmup in zip(
+            WITH_ADAMW.stages, (400, 760), (80, 20), strict=True
+        )
+    )
+)
+_SHORT = Recipe(
+    (replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),)
+)
+_MASKED_ONLY = DistillationWeights(soft=0.0, masked=1.0, cosine=0.0)
+STUDY = StoryStudy(
+    {
+        TEACHER: Variant("BERT", _LONG),
+        "ALBERT": Variant("ALBERT", _LONG),
+        "BERT, as few parameters": Variant("BERT", _LONG, width=64),
+        "DistilBERT": Variant("DistilBERT", _SHORT, copied=True),
+        "student, layers copied": Variant(
+            "DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY
+        ),
+        "student, from scratch": Variant("DistilBERT", _SHORT, weights=_MASKED_ONLY),
+    }
+)
+
+
+def configured(plan: Plan, variant: Variant, vocab_size: int) -> BertConfig:
+    """Return the sizes of a variant."""
+    config = plan.config(vocab_size)
+    layers = (
+        -(-config.num_hidden_layers // 2)
+        if variant.member == "DistilBERT"
+        else config.num_hidden_layers
+    )
+    return replace(
+        config,
+        num_hidden_layers=layers,
+        hidden_size=variant.width,
+        intermediate_size=4 * variant.width,
+    )
+
+
+def build(
+    variant: Variant, vocab_size: int, teacher: BertForPreTraining | None = None
+) -> Model:
+    """Build a variant's model with its first weights, which its seed determines."""
+    plan = variant.recipe.stages[0]
+    set_seed(plan.training.seed)
+    if variant.copied:
+        if teacher is None:
+            raise ValueError("a copied start needs a teacher")
+        return student_of(teacher)
+    config = configured(plan, variant, vocab_size)
+    model: Model
+    if variant.member == "ALBERT":
+        model = AlbertForPreTraining(config, variant.embedding_size)
+    else:
+        model = (
+            BertForPreTraining(config)
+            if variant.member == "BERT"
+            else DistilBertForMaskedLM(config)
+        )
+    scaled_start(model)
+    return model
+
+
+def train_variant(
+    variant: Variant, corpus: Corpus, teacher: BertForPreTraining | None = None
+) -> tuple[Model, float]:
+    """Train a variant.
+
+    Parameters
+    ----------
+    variant, corpus
+        What is trained on what.
+    teacher
+        For a student.
+
+    Returns
+    -------
+    model : nn.Module
+        On the CPU, in evaluation mode.
+    seconds : float
+        That the steps took.
+    """
+    model, seconds = build(variant, len(corpus.tokenizer), teacher), 0.0
+    for plan in variant.recipe.stages:
+        loss: LossFunction = pretraining_loss_sum
+        if variant.member == "DistilBERT":
+            loss = distillation_loss_sum(
+                teacher or BertForPreTraining(model.config), variant.weights
+            )
+        history = train(
+            model,
+            plan.parts(corpus),
+            loss,
+            plan.training,
+            make_optimizer=plan.make_optimizer,
+        )
+        seconds += history.seconds[-1]
+    return model.to("cpu").eval(), seconds
+
+
+def guess_of(model: Model) -> Guess:
+    """Return what guesses with a model of the family; a DistilBERT does not guess next
+    sentences."""
+    if not isinstance(model, DistilBertForMaskedLM):
+        return guess_with(model)
+
+    def guess(batch: PreTrainingBatch) -> tuple[torch.Tensor, None]:
+        found = model(batch.input_ids, batch.attention_mask, batch.masked_positions)
+        return found.prediction_logits.float().log_softmax(-1), None
+
+    return guess
+
+
+@torch.no_grad()
+def measure(
+    model: Model,
+    corpus: Corpus,
+    questions: Mapping[str, Sequence[Question]],
+    max_length: int,
+) -> dict[str, Any]:
+    """Measure a model on hidden tokens of the test split, those of entities and others,
+    and on questions."""
+    guess, vocab = guess_of(model), corpus.tokenizer.vocab
+    entities = torch.tensor([vocab[word] for word in SUBJECTS])
+    data = hidden_tokens(corpus.stores["test"], vocab, max_length)
+    right: list[torch.Tensor] = []
+    named: list[torch.Tensor] = []
+    losses: list[torch.Tensor] = []
+    for number in range(PASSES):
+        for batch in data(number):
+            scores, _ = guess(batch)
+            right.append(scores.argmax(-1) == batch.masked_labels)
+            losses.append(-scores.gather(1, batch.masked_labels[:, None])[:, 0])
+            named.append(torch.isin(batch.masked_labels, entities))
+    hits, kinds = torch.cat(right).numpy(), torch.cat(named).numpy()
+    return {
+        "scores": {
+            "mlm_accuracy": float(hits.mean()),
+            "mlm_loss": float(torch.cat(losses).mean()),
+            "entity_accuracy": float(hits[kinds].mean()),
+            "other_accuracy": float(hits[~kinds].mean()),
+            "entity_share": float(np.mean(kinds)),
+        },
+        "questions": answers(guess, corpus, questions),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+class StoryRunner:
+    """Runs variants, and keeps the teacher of a seed for its students."""
+
+    def __init__(self, study: StoryStudy, source: str | None):
+        self.study = study
+        self.corpus = read_stories(RECIPE, source)
+        self.questions = ask(self.corpus, RECIPE.last.max_length, QUESTIONS, "test")
+        self.teachers: dict[int, BertForPreTraining] = {}
+
+    def run(self, name: str, seed: int) -> dict[str, Any]:
+        """Train and measure one variant."""
+        variant = self.study.variants[name].seeded(seed)
+        teacher = self._teacher(seed) if variant.member == "DistilBERT" else None
+        model, seconds = train_variant(variant, self.corpus, teacher)
+        if name == TEACHER and isinstance(model, BertForPreTraining):
+            self.teachers[seed] = model
+        found = measure(
+            model, self.corpus, self.questions, variant.recipe.last.max_length
+        )
+        return {**found, "steps": variant.recipe.steps, "seconds": seconds}
+
+    def _teacher(self, seed: int) -> BertForPreTraining:
+        if seed not in self.teachers:
+            model, _ = train_variant(
+                self.study.variants[TEACHER].seeded(seed), self.corpus
+            )
+            assert isinstance(model, BertForPreTraining)
+            self.teachers[seed] = model
+        return self.teachers[seed]

@@ -1,0 +1,1 @@
+"""Chapter 5: BERT, the encoder, its configuration, and its files."""

@@ -1,0 +1,295 @@
+"""The layers of a BERT beside its encoder: the input, the pooler and the two heads of
+pre-training.
+
+Dimension letters, everywhere in this module::
+
+    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
+
+The numbers of lines are those of :mod:`course_lib.bert.model`.
+"""  # noqa: E501
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from course_lib.bert.config import BertConfig
+from course_lib.training.dropout import Dropout
+from course_lib.training.linear import Linear
+from course_lib.transformer.blocks import ACTIVATIONS, EncoderBlock
+from course_lib.transformer.heads import LanguageModelHead
+
+__all__ = [
+    "BertEmbeddings",
+    "BertPooler",
+    "MaskedLanguageModelHead",
+    "NextSentenceHead",
+    "check_ids",
+    "initialise",
+]
+
+
+class BertEmbeddings(nn.Module):
+    """The input: token + position + segment, then layer norm (Devlin et al. 2019,
+    figure 2).
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> BertEmbeddings(BertConfig.tiny(vocab_size=50))(torch.tensor([[2, 47, 3]])).shape
+    torch.Size([1, 3, 128])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        width = config.hidden_size
+        self.token = nn.Embedding(
+            config.vocab_size, width, padding_idx=config.pad_token_id
+        )
+        self.position = nn.Embedding(config.max_position_embeddings, width)
+        self.segment = nn.Embedding(config.type_vocab_size, width)
+        self.norm = nn.LayerNorm(width, config.layer_norm_eps)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        token_type_ids: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Return the first hidden states; without `token_type_ids` all tokens are of
+        segment 0."""
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        segments = (
+            torch.zeros_like(positions) if token_type_ids is None else token_type_ids
+        )
+        hidden = (
+            self.token(input_ids) + self.position(positions) + self.segment(segments)
+        )
+        return self.dropout(self.norm(hidden))
+
+
+class BertPooler(nn.Module):
+    """One vector for the whole input: the state of [CLS] through a layer with tanh.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019 call the state of [CLS] C; the layer is in their code, not in the
+    text.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> BertPooler(BertConfig.tiny())(torch.zeros(2, 5, 128)).shape
+    torch.Size([2, 128])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
+        """Return the vector of each sequence."""
+        return self.dense(hidden[:, 0]).tanh()  # (B, T, D) -> (B, D)
+
+
+class MaskedLanguageModelHead(nn.Module):
+    """Guess the token behind each state: a layer, layer norm, and the embedding matrix
+    as output layer.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+    embedding
+        The token embedding, which is shared.
+
+    Notes
+    -----
+    Devlin et al. 2019, task 1 in section 3.1.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> config = BertConfig.tiny(vocab_size=40)
+    >>> MaskedLanguageModelHead(config, nn.Embedding(40, 128))(
+    ...     torch.zeros(7, 128)
+    ... ).shape
+    torch.Size([7, 40])
+    """
+
+    def __init__(self, config: BertConfig, embedding: nn.Embedding):
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.output = LanguageModelHead(embedding)
+
+    def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
+        """Return the logits of the tokens."""
+        hidden = self.activation(self.dense(hidden))  # line 10
+        return self.output(self.norm(hidden))  # lines 11 and 12, without the softmax
+
+
+class NextSentenceHead(nn.Module):
+    """Guess from the pooled state whether the second segment follows the first in the
+    text.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Devlin et al. 2019, task 2 in section 3.1. Logit 0 stands for IsNext, 1 for NotNext.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> NextSentenceHead(BertConfig.tiny())(torch.zeros(3, 128)).shape
+    torch.Size([3, 2])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.output = nn.Linear(config.hidden_size, 2)
+
+    def forward(self, pooled: Float[Tensor, "B D"]) -> Float[Tensor, "B 2"]:
+        """Return the logits of IsNext and NotNext."""
+        return self.output(pooled)
+
+
+def initialise(module: nn.Module, std: float) -> None:
+    """Draw weights from a normal distribution cut off at two standard deviations;
+    offsets 0, gains 1.
+
+    Parameters
+    ----------
+    module
+        A layer; ``model.apply`` reaches all.
+    std
+        `BertConfig.initializer_range`.
+
+    Notes
+    -----
+    Devlin et al. 2019, their code: 0.02 at every size.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> layer = nn.Linear(50, 60)
+    >>> initialise(layer, std=0.02)
+    >>> bool(layer.weight.abs().max() <= 0.04), layer.bias.abs().sum().item()
+    (True, 0.0)
+    """
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.trunc_normal_(module.weight, std=std, a=-2 * std, b=2 * std)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        nn.init.zeros_(module.weight.data[module.padding_idx])
+
+
+def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> None:
+    """Refuse an id that is in no row of its table; torch would say "index out of range
+    in self".
+
+    Parameters
+    ----------
+    name
+        Of the argument, for the message.
+    ids
+        Looked at on a CPU only: on a GPU each look waits for all work before it, and a
+        compiled graph knows no values.
+    size
+        Rows of the table.
+    remedy
+        What to do, for the message.
+
+    Raises
+    ------
+    ValueError
+        If an id is below 0, or `size` or above.
+
+    Notes
+    -----
+    Chapter: bert
+
+    Examples
+    --------
+    >>> check_ids(
+    ...     "token_type_ids",
+    ...     torch.tensor([0, 1, 2]),
+    ...     size=2,
+    ...     remedy="number the segments from 0",
+    ... )
+    Traceback (most recent call last):
+    ValueError: token_type_ids holds 2, but goes from 0 to 1; number the segments from 0
+    """
+    if ids.device.type != "cpu" or torch.compiler.is_compiling() or not ids.numel():
+        return
+    smallest, largest = (int(bound) for bound in ids.aminmax())
+    if smallest < 0 or largest >= size:
+        wrong = smallest if smallest < 0 else largest
+        raise ValueError(
+            f"{name} holds {wrong}, but goes from 0 to {size - 1}; {remedy}"
+        )
+
+
+def stack_of_blocks(config: BertConfig) -> Any:
+    """Make the blocks of an encoder, untrained.
+
+    Parameters
+    ----------
+    config
+        Their sizes and how many.
+
+    Returns
+    -------
+    nn.ModuleList
+        To a type checker it holds modules of any kind, so those who keep it say which
+        blocks these are.
+
+    Notes
+    -----
+    Devlin et al. 2019, section 3; no dropout between the feed-forward's layers, as in
+    their code.
+
+    Chapter: bert
+
+    Examples
+    --------
+    >>> len(stack_of_blocks(BertConfig.tiny()))
+    2
+    """
+    return nn.ModuleList(
+        EncoderBlock(
+            config.hidden_size,
+            config.num_attention_heads,
+            config.intermediate_size,
+            dropout=config.hidden_dropout_prob,
+            activation=config.hidden_act,
+            attention_dropout=config.attention_probs_dropout_prob,
+            activation_dropout=0.0,
+            norm_eps=config.layer_norm_eps,
+        )
+        for _ in range(config.num_hidden_layers)
+    )

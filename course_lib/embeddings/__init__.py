@@ -1,0 +1,1 @@
+"""Chapter 7: static and contextual word vectors, ELMo, and a causal model."""

@@ -1,0 +1,187 @@
+"""GPT: a Transformer that guesses the next word and sees the words before it only
+(Radford et al. 2018).
+
+Dimension letters, everywhere in this module::
+
+    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
+
+It is BERT's stack under a causal mask. Its sizes are a
+`course_lib.bert.config.BertConfig`, so that both can be built equal. Its input is token
++ position, without segments and without a layer norm.
+
+What this module does not do: keep keys and values while it writes, as
+`course_lib.transformer.model` does.
+"""  # noqa: E501
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.attention.masks import check_boolean
+from course_lib.bert.config import BertConfig
+from course_lib.bert.layers import check_ids, initialise, stack_of_blocks
+from course_lib.embeddings.labels import (
+    LanguageModelBatch,
+    cross_entropy_sum,
+    neighbour_labels,
+)
+from course_lib.transformer.blocks import EncoderBlock
+from course_lib.transformer.heads import LanguageModelHead
+
+__all__ = ["CausalLanguageModel", "CausalOutput", "causal_loss_sum"]
+
+
+class CausalOutput(NamedTuple):
+    """What a `CausalLanguageModel` returns.
+
+    Parameters
+    ----------
+    last_hidden_state
+        One vector for each token, ``(B, T, D)``.
+    hidden_states
+        The embeddings and then each layer's output, ``(B, T, D)`` each.
+
+    Notes
+    -----
+    Chapter: contextual-embeddings
+    """
+
+    last_hidden_state: Tensor
+    hidden_states: tuple[Tensor, ...]
+
+
+class CausalLanguageModel(nn.Module):
+    """Encoder blocks under a causal mask, with the embedding as output layer.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices; `type_vocab_size` and `layer_norm_eps` of the embeddings have
+        nothing to decide here.
+
+    Notes
+    -----
+    Radford et al. 2018, section 3.1: post-norm blocks, GELU, learned positions, tied
+    output.
+
+    Chapter: contextual-embeddings
+
+    Examples
+    --------
+    >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50)).eval()
+    >>> output = model(torch.tensor([[2, 47, 3]]))
+    >>> output.last_hidden_state.shape, model.output(output.last_hidden_state).shape
+    (torch.Size([1, 3, 128]), torch.Size([1, 3, 50]))
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.token = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.position = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.blocks: Sequence[EncoderBlock] = stack_of_blocks(config)
+        self.output = LanguageModelHead(self.token)
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | None = None,
+    ) -> CausalOutput:
+        """Read each sequence from the left.
+
+        Parameters
+        ----------
+        input_ids
+            Padded on the right with any id.
+        attention_mask
+            True at tokens. It is checked and then left aside: padding on the right is
+            behind every token, and no token sees what is behind it. States at padding
+            mean nothing.
+
+        Returns
+        -------
+        CausalOutput
+            States of all layers. ``model.output`` makes logits of the next token of
+            them.
+
+        Raises
+        ------
+        ValueError
+            If a sequence is longer than ``max_position_embeddings``, the mask is not
+            boolean, padding stands before a token, or, on a CPU, an id is not of the
+            vocabulary.
+        """
+        length, longest = input_ids.shape[1], self.config.max_position_embeddings
+        if length > longest:
+            raise ValueError(
+                f"the sequences are {length} tokens long, but the model has {longest}"
+                " positions; cut them"
+            )
+        if attention_mask is not None:
+            check_boolean(attention_mask, "attention_mask", "token")
+            if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
+                raise ValueError(
+                    "attention_mask is True behind False; a causal model wants its"
+                    " padding on the right"
+                )
+        check_ids(
+            "input_ids",
+            input_ids,
+            self.config.vocab_size,
+            "take the tokenizer that belongs to this model",
+        )
+        positions = torch.arange(length, device=input_ids.device)
+        hidden = self.dropout(self.token(input_ids) + self.position(positions))
+        states = [hidden]
+        for block in self.blocks:
+            hidden, _ = block.run(hidden, causal=True)
+            states.append(hidden)
+        return CausalOutput(hidden, tuple(states))
+
+
+def causal_loss_sum(
+    model: nn.Module, batch: LanguageModelBatch
+) -> tuple[Float[Tensor, ""], int]:
+    """Return the sum of the losses of all next tokens and their number, as
+    `course_lib.training.loop.train` takes them.
+
+    Parameters
+    ----------
+    model
+        A `CausalLanguageModel`.
+    batch
+        On the device of the model.
+
+    Returns
+    -------
+    loss : Tensor
+        In nats.
+    count : int Predictions: one for each token but the last of a sequence. Without
+        knowledge each costs ln V.
+
+    Notes
+    -----
+    Radford et al. 2018, equation 1.
+
+    Chapter: contextual-embeddings
+
+    Examples
+    --------
+    >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50))
+    >>> loss, count = causal_loss_sum(
+    ...     model, LanguageModelBatch(torch.tensor([[2, 7, 9, 3], [2, 8, 8, 3]]))
+    ... )
+    >>> count, round(loss.item() / count) == round(torch.tensor(50.0).log().item())
+    (6, True)
+    """
+    output, head = model(batch.input_ids, batch.attention_mask), model.output
+    assert isinstance(head, nn.Module)
+    positions, labels = neighbour_labels(batch)
+    return cross_entropy_sum(head, output.last_hidden_state, positions, labels), len(
+        labels
+    )

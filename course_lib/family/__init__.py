@@ -1,0 +1,1 @@
+"""Chapter 10: ALBERT, DistilBERT, ColBERT, prompting, and other inputs."""

@@ -1,0 +1,416 @@
+"""DistilBERT: half of BERT's layers, taught by the whole (Sanh et al. 2019).
+
+Dimension letters, everywhere in this module::
+
+    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
+    N  chosen positions of the whole batch
+
+The student has no segments and no pooler. It starts with every second layer of its
+teacher and learns from three losses: the teacher's guesses, the hidden tokens
+themselves, and the direction of the teacher's states.
+"""  # noqa: E501
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.bert.config import BertConfig
+from course_lib.bert.layers import MaskedLanguageModelHead, initialise, stack_of_blocks
+from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.pretraining.batches import PreTrainingBatch
+from course_lib.training.dropout import Dropout
+
+__all__ = [
+    "DistilBertEmbeddings",
+    "DistilBertForMaskedLM",
+    "DistilBertModel",
+    "DistillationWeights",
+    "FirstState",
+    "MaskedLanguageModelOutput",
+    "cosine_distance",
+    "distillation_loss_sum",
+    "soft_target_loss",
+    "student_of",
+]
+
+
+class DistilBertEmbeddings(nn.Module):
+    """The input without segments: token + position, then layer norm.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Sanh et al. 2019, section 3, "student architecture".
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> DistilBertEmbeddings(BertConfig.tiny(vocab_size=50))(
+    ...     torch.tensor([[2, 47, 3]])
+    ... ).shape
+    torch.Size([1, 3, 128])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        width = config.hidden_size
+        self.token = nn.Embedding(
+            config.vocab_size, width, padding_idx=config.pad_token_id
+        )
+        self.position = nn.Embedding(config.max_position_embeddings, width)
+        self.norm = nn.LayerNorm(width, config.layer_norm_eps)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        token_type_ids: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Return the first hidden states; `token_type_ids` have no part in them."""
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        hidden = self.token(input_ids) + self.position(positions)
+        return self.dropout(self.norm(hidden))
+
+
+class FirstState(nn.Module):
+    """What stands in for a pooler where there is none: the state of [CLS], as it is.
+
+    Notes
+    -----
+    Chapter: family
+
+    Examples
+    --------
+    >>> FirstState()(torch.zeros(2, 5, 128)).shape
+    torch.Size([2, 128])
+    """
+
+    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
+        """Return the vector of each sequence."""
+        return hidden[:, 0]
+
+
+class DistilBertModel(nn.Module):
+    """A `BertModel` without segments and pooler.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices; the published one is BERT-base with 6 layers.
+
+    Notes
+    -----
+    Sanh et al. 2019, section 3.
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> model = DistilBertModel(BertConfig.base(num_hidden_layers=6))
+    >>> sum(parameter.numel() for parameter in model.parameters())
+    66362880
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.embeddings = DistilBertEmbeddings(config)
+        self.blocks = stack_of_blocks(config)
+        self.pooler = FirstState()
+        self.apply(lambda module: initialise(module, config.initializer_range))
+
+    forward = BertModel.forward
+
+
+class MaskedLanguageModelOutput(NamedTuple):
+    """What a `DistilBertForMaskedLM` returns.
+
+    Parameters
+    ----------
+    prediction_logits
+        Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
+    hidden
+        The states that they were made of: ``(N, D)`` or ``(B, T, D)``.
+
+    Notes
+    -----
+    Chapter: family
+    """
+
+    prediction_logits: Tensor
+    hidden: Tensor
+
+
+class DistilBertForMaskedLM(nn.Module):
+    """A `DistilBertModel` with the head that guesses tokens, and no other.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Chapter: family
+
+    Examples
+    --------
+    >>> model = DistilBertForMaskedLM(BertConfig.tiny(vocab_size=50))
+    >>> model(
+    ...     torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])
+    ... ).prediction_logits.shape
+    torch.Size([1, 50])
+    """
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.config = config
+        self.bert = DistilBertModel(config)
+        self.mlm_head = MaskedLanguageModelHead(config, self.bert.embeddings.token)
+        self.mlm_head.apply(lambda module: initialise(module, config.initializer_range))
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | None = None,
+        masked_positions: Int[Tensor, "N"] | None = None,
+    ) -> MaskedLanguageModelOutput:
+        """Score the tokens; arguments as in
+        `course_lib.bert.model.BertForPreTraining`."""
+        hidden = self.bert(
+            input_ids, attention_mask, positions=masked_positions
+        ).last_hidden_state
+        return MaskedLanguageModelOutput(self.mlm_head(hidden), hidden)
+
+
+def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
+    """Make a student of half the layers, and let it start with every second one of its
+    teacher's.
+
+    Parameters
+    ----------
+    teacher
+        Trained. It is not changed, and shares nothing with the student.
+
+    Returns
+    -------
+    DistilBertForMaskedLM
+        With layers 0, 2, 4, ... of the teacher, its embeddings (not of segments) and
+        its head.
+
+    Notes
+    -----
+    Sanh et al. 2019, section 3, "student initialization": "taking one layer out of
+    two".
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> teacher = BertForPreTraining(
+    ...     BertConfig.tiny(vocab_size=50, num_hidden_layers=5)
+    ... )
+    >>> student = student_of(teacher)
+    >>> len(student.bert.blocks)
+    3
+    >>> old, new = teacher.bert.blocks[4], student.bert.blocks[2]
+    >>> torch.equal(old.attention.in_proj.weight, new.attention.in_proj.weight)
+    True
+    """
+    kept = range(0, teacher.config.num_hidden_layers, 2)
+    student = DistilBertForMaskedLM(
+        replace(teacher.config, num_hidden_layers=len(kept))
+    )
+    numbers = {
+        f"bert.blocks.{old}.": f"bert.blocks.{new}." for new, old in enumerate(kept)
+    }
+    weights = teacher.state_dict()
+    for old, new in numbers.items():
+        weights |= {
+            name.replace(old, new): tensor
+            for name, tensor in teacher.state_dict().items()
+            if old in name
+        }
+    student.load_state_dict({name: weights[name] for name in student.state_dict()})
+    return student
+
+
+def soft_target_loss(
+    student_logits: Float[Tensor, "N V"],
+    teacher_logits: Float[Tensor, "N V"],
+    temperature: float = 2.0,
+) -> Float[Tensor, ""]:
+    r"""Ask the student for all of the teacher's guesses, not for the best one only.
+
+    .. math:: \frac{\tau^2}{N} \sum_n \sum_v p_{nv} \ln \frac{p_{nv}}{q_{nv}},
+        \qquad p = \mathrm{softmax}(z / \tau)
+
+    Parameters
+    ----------
+    student_logits
+        Those that q is made of.
+    teacher_logits
+        The z that p is made of.
+    temperature
+        The τ: above 1, it shows more of what the teacher holds for possible. The factor
+        τ² keeps the size of the gradient.
+
+    Returns
+    -------
+    Tensor
+        In nats, times τ²; 0 where the student guesses as its teacher.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is not above 0.
+
+    Notes
+    -----
+    Hinton et al. 2015, section 2; Sanh et al. 2019, section 2.
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> logits = torch.tensor([[2.0, 0.0, 0.0]])
+    >>> soft_target_loss(logits, logits).item()
+    0.0
+    >>> round(
+    ...     soft_target_loss(torch.zeros(1, 3), logits, temperature=1.0).item(), 4
+    ... )  # ln 3 less the entropy of p
+    0.433
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}; it must be above 0, e.g. 2")
+    guess = (student_logits / temperature).log_softmax(-1)
+    wanted = (teacher_logits / temperature).log_softmax(-1)
+    return temperature**2 * F.kl_div(
+        guess, wanted, reduction="batchmean", log_target=True
+    )
+
+
+def cosine_distance(
+    student_hidden: Float[Tensor, "N D"], teacher_hidden: Float[Tensor, "N D"]
+) -> Float[Tensor, ""]:
+    """Ask the student's states to point where the teacher's do: the mean of 1 - cosine.
+
+    Parameters
+    ----------
+    student_hidden, teacher_hidden
+        States of the same positions.
+
+    Returns
+    -------
+    Tensor
+        From 0 to 2.
+
+    Notes
+    -----
+    Sanh et al. 2019, section 3, "cosine embedding loss".
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> cosine_distance(torch.tensor([[3.0, 4.0]]), torch.tensor([[4.0, 3.0]]))
+    tensor(0.0400)
+    """
+    return (1 - F.cosine_similarity(student_hidden, teacher_hidden, dim=-1)).mean()
+
+
+class DistillationWeights(NamedTuple):
+    """How much each of the three losses counts; the defaults are those of the published
+    training.
+
+    Parameters
+    ----------
+    soft, masked, cosine
+        Of `soft_target_loss`, of the hidden tokens, of `cosine_distance`.
+    temperature
+        Of `soft_target_loss`.
+
+    Notes
+    -----
+    Chapter: family
+    """
+
+    soft: float = 5.0
+    masked: float = 2.0
+    cosine: float = 1.0
+    temperature: float = 2.0
+
+
+def distillation_loss_sum(
+    teacher: BertForPreTraining, weights: DistillationWeights | None = None
+) -> Callable[[nn.Module, PreTrainingBatch], tuple[Float[Tensor, ""], int]]:
+    """Return the loss of a student, as `course_lib.training.loop.train` takes it.
+
+    Parameters
+    ----------
+    teacher
+        On the device of the student. It is put into evaluation mode and never changed.
+    weights
+        The published ones if not given. With 0, 1 and 0 the student learns from the
+        hidden tokens alone.
+
+    Returns
+    -------
+    Callable
+        (student, batch) -> the loss times the number of sequences, and that number.
+        Both models are asked at the hidden positions only; the published training
+        compares them at all tokens.
+
+    Notes
+    -----
+    Sanh et al. 2019, sections 2 and 3.
+
+    Chapter: family
+
+    Examples
+    --------
+    >>> teacher = BertForPreTraining(BertConfig.tiny(vocab_size=50))
+    >>> ids, places = torch.tensor([[2, 4, 7, 3]]), torch.tensor([1])
+    >>> batch = PreTrainingBatch(
+    ...     ids, ids * 0, None, places, torch.tensor([9]), None, 1.0, 1.0
+    ... )
+    >>> loss, count = distillation_loss_sum(teacher)(student_of(teacher), batch)
+    >>> count, bool(loss > 0)
+    (1, True)
+    """
+    share = weights or DistillationWeights()
+    teacher.eval()
+
+    def loss_sum(student: nn.Module, batch: PreTrainingBatch) -> tuple[Tensor, int]:
+        found = student(batch.input_ids, batch.attention_mask, batch.masked_positions)
+        loss = share.masked * F.cross_entropy(
+            found.prediction_logits, batch.masked_labels
+        )
+        if share.soft or share.cosine:
+            with torch.no_grad():
+                encoded = teacher.bert(
+                    batch.input_ids,
+                    batch.attention_mask,
+                    batch.token_type_ids,
+                    positions=batch.masked_positions,
+                )
+                wanted = teacher.mlm_head(encoded.last_hidden_state)
+            loss = loss + share.soft * soft_target_loss(
+                found.prediction_logits, wanted, share.temperature
+            )
+            loss = loss + share.cosine * cosine_distance(
+                found.hidden, encoded.last_hidden_state
+            )
+        return loss * len(batch.input_ids), len(batch.input_ids)
+
+    return loss_sum

@@ -1,0 +1,1 @@
+"""Service: figures, and the widgets that pages draw."""

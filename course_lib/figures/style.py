@@ -1,0 +1,279 @@
+"""What every figure of the course has in common: size, ink, one style for each model,
+words that can replace it.
+
+What this module does not do: it changes no global setting of matplotlib.
+:mod:`course_lib.figures.curves_and_maps` draws.
+"""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
+
+__all__ = [
+    "INK",
+    "MODELS",
+    "SIZE",
+    "Style",
+    "alt_text",
+    "contrast_ratio",
+    "describe",
+    "new_figure",
+    "style_of",
+]
+
+SIZE = (6.0, 4.0)
+# the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
+INK = "#767676"
+
+
+class Style(NamedTuple):
+    """How a model is drawn: marker and dash repeat what the colour says, for those who
+    cannot tell colours apart."""
+
+    colour: str
+    marker: str
+    dash: str
+
+
+# Okabe and Ito's colour-blind safe hues, some darkened until the contrast is 3 against
+# white and against black.
+MODELS: dict[str, Style] = {
+    "attention": Style("#0072b2", "o", "-"),
+    "no attention": Style("#d55e00", "s", "--"),
+    "dot": Style("#0072b2", "o", "-"),
+    "additive": Style("#008a64", "^", "-."),
+    "bilinear": Style("#b5638f", "D", ":"),
+    "untrained": Style(INK, "x", ":"),
+    "shuffled": Style("#927200", "v", "--"),
+    "greedy": Style("#008a64", "P", "-"),
+    "beam search": Style("#b5638f", "D", "--"),
+    "sampling": Style("#927200", "X", ":"),
+    "scaled": Style("#0072b2", "o", "-"),
+    "unscaled": Style("#d55e00", "s", "--"),
+    "divided by d": Style("#b5638f", "D", ":"),
+    "uniform": Style(INK, "x", ":"),
+    "fused attention": Style("#0072b2", "o", "-"),
+    "explicit attention": Style("#008a64", "^", "-."),
+    "self-attention": Style("#0072b2", "o", "-"),
+    "GRU": Style("#d55e00", "s", "--"),
+    "8 heads": Style("#0072b2", "o", "-"),
+    "2 heads": Style("#008a64", "^", "-."),
+    "1 head": Style("#d55e00", "s", "--"),
+    "Transformer": Style("#008a64", "^", "-."),
+    "GRU with attention": Style("#0072b2", "o", "-"),
+    "WordPiece": Style("#0072b2", "o", "-"),
+    "BPE": Style("#d55e00", "s", "--"),
+    "pieces": Style("#d55e00", "s", "--"),
+    "whole words": Style("#008a64", "^", "-."),
+    "GELU": Style("#0072b2", "o", "-"),
+    "ReLU": Style("#d55e00", "s", "--"),
+    "with the mask": Style("#0072b2", "o", "-"),
+    "mask forgotten": Style("#d55e00", "s", "--"),
+    "tiny": Style("#d55e00", "s", "--"),
+    "last layer for [CLS]": Style("#d55e00", "s", "--"),
+    "last layer for every token": Style("#0072b2", "o", "-"),
+    "sentence-transformers": Style("#008a64", "^", "-."),
+    "mini": Style("#0072b2", "o", "-"),
+    "base": Style("#008a64", "^", "-."),
+    "hidden words": Style("#0072b2", "o", "-"),
+    "word frequencies": Style(INK, "x", ":"),
+    "equal chances": Style("#927200", "v", "--"),
+    "best n-grams": Style("#d55e00", "s", "--"),
+    "grammar words": Style("#d55e00", "s", "--"),
+    "names": Style("#008a64", "^", "-."),
+    "pronouns": Style("#b5638f", "D", ":"),
+    "times of day": Style("#927200", "v", "--"),
+    "next sentence": Style("#0072b2", "o", "-"),
+    "fine-tuned": Style("#0072b2", "o", "-"),
+    "frozen": Style("#008a64", "^", "-."),
+    "from scratch": Style("#d55e00", "s", "--"),
+    "as trained": Style("#d55e00", "s", "--"),
+    "with a temperature": Style("#0072b2", "o", "-"),
+}
+
+_alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
+
+
+def style_of(label: str) -> Style:
+    """Return how a model is drawn, the same in every figure.
+
+    Parameters
+    ----------
+    label
+        A key of `MODELS`, alone or before a comma or bracket: "attention (training)" is
+        drawn as "attention".
+
+    Returns
+    -------
+    Style
+        Colour, marker and dash.
+
+    Raises
+    ------
+    ValueError
+        If no model has this name: a colour made up for one figure would mean another
+        model in the next.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> style_of("no attention, seed 2").marker
+    's'
+    """
+    name = label.split(",")[0].split("(")[0].strip()
+    if name not in MODELS:
+        raise ValueError(
+            f"no colour is reserved for {label!r}; use one of {', '.join(MODELS)}, "
+            "or add a row to course_lib.figures.style.MODELS"
+        )
+    return MODELS[name]
+
+
+def contrast_ratio(first: ColorType, second: ColorType) -> float:
+    """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio).
+
+    Parameters
+    ----------
+    first, second
+        Colours as matplotlib writes them.
+
+    Returns
+    -------
+    float
+        From 1 (the same) to 21 (black and white); text wants 4.5, the lines of a figure
+        3.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> round(contrast_ratio("white", "black"))
+    21
+    """
+    light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: ColorType) -> float:
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in to_rgb(colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def alt_text(figure: Figure) -> str:
+    """Say in words what a figure shows, with its main values.
+
+    Parameters
+    ----------
+    figure
+        A figure that a function of `course_lib.figures.curves_and_maps` returned.
+
+    Returns
+    -------
+    str
+        One or two sentences that can stand in for the picture.
+
+    Raises
+    ------
+    ValueError
+        If the figure comes from somewhere else.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from course_lib.figures.curves_and_maps import attention_heatmap
+    >>> figure = attention_heatmap(np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"])
+    >>> alt_text(figure).split(". ")[1]
+    'Largest weight of each target word: chat on cat 0.75.'
+    """
+    if figure not in _alt_texts:
+        raise ValueError(
+            "this figure was not described by course_lib.figures.curves_and_maps; write"
+            " its alt text by hand"
+        )
+    return _alt_texts[figure]
+
+
+def new_figure(title: str) -> tuple[Figure, Axes]:
+    """Make an empty figure in the style of the course.
+
+    Parameters
+    ----------
+    title
+        A line above the axes; "" for none.
+
+    Returns
+    -------
+    tuple of Figure and Axes
+        Transparent, 6 × 4 inches, its ink grey.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> figure, axes = new_figure("")
+    >>> figure.get_size_inches().tolist()
+    [6.0, 4.0]
+    """
+    figure, axes = plt.subplots(
+        figsize=SIZE, dpi=144, layout="constrained", facecolor="none"
+    )
+    # Closed at once: the figure is returned, and a notebook would draw one left open a
+    # second time.
+    plt.close(figure)
+    axes.set_facecolor("none")
+    axes.tick_params(colors=INK, labelcolor=INK)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    for side, spine in axes.spines.items():
+        spine.set_color(INK)
+        spine.set_visible(side in ("left", "bottom"))
+    if title:
+        axes.set_title(title, color=INK, fontsize=11)
+    return figure, axes
+
+
+def describe(figure: Figure, alt: str) -> Figure:
+    """Attach the words that `alt_text` returns for a figure.
+
+    Parameters
+    ----------
+    figure
+        A figure.
+    alt
+        What it shows, in one or two sentences.
+
+    Returns
+    -------
+    Figure
+        The same figure.
+
+    Notes
+    -----
+    Chapter: seq2seq-attention
+
+    Examples
+    --------
+    >>> alt_text(describe(Figure(), "An empty figure."))
+    'An empty figure.'
+    """
+    _alt_texts[figure] = alt
+    return figure

@@ -1,0 +1,1 @@
+"""Chapter 8: heads, examples, losses and training for tasks."""

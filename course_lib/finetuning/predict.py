@@ -1,0 +1,469 @@
+"""From raw text to guesses: what a fine-tuned model is for.
+
+Tokens, batches, windows and padding stay inside. Letters of this module: B examples in
+a batch, T positions.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from course_lib.bert.files import PretrainedModel
+from course_lib.finetuning.examples import Example, collate, text_examples
+from course_lib.finetuning.heads import (
+    MultipleChoiceClassifier,
+    SequenceClassifier,
+    SpanClassifier,
+    TokenClassifier,
+)
+from course_lib.finetuning.spans import Span, best_spans, null_score, windows
+from course_lib.finetuning.tagging import align_words, chunks, word_logits
+from course_lib.finetuning.task_model import TaskModel, looking
+from course_lib.wordpiece.fast import FastWordPiece
+from course_lib.wordpiece.normalize import split_words
+from course_lib.wordpiece.tokenizer import Text, WordPiece
+
+__all__ = ["Answer", "Guess", "TaggedWord", "predict"]
+__all__ += ["predict_answers", "predict_choices", "predict_labels", "predict_tags"]
+
+Tokenizer = WordPiece | FastWordPiece
+
+
+class Guess(NamedTuple):
+    """A class for a text, or a choice.
+
+    Parameters
+    ----------
+    label
+        The name of the most probable class, or the number of the choice.
+    probabilities
+        Of all classes or choices, in their order.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    label: str | int
+    probabilities: tuple[float, ...]
+
+
+class TaggedWord(NamedTuple):
+    """A word with its tag.
+
+    Parameters
+    ----------
+    word
+        As it was typed.
+    label
+        The most probable one.
+    probability
+        Of this label.
+    start, end
+        Where the word stands in the text; None where a list of words was given.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    word: str
+    label: str
+    probability: float
+    start: int | None
+    end: int | None
+
+
+class Answer(NamedTuple):
+    """An answer to a question.
+
+    Parameters
+    ----------
+    text
+        Cut out of the context; empty if there is no answer.
+    start, end
+        Its characters in the context.
+    probability
+        Among the spans of `alternatives`.
+    null_margin
+        By how much the best span scores above "no answer"; compared with τ, it decides
+        whether there is one.
+    alternatives
+        The best spans, the chosen one first.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    text: str
+    start: int
+    end: int
+    probability: float
+    null_margin: float
+    alternatives: list[Span]
+
+
+def predict(
+    model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any
+) -> list[Any]:
+    """Guess on raw text, whatever the task.
+
+    Parameters
+    ----------
+    model
+        A fine-tuned model.
+    tokenizer
+        The one that it was trained with.
+    inputs
+        What the kind of model reads: texts or pairs of texts for a
+        `SequenceClassifier`; texts or lists of words for a `TokenClassifier`; pairs
+        (question, context) for a `SpanClassifier`; pairs (context, endings) for a
+        `MultipleChoiceClassifier`.
+    options
+        Those of `predict_labels`, `predict_tags`, `predict_answers` and
+        `predict_choices`.
+
+    Returns
+    -------
+    list
+        One guess for each input, in their order: `Guess` or a number, a list of
+        `TaggedWord`, `Answer`, `Guess`.
+
+    Raises
+    ------
+    ValueError
+        If the model is of another kind.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.bert.config import BertConfig
+    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "a", "film"])
+    >>> model = SequenceClassifier(
+    ...     BertConfig.tiny(vocab_size=len(tokenizer)), ["bad", "good"]
+    ... )
+    >>> [guess] = predict(model, tokenizer, ["A film"])
+    >>> guess.label in ("bad", "good"), round(sum(guess.probabilities), 6)
+    (True, 1.0)
+    """
+    kinds: Mapping[type[TaskModel], Any] = {
+        SequenceClassifier: predict_labels,
+        TokenClassifier: predict_tags,
+        SpanClassifier: predict_answers,
+        MultipleChoiceClassifier: predict_choices,
+    }
+    for kind, function in kinds.items():
+        if isinstance(model, kind):
+            return function(model, tokenizer, inputs, **options)
+    raise ValueError(
+        f"the model is a {type(model).__name__}; predict knows"
+        f" {', '.join(x.__name__ for x in kinds)}"
+    )
+
+
+def predict_labels(
+    model: SequenceClassifier,
+    tokenizer: Tokenizer,
+    texts: Sequence[Text],
+    batch_size: int = 32,
+    max_length: int | None = None,
+) -> list[Guess] | list[float]:
+    """Classify texts or pairs of texts, or guess their numbers.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As in `predict`.
+    texts
+        Strings, or tuples of two.
+    batch_size
+        How many are looked at together.
+    max_length
+        Tokens that are read of each; what is behind is cut off. As many as the model
+        has positions if not given.
+
+    Returns
+    -------
+    list
+        A `Guess` for each text, or a number if the model guesses one.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.bert.config import BertConfig
+    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "a", "film"])
+    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)), labels=1)
+    >>> len(predict_labels(model, tokenizer, ["A film", ("A", "film")]))
+    2
+    """
+    examples = text_examples(
+        texts, None, tokenizer, max_length or model.config.max_position_embeddings
+    )
+    rows = _outputs(model, examples, batch_size)
+    if model.guesses_number:
+        return [float(row) for row in rows]
+    return [
+        Guess(model.labels[int(row.argmax())], tuple(row.softmax(0).tolist()))
+        for row in rows
+    ]
+
+
+def predict_tags(
+    model: TokenClassifier,
+    tokenizer: Tokenizer,
+    texts: Sequence[str | Sequence[str]],
+    batch_size: int = 32,
+    max_length: int | None = None,
+) -> list[list[TaggedWord]]:
+    """Tag every word of texts; the guess at a word is that at its first piece.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As in `predict`.
+    texts
+        Texts, which are cut into words and marks of punctuation, or lists of words.
+    batch_size
+        As in `predict_labels`.
+    max_length
+        Tokens that are read at once; a longer text is read in parts, so that no word is
+        without a tag. As many as the model has positions if not given.
+
+    Returns
+    -------
+    list of list of TaggedWord
+        All words of each text; none of a text without a word.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.bert.config import BertConfig
+    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son"])
+    >>> model = TokenClassifier(
+    ...     BertConfig.tiny(vocab_size=len(tokenizer)), ["O", "PER"]
+    ... )
+    >>> [
+    ...     (word.word, word.start, word.end)
+    ...     for word in predict_tags(model, tokenizer, ["Jim Henson!"])[0]
+    ... ]
+    [('Jim', 0, 3), ('Henson', 4, 10), ('!', 10, 11)]
+    """
+    longest = max_length or model.config.max_position_embeddings
+    of_texts = [_words(text, tokenizer) for text in texts]
+    examples, parts = [], []
+    for number, words in enumerate(of_texts):
+        strings = [word for word, _, _ in words]
+        for begin, end in chunks(strings, tokenizer, longest) if strings else []:
+            aligned = align_words(strings[begin:end], tokenizer, longest)
+            examples.append(
+                Example([(aligned.input_ids, [0] * len(aligned.input_ids))])
+            )
+            parts.append((number, words[begin:end], aligned.first))
+    tagged: list[list[TaggedWord]] = [[] for _ in texts]
+    for (number, of_part, first), logits in zip(
+        parts, _outputs(model, examples, batch_size), strict=True
+    ):
+        best = word_logits(logits, first).softmax(dim=1).max(dim=1)
+        for (word, begins, ends), index, share in zip(
+            of_part, best.indices.tolist(), best.values.tolist(), strict=True
+        ):
+            tagged[number].append(
+                TaggedWord(word, model.labels[index], share, begins, ends)
+            )
+    return tagged
+
+
+def predict_answers(
+    model: SpanClassifier,
+    tokenizer: Tokenizer,
+    questions: Sequence[tuple[str, str]],
+    batch_size: int = 32,
+    max_length: int | None = None,
+    stride: int = 128,
+    n_best: int = 20,
+    max_answer_length: int = 30,
+    null_threshold: float | None = None,
+) -> list[Answer]:
+    """Answer questions with stretches of their contexts, however long these are.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As in `predict`.
+    questions
+        Pairs of a question and its context.
+    batch_size
+        As in `predict_labels`.
+    max_length
+        Tokens of a window; 384, or as many as the model has positions if that is less,
+        if not given.
+    stride
+        As in `course_lib.finetuning.spans.windows`.
+    n_best, max_answer_length, null_threshold
+        As in `course_lib.finetuning.spans.best_spans`.
+
+    Returns
+    -------
+    list of Answer
+        One for each question.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.bert.config import BertConfig
+    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "who", "jim", "was", "there"])
+    >>> model = SpanClassifier(BertConfig.tiny(vocab_size=len(tokenizer)))
+    >>> [answer] = predict_answers(model, tokenizer, [("Who?", "Jim was there")])
+    >>> answer.text == "Jim was there"[answer.start : answer.end]
+    True
+    """
+    longest = max_length or min(384, model.config.max_position_embeddings)
+    of_questions = [
+        windows(question, context, tokenizer, longest, stride)
+        for question, context in questions
+    ]
+    examples = [
+        Example([(x.input_ids, x.token_type_ids)])
+        for of_one in of_questions
+        for x in of_one
+    ]
+    outputs = iter(_outputs(model, examples, batch_size))
+    answers = []
+    for (_, context), of_one in zip(questions, of_questions, strict=True):
+        rows = [next(outputs) for _ in of_one]
+        starts, ends = [row[0] for row in rows], [row[1] for row in rows]
+        spans = best_spans(
+            starts, ends, of_one, n_best, max_answer_length, null_threshold
+        )
+        best = max(
+            (span.score for span in spans if span.end > 0), default=float("-inf")
+        )
+        first, margin = spans[0], best - null_score(starts, ends)
+        answers.append(
+            Answer(
+                first.text(context),
+                first.start,
+                first.end,
+                first.probability,
+                margin,
+                spans,
+            )
+        )
+    return answers
+
+
+def predict_choices(
+    model: MultipleChoiceClassifier,
+    tokenizer: Tokenizer,
+    questions: Sequence[tuple[str, Sequence[str]]],
+    batch_size: int = 32,
+    max_length: int | None = None,
+) -> list[Guess]:
+    """Choose the ending that fits a context best.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As in `predict`.
+    questions
+        Pairs of a context and its endings; their number may differ from one to the
+        next.
+    batch_size, max_length
+        As in `predict_labels`.
+
+    Returns
+    -------
+    list of Guess
+        The number of the best ending, from 0, and the probabilities of all.
+
+    Raises
+    ------
+    ValueError
+        If a context has no ending.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> from course_lib.bert.config import BertConfig
+    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "sat", "ran"])
+    >>> model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)))
+    >>> len(
+    ...     predict_choices(model, tokenizer, [("Jim", ["sat", "ran"])])[
+    ...         0
+    ...     ].probabilities
+    ... )
+    2
+    """
+    longest = max_length or model.config.max_position_embeddings
+    if any(not endings for _, endings in questions):
+        raise ValueError("a context has no ending to choose; give it at least one")
+    # Each ending is an input of its own, so that contexts with few and with many share
+    # a batch.
+    pairs = [(context, ending) for context, endings in questions for ending in endings]
+    rows = _outputs(model, text_examples(pairs, None, tokenizer, longest), batch_size)
+    scores = torch.tensor([float(row) for row in rows])
+    of_questions = scores.split([len(endings) for _, endings in questions])
+    return [
+        Guess(int(row.argmax()), tuple(row.softmax(0).tolist())) for row in of_questions
+    ]
+
+
+def _outputs(
+    model: TaskModel, examples: Sequence[Example], batch_size: int
+) -> list[Float[Tensor, "..."]]:
+    """What the model gives for each example, in their order; short ones are looked at
+    together."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    order = sorted(range(len(examples)), key=lambda index: examples[index].length)
+    found: dict[int, Tensor] = {}
+    with looking(model) as where:
+        for start in range(0, len(order), batch_size):
+            indices = order[start : start + batch_size]
+            batch = collate(
+                [examples[index] for index in indices], model.config.pad_token_id or 0
+            )
+            inputs = [None if x is None else x.to(where) for x in batch[:3]]
+            if isinstance(model, MultipleChoiceClassifier):  # (B, T) -> (B, 1, T)
+                inputs = [None if x is None else x[:, None] for x in inputs]
+            output = model(*inputs)
+            # (B, T) and (B, T) -> (B, 2, T)
+            rows = torch.stack(output, dim=1) if isinstance(output, tuple) else output
+            found |= zip(indices, rows.float().cpu(), strict=True)
+    return [found[index] for index in range(len(examples))]
+
+
+def _words(
+    text: str | Sequence[str], tokenizer: Tokenizer
+) -> list[tuple[str, int | None, int | None]]:
+    if not isinstance(text, str):
+        return [(word, None, None) for word in text]
+    settings = tokenizer.settings
+    return [
+        (text[x.start : x.end], x.start, x.end)
+        for x in split_words(text, settings.lowercase, settings.strip)
+    ]

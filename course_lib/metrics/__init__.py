@@ -1,0 +1,1 @@
+"""Service: scores for translation, labels, entities, spans and calibration."""

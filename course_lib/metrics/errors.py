@@ -1,0 +1,433 @@
+"""What a fine-tuned model gets wrong: which class it takes for which, where it is too
+sure, what kinds of mistakes.
+
+The functions read guesses and gold answers, no model: the probabilities of classes, the
+tags of sentences, the texts of answers.
+
+    N  guesses     C  classes
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize_scalar
+from sklearn.metrics import confusion_matrix, log_loss
+
+from course_lib.metrics.entities import Entity, entities
+from course_lib.metrics.squad import normalize_answer
+
+__all__ = [
+    "ANSWERS",
+    "ENTITIES",
+    "Confusion",
+    "EntityMistake",
+    "answer_kind",
+    "confusion",
+    "cool",
+    "entity_mistakes",
+]
+__all__ += ["fit_temperature", "surest_mistakes"]
+
+Probabilities: TypeAlias = Float[np.ndarray, "N C"]
+AnswerKind: TypeAlias = Literal[
+    "right",
+    "no answer",
+    "not answerable",
+    "too long",
+    "too short",
+    "overlaps",
+    "elsewhere",
+]
+ANSWERS: tuple[AnswerKind, ...] = (
+    "right", "too long", "too short", "overlaps", "elsewhere", "no answer", "not answerable",  # noqa: E501
+)  # fmt: skip
+EntityKind: TypeAlias = Literal[
+    "right", "type", "borders", "type and borders", "missed", "invented"
+]
+ENTITIES: tuple[EntityKind, ...] = (
+    "right",
+    "type",
+    "borders",
+    "type and borders",
+    "missed",
+    "invented",
+)
+HOTTEST = 100.0  # a temperature beyond which all classes are as good as equal
+
+
+class Confusion(NamedTuple):
+    """How often each class was taken for each.
+
+    Parameters
+    ----------
+    labels
+        The names of the C classes.
+    counts
+        A row for each gold class, a column for each guessed one.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    labels: tuple[str, ...]
+    counts: Int[np.ndarray, "C C"]
+
+    @property
+    def shares(self) -> Float[np.ndarray, "C C"]:
+        """The share of each gold class that was taken for each; a row of zeros for a
+        class without gold."""
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+
+
+def confusion(
+    golds: Sequence[int], guesses: Sequence[int], labels: Sequence[str]
+) -> Confusion:
+    """Count which class was taken for which.
+
+    Parameters
+    ----------
+    golds, guesses
+        The numbers of classes.
+    labels
+        The names of all classes, those that never occur too.
+
+    Returns
+    -------
+    Confusion
+        Gold classes in rows, guesses in columns.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to count, the lists differ in length, or a number has no
+        name.
+
+    Notes
+    -----
+    The counting is scikit-learn's.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> confusion([0, 0, 1], [0, 1, 1], ["bad", "good"]).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    _check_pairs(golds, guesses)
+    if not all(0 <= number < len(labels) for number in (*golds, *guesses)):
+        raise ValueError(
+            f"classes are 0 to {len(labels) - 1}, as many as labels; a gold class or a"
+            " guess is another"
+        )
+    return Confusion(
+        tuple(labels), confusion_matrix(golds, guesses, labels=range(len(labels)))
+    )
+
+
+def cool(probabilities: Probabilities, temperature: float) -> Probabilities:
+    """Divide the scores behind probabilities by a temperature, and make probabilities
+    of them again.
+
+    The order of the classes stays, and with it every guess; only how sure the model is
+    changes. What a softmax gave knows its scores up to a constant for each row, which
+    the next softmax drops: no scores need be kept.
+
+    Parameters
+    ----------
+    probabilities
+        Of each class.
+    temperature
+        Above 1 the model becomes less sure, below 1 surer.
+
+    Returns
+    -------
+    ndarray
+        ``(N, C)``; each row adds up to 1.
+
+    Raises
+    ------
+    ValueError
+        If the temperature is not above 0.
+
+    Notes
+    -----
+    Guo et al. 2017, equation 9.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> cool(np.array([[0.9, 0.1]]), 2.0).round(2).tolist()
+    [[0.75, 0.25]]
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}; it must be above 0")
+    # A probability may be 0 in float32, where its score was finite; the least number
+    # that float32 writes stands for it.
+    scores = (
+        np.log(np.maximum(probabilities.astype(np.float64), np.finfo(np.float32).tiny))
+        / temperature
+    )
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    cooled: Probabilities = powers / powers.sum(axis=1, keepdims=True)
+    return cooled
+
+
+def fit_temperature(probabilities: Probabilities, golds: Sequence[int]) -> float:
+    """Find the temperature with which the gold classes are most probable.
+
+    Parameters
+    ----------
+    probabilities
+        On rows that the model was not trained on; and not those that it is to be judged
+        by.
+    golds
+        Their classes.
+
+    Returns
+    -------
+    float
+        From 0.01 to 100.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to fit it to, or the lists differ in length.
+
+    Notes
+    -----
+    Guo et al. 2017, section 4.2: the least mean negative log-likelihood. It has one
+    minimum.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    Right three times of four, but 99% sure:
+
+    >>> sure = np.array([[0.99, 0.01]] * 4)
+    >>> temperature = fit_temperature(sure, [0, 0, 0, 1])
+    >>> round(temperature, 2), cool(sure, temperature)[0].round(2).tolist()
+    (4.18, [0.75, 0.25])
+    """
+    _check_pairs(golds, probabilities)
+    classes = range(probabilities.shape[1])
+
+    def loss(logarithm: float) -> float:
+        return float(
+            log_loss(
+                golds, cool(probabilities, float(np.exp(logarithm))), labels=classes
+            )
+        )
+
+    limit = np.log(HOTTEST)
+    return float(
+        np.exp(minimize_scalar(loss, bounds=(-limit, limit), method="bounded").x)
+    )
+
+
+def surest_mistakes(
+    probabilities: Probabilities, golds: Sequence[int], most: int
+) -> list[int]:
+    """Find the wrong guesses of which the model is surest.
+
+    Parameters
+    ----------
+    probabilities
+        Of each class.
+    golds
+        The right ones.
+    most
+        How many to return.
+
+    Returns
+    -------
+    list of int
+        Numbers of rows, the surest mistake first.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to look through, or the lists differ in length.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> surest_mistakes(
+    ...     np.array([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2]]), [1, 0, 0], most=2
+    ... )
+    [1, 0]
+    """
+    _check_pairs(golds, probabilities)
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != np.asarray(golds))
+    return [
+        int(row)
+        for row in wrong[np.argsort(-probabilities[wrong].max(axis=1), kind="stable")][
+            :most
+        ]
+    ]
+
+
+class EntityMistake(NamedTuple):
+    """An entity that was found, missed, invented, or found with a flaw.
+
+    Parameters
+    ----------
+    kind
+        One of `ENTITIES`.
+    gold, guess
+        What is there and what was guessed; None where there is nothing.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+    """
+
+    kind: EntityKind
+    gold: Entity | None
+    guess: Entity | None
+
+
+def entity_mistakes(
+    golds: Sequence[str], guesses: Sequence[str]
+) -> list[EntityMistake]:
+    """Compare the entities of a sentence with those that were guessed, and name what is
+    wrong with each.
+
+    An entity and a guess make one pair at most. Pairs without a flaw come first, then
+    those with the same borders, then those of the same type, then any that share a
+    word.
+
+    Parameters
+    ----------
+    golds, guesses
+        The tags of each word.
+
+    Returns
+    -------
+    list of EntityMistake
+        The right ones too, by their first word.
+
+    Raises
+    ------
+    ValueError
+        If the lists differ in length, or a tag has another form than
+        `course_lib.metrics.entities.entities` reads.
+
+    Notes
+    -----
+    The categories are those of the MUC evaluations (Chinchor and Sundheim 1993), with
+    "incorrect" told apart by what is incorrect.
+
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> [found] = entity_mistakes(["B-PER", "I-PER", "O"], ["B-PER", "O", "O"])
+    >>> found.kind
+    'borders'
+    """
+    if len(golds) != len(guesses):
+        raise ValueError(
+            f"{len(golds)} gold tags but {len(guesses)} guesses; give one of both for"
+            " each word"
+        )
+    there, guessed = entities(golds), entities(guesses)
+    found: list[EntityMistake] = []
+    for kind, fits in _FITS:
+        for gold in list(there):
+            guess = next((guess for guess in guessed if fits(gold, guess)), None)
+            if guess is not None:
+                there.remove(gold)
+                guessed.remove(guess)
+                found.append(EntityMistake(kind, gold, guess))
+    found += [EntityMistake("missed", gold, None) for gold in there]
+    found += [EntityMistake("invented", None, guess) for guess in guessed]
+    return sorted(
+        found,
+        key=lambda mistake: (mistake.gold or mistake.guess or Entity("", 0, 0)).first,
+    )
+
+
+def _overlap(gold: Entity, guess: Entity) -> bool:
+    return gold.first <= guess.last and guess.first <= gold.last
+
+
+_FITS: tuple[tuple[EntityKind, Callable[[Entity, Entity], bool]], ...] = (
+    ("right", lambda gold, guess: gold == guess),
+    ("type", lambda gold, guess: gold[1:] == guess[1:]),
+    ("borders", lambda gold, guess: gold.type == guess.type and _overlap(gold, guess)),
+    ("type and borders", _overlap),
+)
+
+
+def answer_kind(guess: str, golds: Sequence[str]) -> AnswerKind:
+    """Say what is wrong with an answer, by its words.
+
+    Parameters
+    ----------
+    guess
+        An answer; empty for none.
+    golds
+        The accepted ones; none if the question cannot be answered.
+
+    Returns
+    -------
+    str
+        The first of these that holds: "right"; "not answerable", where an answer was
+        given all the same; "no answer", where there was one to give; "too long", with
+        all words of a gold answer in it, "too short", with nothing but words of one,
+        each in their order; "overlaps", with a word of one; "elsewhere". Words are
+        compared as SQuAD's script does, and where in the text they stand is not asked.
+
+    Notes
+    -----
+    Chapter: fine-tuning
+
+    Examples
+    --------
+    >>> (
+    ...     answer_kind("the Denver Broncos in 2016", ["Denver Broncos"]),
+    ...     answer_kind("Denver", ["Denver Broncos"]),
+    ... )
+    ('too long', 'too short')
+    """
+    words, accepted = (
+        normalize_answer(guess).split(),
+        [normalize_answer(gold).split() for gold in golds],
+    )
+    if words in (accepted or [[]]):
+        return "right"
+    if not accepted:
+        return "not answerable"
+    if not words:
+        return "no answer"
+    if any(_within(gold, words) for gold in accepted):
+        return "too long"
+    if any(_within(words, gold) for gold in accepted):
+        return "too short"
+    return (
+        "overlaps" if any(set(words) & set(gold) for gold in accepted) else "elsewhere"
+    )
+
+
+def _within(inner: Sequence[str], outer: Sequence[str]) -> bool:
+    """Whether the words stand in the others, side by side; no words stand nowhere."""
+    starts = range(len(outer) - len(inner) + 1)
+    return bool(inner) and any(
+        list(outer[start : start + len(inner)]) == list(inner) for start in starts
+    )
+
+
+def _check_pairs(golds: Sequence, guesses: Sequence | np.ndarray) -> None:
+    if len(golds) != len(guesses) or not len(golds):
+        raise ValueError(
+            f"{len(guesses)} guesses but {len(golds)} gold classes; give as many of"
+            " both, at least one"
+        )

@@ -1,0 +1,1 @@
+"""Chapter 6: masking, sentence pairs, and batches for pre-training."""

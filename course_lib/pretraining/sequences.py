@@ -1,0 +1,283 @@
+"""Sequences of a batch: pieces of a tokenised corpus between [CLS] and [SEP], laid out
+as a matrix.
+
+A piece is an interval of the corpus's ids, so nothing is copied before a batch is asked
+for. All is arithmetic on whole arrays: no loop over tokens.
+
+Letters of this module::
+
+    N  tokens of the corpus     P  pieces of all sequences     R  sequences     B  sequences of a batch     T  positions
+
+Chapter: pretraining
+"""  # noqa: E501
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Integer
+
+from course_lib.wordpiece.training import SPECIAL_TOKENS
+
+__all__ = ["Rows", "Sequences", "Specials", "batch_plan", "lay_out"]
+
+
+@dataclass(frozen=True)
+class Specials:
+    """The ids of the tokens that stand between the pieces of a sequence, and behind it.
+
+    Parameters
+    ----------
+    pad_id, cls_id, sep_id
+        Of [PAD], [CLS] and [SEP].
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> Specials.of({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3})
+    Specials(pad_id=0, cls_id=2, sep_id=3)
+    """
+
+    pad_id: int
+    cls_id: int
+    sep_id: int
+
+    @classmethod
+    def of(cls, vocab: Mapping[str, int]) -> "Specials":
+        """Read them off a tokenizer's vocabulary, token -> id."""
+        pad, _, first, separator, _ = SPECIAL_TOKENS
+        for token in (pad, first, separator):
+            if token not in vocab:
+                raise ValueError(
+                    f"the vocabulary lacks {token}; train it with the special tokens,"
+                    f" or add {token}"
+                )
+        return cls(vocab[pad], vocab[first], vocab[separator])
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences as lists of pieces: sequence r has the pieces ``first_piece[r]`` to
+    ``first_piece[r + 1] - 1``.
+
+    Parameters
+    ----------
+    starts, ends
+        Each piece's interval of the ids, ``(P,)``.
+    segments
+        Each piece's segment, 0 or 1, ``(P,)``.
+    first_piece
+        ``(R + 1,)``, from 0 to P.
+    labels
+        Each sequence's label, ``(R,)``; see `course_lib.pretraining.next_sentence`.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> two = Sequences(
+    ...     *map(np.array, ([0, 5, 9], [5, 9, 12], [0, 1, 0], [0, 2, 3], [0, -100]))
+    ... )
+    >>> len(two), two.lengths.tolist()
+    (2, [12, 5])
+    """
+
+    starts: Integer[np.ndarray, "P"]
+    ends: Integer[np.ndarray, "P"]
+    segments: Integer[np.ndarray, "P"]
+    first_piece: Integer[np.ndarray, "R1"]
+    labels: Integer[np.ndarray, "R"]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> Integer[np.ndarray, "R"]:
+        """Tokens of each sequence with its special ones: [CLS], and a [SEP] behind each
+        piece."""
+        with_separators = np.concatenate([[0], np.cumsum(self.ends - self.starts + 1)])
+        return 1 + np.diff(with_separators[self.first_piece])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Sequences laid out as a matrix.
+
+    Parameters
+    ----------
+    input_ids, token_type_ids
+        ``(B, T)``, int64.
+    special_tokens_mask
+        ``(B, T)``: True at [CLS], [SEP] and padding.
+    lengths
+        ``(B,)``: tokens of each row before its padding.
+
+    Notes
+    -----
+    Chapter: pretraining
+    """
+
+    input_ids: Integer[np.ndarray, "B T"]
+    token_type_ids: Integer[np.ndarray, "B T"]
+    special_tokens_mask: Bool[np.ndarray, "B T"]
+    lengths: Integer[np.ndarray, "B"]
+
+
+def lay_out(
+    ids: Integer[np.ndarray, "N"],
+    sequences: Sequences,
+    rows: Integer[np.ndarray, "B"],
+    width: int,
+    specials: Specials,
+) -> Rows:
+    """Write sequences into a matrix: [CLS], then each piece and a [SEP], then padding.
+
+    Parameters
+    ----------
+    ids
+        The ids of the corpus.
+    sequences
+        All sequences.
+    rows
+        Which of them.
+    width
+        Positions T of the matrix; none of the sequences may be longer.
+    specials
+        The ids between the pieces.
+
+    Returns
+    -------
+    Rows
+        The matrix; [CLS] and the first [SEP] are of segment 0, a [SEP] always of the
+        segment that it ends.
+
+    Notes
+    -----
+    Devlin et al. 2019, figure 2.
+
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> pair = Sequences(*map(np.array, ([2, 0], [5, 2], [0, 1], [0, 2], [0])))
+    >>> made = lay_out(
+    ...     np.array([7, 8, 11, 12, 13]),
+    ...     pair,
+    ...     np.array([0]),
+    ...     width=10,
+    ...     specials=Specials(0, 101, 102),
+    ... )
+    >>> made.input_ids.tolist(), made.token_type_ids.tolist()
+    ([[101, 11, 12, 13, 102, 7, 8, 102, 0, 0]], [[0, 0, 0, 0, 0, 1, 1, 1, 0, 0]])
+    """
+    counts = sequences.first_piece[rows + 1] - sequences.first_piece[rows]
+    row = np.repeat(np.arange(len(rows)), counts)
+    piece = _ranges(sequences.first_piece[rows], counts)
+    sizes = sequences.ends[piece] - sequences.starts[piece]
+    lengths = 1 + np.bincount(row, sizes + 1, len(rows)).astype(np.int64)
+    # Where each piece begins in the flattened matrix: behind [CLS], and behind the
+    # pieces before it in its row.
+    before = np.cumsum(sizes + 1) - (sizes + 1)
+    row_before = np.cumsum(lengths - 1) - (lengths - 1)
+    place = row * width + 1 + before - row_before[row]
+
+    input_ids = np.full(len(rows) * width, specials.pad_id, dtype=np.int64)
+    special = np.ones(len(rows) * width, dtype=bool)
+    segments = np.zeros(len(rows) * width, dtype=np.int64)
+    input_ids[np.arange(len(rows)) * width] = specials.cls_id
+    tokens = _ranges(place, sizes)
+    input_ids[tokens] = ids[_ranges(sequences.starts[piece], sizes)]
+    special[tokens] = False
+    input_ids[place + sizes] = specials.sep_id
+    segments[_ranges(place, sizes + 1)] = np.repeat(
+        sequences.segments[piece], sizes + 1
+    )
+    shape = (len(rows), width)
+    return Rows(
+        input_ids.reshape(shape),
+        segments.reshape(shape),
+        special.reshape(shape),
+        lengths,
+    )
+
+
+def batch_plan(
+    lengths: Integer[np.ndarray, "R"],
+    tokens: int,
+    multiple: int,
+    random: np.random.Generator,
+    drop_last: bool = False,
+) -> list[tuple[int, Integer[np.ndarray, "_"]]]:
+    """Put sequences of similar length together, so that few positions are padding and
+    few widths occur.
+
+    Each length is rounded up to a multiple; sequences of one width share batches of
+    ``tokens // width``. What does not fill a batch goes on to the next width; what is
+    left at the widest makes a smaller batch, or is dropped.
+
+    Parameters
+    ----------
+    lengths
+        Of all sequences.
+    tokens
+        Positions of a batch, padding included: at most so many.
+    multiple
+        Widths are multiples of it: matrix kernels like 8.
+    random
+        For who meets whom.
+    drop_last
+        Whether to drop what is left at the widest.
+
+    Returns
+    -------
+    list of (int, np.ndarray)
+        The width and the sequences of each batch, narrow ones first. No sequence is in
+        two.
+
+    Raises
+    ------
+    ValueError
+        If not even one sequence of the greatest length fits into a batch.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> plan = batch_plan(
+    ...     np.array([3, 8, 15, 16, 5, 9]),
+    ...     tokens=32,
+    ...     multiple=8,
+    ...     random=np.random.default_rng(0),
+    ... )
+    >>> [(width, sorted(rows.tolist())) for width, rows in plan]
+    [(16, [0, 4]), (16, [1, 3]), (16, [2, 5])]
+    """
+    order = random.permutation(len(lengths))
+    width_of = -(-lengths[order] // multiple) * multiple
+    widest = int(width_of.max())
+    if widest > tokens:
+        raise ValueError(
+            f"a batch has {tokens} positions, but a sequence needs {widest}; take"
+            " larger batches"
+        )
+    plan, left = [], order[:0]
+    for width in range(multiple, widest + 1, multiple):
+        left = np.concatenate([left, order[width_of == width]])
+        size = tokens // width
+        whole = len(left) // size * size
+        plan += [(width, rows) for rows in left[:whole].reshape(-1, size)]
+        left = left[whole:]
+    return plan if drop_last or not len(left) else [*plan, (widest, left)]
+
+
+def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Concatenate ``arange(start, start + size)`` of all."""
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts - before, sizes)

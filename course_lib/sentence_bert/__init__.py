@@ -1,0 +1,1 @@
+"""Chapter 9: sentence embeddings, their losses, training and search."""

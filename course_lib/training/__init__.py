@@ -1,0 +1,1 @@
+"""Service: one training loop, its state, schedules, devices and precision."""

@@ -1,0 +1,192 @@
+"""Muon: a step of equal length in every direction for the matrices inside a model, and
+AdamW for all else.
+
+Adam divides each number's mean gradient by its size. Muon takes a matrix as a whole: it
+replaces the mean gradient by the nearest matrix whose columns (or rows) are
+orthonormal, so that directions whose gradient is still small move as far as those that
+are already learnt (Jordan et al. 2024).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.training.config import TrainingConfig
+
+__all__ = ["MuonAdamW", "muon"]
+
+# rows and columns of a matrix; a head of two classes has two rows, and no directions
+# worth speaking of
+SMALLEST = 16
+
+
+class MuonAdamW(torch.optim.Optimizer):
+    """``torch.optim.Muon`` for some parameters and ``torch.optim.AdamW`` for the
+    others, as one optimizer.
+
+    Parameters
+    ----------
+    matrices
+        Parameters of two dimensions, for Muon.
+    others
+        Groups of parameters, for AdamW.
+    lr, weight_decay
+        Of both.
+    ratio
+        How far Muon moves a number of a matrix, in learning rates, over the 0.2 that
+        AdamW typically does (Liu et al. 2025, section 2.2).
+    betas, eps
+        Of AdamW.
+
+    Notes
+    -----
+    Jordan et al. 2024; Liu et al. 2025.
+
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> layer = nn.Linear(30, 20)
+    >>> optimizer = MuonAdamW(
+    ...     [layer.weight], [{"params": [layer.bias]}], lr=0.01, weight_decay=0.0
+    ... )
+    >>> layer(torch.ones(30)).sum().backward()
+    >>> optimizer.step()
+    >>> [group["rule"] for group in optimizer.param_groups]
+    ['muon', 'adamw']
+    """
+
+    def __init__(
+        self,
+        matrices: Iterable[Tensor],
+        others: Iterable[dict[str, Any]],
+        lr: float,
+        weight_decay: float,
+        ratio: float = 1.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ):
+        self.ratio = ratio
+        self._muon = torch.optim.Muon(
+            matrices, lr, weight_decay, adjust_lr_fn="match_rms_adamw"
+        )
+        self._adamw = torch.optim.AdamW(others, lr, betas, eps, weight_decay)
+        groups = [{**group, "rule": "muon"} for group in self._muon.param_groups]
+        groups += [{**group, "rule": "adamw"} for group in self._adamw.param_groups]
+        super().__init__(groups, {})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move all parameters that have a gradient.
+
+        Parameters
+        ----------
+        closure
+            Computes the loss and its gradients anew, as in torch.
+
+        Returns
+        -------
+        Any
+            What the closure returned.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        # Both work on our state and on copies of our groups: what was loaded, and the
+        # rates of now, are here.
+        for rule, inner in (("muon", self._muon), ("adamw", self._adamw)):
+            inner.state = self.state
+            inner.param_groups = [
+                {**group} for group in self.param_groups if group["rule"] == rule
+            ]
+        for group in self._muon.param_groups:
+            group["lr"] = group["lr"] * self.ratio
+        self._muon.step()
+        self._adamw.step()
+        return loss
+
+
+def muon(
+    model: nn.Module,
+    config: TrainingConfig,
+    ratio: float = 4.0,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-6,
+) -> torch.optim.Optimizer:
+    """Muon for the weights of linear and recurrent layers; AdamW for embeddings, small
+    heads, biases and gains.
+
+    Parameters
+    ----------
+    model
+        The model whose trainable parameters it moves. A matrix that an embedding shares
+        is the embedding's. The gates of a recurrent layer, which torch keeps as one
+        matrix, are one matrix here too.
+    config
+        For the learning rate, and for the weight decay, which biases and gains are
+        spared.
+    ratio
+        As in `MuonAdamW`.
+    betas, eps
+        Of AdamW; see `course_lab.ch06_pretraining.pretrain`.
+
+    Returns
+    -------
+    torch.optim.Optimizer
+        The optimizer.
+
+    Notes
+    -----
+    Jordan et al. 2024: hidden matrices only.
+
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> model = nn.Sequential(
+    ...     nn.Embedding(50, 16), nn.Linear(16, 32), nn.LayerNorm(32), nn.Linear(32, 2)
+    ... )
+    >>> [
+    ...     len(group["params"])
+    ...     for group in muon(model, TrainingConfig(steps=1)).param_groups
+    ... ]
+    [1, 2, 4]
+    """
+    shared = {
+        id(module.weight)
+        for module in model.modules()
+        if isinstance(module, nn.Embedding)
+    }
+    inside = {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, nn.Linear | nn.RNNBase)
+        for parameter in module.parameters(recurse=False)
+        if parameter.dim() == 2 and min(parameter.shape) >= SMALLEST
+    } - shared
+    trainable = [
+        parameter for parameter in model.parameters() if parameter.requires_grad
+    ]
+    others = [parameter for parameter in trainable if id(parameter) not in inside]
+    groups = [
+        {
+            "params": [parameter for parameter in others if parameter.dim() >= 2],
+            "weight_decay": config.weight_decay,
+        },
+        {
+            "params": [parameter for parameter in others if parameter.dim() < 2],
+            "weight_decay": 0.0,
+        },
+    ]
+    return MuonAdamW(
+        [parameter for parameter in trainable if id(parameter) in inside],
+        [group for group in groups if group["params"]],
+        config.learning_rate,
+        config.weight_decay,
+        ratio,
+        betas,
+        eps,
+    )

@@ -1,0 +1,237 @@
+"""Which precision a machine computes in: float32, or bfloat16 where it multiplies
+faster.
+
+bfloat16 keeps float32's range and a third of its digits. Where the processor has
+instructions for it, products of matrices take half the time or less; where it has none
+they are emulated, and may take a hundred times as long. So ``"auto"`` asks the machine,
+and this module is the only place that does.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from course_lib.training.parallel import copy_from_first
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+# AVX512-BF16, AMX, and Arm's, by the names of `torch.cpu.get_capabilities`.
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
+TURNS, SECONDS = 5, 0.003  # of each precision, and how long a turn lasts at least
+
+
+def choose_precision(precision: str, where: torch.device) -> str:
+    """Return the precision that is computed in: as asked for, and for "auto" what the
+    device is faster in.
+
+    On a CPU, bfloat16 needs both the instructions and a timed product that is faster
+    with them: a library may leave the instructions unused. A CUDA device that reports
+    bfloat16 is fast in it.
+
+    Parameters
+    ----------
+    precision
+        "auto", "float32" or "bfloat16".
+    where
+        The device.
+
+    Returns
+    -------
+    str
+        "float32" or "bfloat16".
+
+    Raises
+    ------
+    ValueError
+        If `precision` is another.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> choose_precision("float32", torch.device("cpu"))
+    'float32'
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(
+            f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}"
+        )
+    if precision != "auto":
+        return precision
+    if not has_bfloat16(where):
+        return "float32"
+    if where.type == "cuda":
+        return "bfloat16"
+    rates = product_rates(where)
+    return max(rates, key=lambda name: rates[name])
+
+
+def agreed_precision(precision: str, where: torch.device) -> str:
+    """Return what process 0 chooses: processes that time their products may differ, but
+    must compute alike.
+
+    Parameters
+    ----------
+    precision, where
+        As in `choose_precision`. Every process that torchrun started must call this.
+
+    Returns
+    -------
+    str
+        "float32" or "bfloat16".
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> agreed_precision("bfloat16", torch.device("cpu"))
+    'bfloat16'
+    """
+    chosen = torch.tensor(
+        PRECISIONS.index(choose_precision(precision, where)), device=where
+    )
+    copy_from_first(chosen)
+    return PRECISIONS[int(chosen)]
+
+
+def autocast(precision: str, where: torch.device) -> torch.autocast:
+    """Return a context that computes in a precision; the weights stay as they are.
+
+    Parameters
+    ----------
+    precision, where
+        As in `choose_precision`.
+
+    Returns
+    -------
+    torch.autocast
+        In bfloat16 torch chooses where it is safe; in float32 it does nothing.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> with autocast("bfloat16", torch.device("cpu")):
+    ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+    torch.bfloat16
+    """
+    return torch.autocast(
+        where.type,
+        torch.bfloat16,
+        enabled=choose_precision(precision, where) == "bfloat16",
+    )
+
+
+def has_bfloat16(where: torch.device) -> bool:
+    """Whether a device has instructions for products in bfloat16.
+
+    Parameters
+    ----------
+    where
+        The device.
+
+    Returns
+    -------
+    bool
+        False, too, where torch cannot tell: older ones do not know what a CPU has.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> has_bfloat16(torch.device("mps"))
+    False
+    """
+    if where.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if where.type == "cpu":
+        capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+        return any(capabilities.get(name, False) for name in INSTRUCTIONS)
+    return False
+
+
+@cache
+def product_rates(where: torch.device) -> dict[str, float]:
+    """Measure once a process how fast a device multiplies two matrices, in float32 and
+    in bfloat16.
+
+    The two take turns, and the fastest product of each counts: what else the machine
+    does disturbs neither. The matrices have 256 rows and columns on a CPU, where one
+    thread multiplies them, and 4,096 elsewhere.
+
+    Parameters
+    ----------
+    where
+        The device.
+
+    Returns
+    -------
+    dict of str to float
+        "float32" and "bfloat16" with their operations a second.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> sorted(product_rates(torch.device("cpu")))
+    ['bfloat16', 'float32']
+    """
+    side = 256 if where.type == "cpu" else 4096
+    factors = {
+        name: torch.ones(side, side, device=where, dtype=getattr(torch, name))
+        for name in PRECISIONS[1:]
+    }
+    best = dict.fromkeys(factors, math.inf)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for name in TURNS * tuple(factors):
+            began = time.perf_counter()
+            while (started := time.perf_counter()) < began + SECONDS:
+                (factors[name] @ factors[name])[0, 0].item()  # waits for the device
+                best[name] = min(best[name], time.perf_counter() - started)
+    finally:
+        torch.set_num_threads(threads)
+    return {name: 2 * side**3 / seconds for name, seconds in best.items()}
+
+
+def describe_rates(where: torch.device) -> str:
+    """Say how fast a device multiplies, and what "auto" takes there.
+
+    Parameters
+    ----------
+    where
+        The device.
+
+    Returns
+    -------
+    str
+        A line without a full stop.
+
+    Notes
+    -----
+    Chapter: pretraining
+
+    Examples
+    --------
+    >>> "GFLOP/s a thread; precision auto takes" in describe_rates(torch.device("cpu"))
+    True
+    """
+    told = ", ".join(
+        f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(where).items()
+    )
+    unit = f"GFLOP/s {'a thread' if where.type == 'cpu' else f'on {where}'}"
+    return f"{told} {unit}; precision auto takes {choose_precision('auto', where)}"

@@ -1,0 +1,1 @@
+"""Chapter 3: positions, both blocks, the Transformer and its output heads."""

@@ -1,0 +1,314 @@
+"""The Transformer's layers: layer norm, feed-forward, and the encoder's block, which
+BERT is built from too.
+
+Dimension letters, everywhere in this module::
+
+    B  sentences in a batch     T  positions     D  features of a hidden state     H  heads
+
+Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks`).
+"""  # noqa: E501
+
+from collections.abc import Callable
+from typing import Literal, overload
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.attention.masks import check_mask
+from course_lib.attention.multi_head import MultiHeadAttention
+from course_lib.training.dropout import Dropout
+from course_lib.training.linear import Linear
+
+__all__ = ["EncoderBlock", "FeedForward", "Sublayer", "layer_norm"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+NORMS = ("post", "pre", "none")
+
+
+def layer_norm(
+    hidden: Float[Tensor, "*shape D"],
+    gain: Float[Tensor, "D"],
+    offset: Float[Tensor, "D"],
+    eps: float = 1e-5,
+) -> Float[Tensor, "*shape D"]:
+    r"""Normalise the features of each token to mean 0 and variance 1, then scale and
+    shift (Ba et al. 2016).
+
+    .. math:: \gamma \odot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta
+
+    Parameters
+    ----------
+    hidden
+        Any number of leading dimensions: each vector of D features is normalised on its
+        own.
+    gain, offset
+        The learned γ and β.
+    eps
+        Keeps a constant vector from being divided by zero.
+
+    Returns
+    -------
+    Tensor
+        As `hidden`.
+
+    Notes
+    -----
+    Written out for reading; the blocks use ``torch.nn.LayerNorm``, which computes the
+    same.
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer_norm(
+    ...     torch.tensor([[1.0, 3.0]]),
+    ...     gain=torch.tensor([1.0, 2.0]),
+    ...     offset=torch.tensor([0.0, 0.5]),
+    ... )
+    tensor([[-1.0000,  2.5000]])
+    """
+    mean = hidden.mean(dim=-1, keepdim=True)
+    variance = (
+        (hidden - mean).square().mean(dim=-1, keepdim=True)
+    )  # divided by D, not by D - 1
+    return gain * (hidden - mean) / (variance + eps).sqrt() + offset
+
+
+class FeedForward(nn.Module):
+    """Transform each position on its own, with the same weights at all (Vaswani et al.
+    2017, equation 2).
+
+    Parameters
+    ----------
+    dim
+        Features D of input and output.
+    hidden_dim
+        Features between; the paper uses 4 · D.
+    dropout
+        Share of the features between that is set to zero in training.
+    activation
+        "relu" as published, or "gelu" (Hendrycks and Gimpel 2016) as in BERT.
+
+    Raises
+    ------
+    ValueError
+        If the activation is not known.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> FeedForward(dim=4, hidden_dim=16)(torch.zeros(2, 5, 4)).shape
+    torch.Size([2, 5, 4])
+    """
+
+    def __init__(
+        self, dim: int, hidden_dim: int, dropout: float = 0.0, activation: str = "relu"
+    ):
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation is {activation!r}; choose one of {', '.join(ACTIVATIONS)}"
+            )
+        self.expand = Linear(dim, hidden_dim)
+        self.contract = Linear(hidden_dim, dim)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+        for layer in (self.expand, self.contract):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
+        """Return the transformed features."""
+        return self.contract(self.dropout(self.activation(self.expand(hidden))))
+
+
+class Sublayer(nn.Module):
+    """What surrounds attention and feed-forward: where the norm stands, and whether the
+    input is added back.
+
+    Parameters
+    ----------
+    dim
+        Features D.
+    dropout, norm, residual, norm_eps
+        As in `EncoderBlock`.
+
+    Raises
+    ------
+    ValueError
+        If `norm` is not known.
+
+    Notes
+    -----
+    Vaswani et al. 2017, section 3.1.
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> around = Sublayer(dim=2, dropout=0.0, norm="none", residual=True)
+    >>> around.after(torch.tensor([1.0, 2.0]), output=torch.tensor([10.0, 20.0]))
+    tensor([11., 22.])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        dropout: float,
+        norm: str,
+        residual: bool,
+        norm_eps: float = 1e-5,
+    ):
+        super().__init__()
+        if norm not in NORMS:
+            raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
+        self.place, self.residual = norm, residual
+        self.norm = nn.LayerNorm(dim, norm_eps) if norm != "none" else nn.Identity()
+        self.dropout = Dropout(dropout)
+
+    def before(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
+        """Return what the sub-layer reads."""
+        return self.norm(hidden) if self.place == "pre" else hidden
+
+    def after(
+        self, hidden: Float[Tensor, "*shape D"], output: Float[Tensor, "*shape D"]
+    ) -> Float[Tensor, "*shape D"]:
+        """Return what the next sub-layer gets, from this one's input and output."""
+        output = self.dropout(output)
+        if self.residual:
+            output = hidden + output
+        return self.norm(output) if self.place == "post" else output
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and feed-forward, each with a residual connection and layer norm
+    (Vaswani et al. 2017, figure 1).
+
+    Parameters
+    ----------
+    dim, num_heads
+        As in `MultiHeadAttention`.
+    hidden_dim, activation
+        As in `FeedForward`.
+    dropout
+        On the output of both sub-layers before they are added back; and, unless these
+        say otherwise:
+    norm
+        Where layer norm stands: "post", after the sum, as published; "pre", before each
+        sub-layer (Xiong et al. 2020); or "none".
+    residual
+        Whether each sub-layer's input is added to its output. False is for an ablation
+        only.
+    attention_dropout
+        On attention weights.
+    activation_dropout
+        Between the feed-forward's layers, where BERT has none.
+    norm_eps
+        As `eps` in `layer_norm`.
+
+    Raises
+    ------
+    ValueError
+        If `num_heads` does not divide `dim`, or `norm` or `activation` is not known.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> block = EncoderBlock(dim=12, num_heads=3, hidden_dim=20)
+    >>> block(torch.randn(2, 5, 12)).shape
+    torch.Size([2, 5, 12])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        hidden_dim: int,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str = "post",
+        residual: bool = True,
+        attention_dropout: float | None = None,
+        activation_dropout: float | None = None,
+        norm_eps: float = 1e-5,
+    ):
+        super().__init__()
+        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        activation_dropout = (
+            dropout if activation_dropout is None else activation_dropout
+        )
+        self.attention = MultiHeadAttention(dim, num_heads, attention_dropout)
+        self.feed_forward = FeedForward(dim, hidden_dim, activation_dropout, activation)
+        self.around_attention = Sublayer(dim, dropout, norm, residual, norm_eps)
+        self.around_feed_forward = Sublayer(dim, dropout, norm, residual, norm_eps)
+
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        return_weights: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        hidden: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        *,
+        return_weights: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> (
+        Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"]]
+    ):
+        """Return the new hidden states, with the attention weights if asked; the
+        options are `MultiHeadAttention`'s."""
+        if mask is not None:
+            check_mask(mask, causal=causal)
+        hidden, weights = self.run(hidden, mask, causal, return_weights)
+        return hidden if weights is None else (hidden, weights)
+
+    def run(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+        positions: Int[Tensor, "N"] | None = None,
+    ) -> tuple[Float[Tensor, "*places D"], Float[Tensor, "B H T T"] | None]:
+        """Do what `forward` does, without checking the mask; None stands for no
+        weights.
+
+        With `positions`, indices into the flattened batch, it returns the states ``(N,
+        D)`` there and computes no others: behind attention each position is on its own.
+        """
+        normed = self.around_attention.before(hidden)
+        attended, weights = self.attention.run(
+            normed, mask=mask, causal=causal, return_weights=return_weights
+        )
+        if positions is not None:  # (B, T, D) -> (B * T, D) -> (N, D)
+            hidden, attended = (
+                states.flatten(0, 1).index_select(0, positions)
+                for states in (hidden, attended)
+            )
+        hidden = self.around_attention.after(hidden, attended)
+        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
+        return self.around_feed_forward.after(hidden, transformed), weights

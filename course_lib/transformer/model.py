@@ -1,0 +1,457 @@
+"""The Transformer: stacks of blocks that encode a source and decode a target (Vaswani
+et al. 2017).
+
+Dimension letters, everywhere in this module::
+
+    B  sentences in a batch     S  source length     T  target length
+    D  features of a hidden state     H  heads     V  words in the target vocabulary
+
+`Transformer` is called as `course_lib.seq2seq.model.Seq2Seq` is: the same training loop
+trains it, the same searches decode with it. What this module does not do: no relative
+positions, no sharing of weights between layers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.attention.masks import check_mask, padding_mask
+from course_lib.transformer.blocks import EncoderBlock
+from course_lib.transformer.decoder import BlockCache, DecoderBlock
+from course_lib.transformer.heads import LanguageModelHead
+from course_lib.transformer.positions import WordAndPosition
+
+__all__ = [
+    "AttentionMaps",
+    "Transformer",
+    "TransformerConfig",
+    "TransformerEncoder",
+    "TransformerState",
+]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes and choices of a `Transformer`; the defaults are the paper's choices at a
+    small size.
+
+    Parameters
+    ----------
+    source_vocab, target_vocab
+        Number of different words on each side, special tokens included.
+    dim
+        Features D of a hidden state; 512 in the paper.
+    num_heads
+        Heads of each attention; 8 in the paper.
+    num_layers
+        Blocks in the encoder, and in the decoder; 6 in the paper.
+    hidden_dim
+        Features between the layers of each feed-forward; 2,048 in the paper.
+    dropout, activation, norm, residual
+        As in `EncoderBlock`.
+    positions
+        "sinusoidal", "learned" or "none".
+    max_length
+        Longest source or target.
+    share_embeddings
+        Whether source and target use one embedding; needs one vocabulary for both.
+    tie_output
+        Whether the output layer uses the target's embedding.
+
+    Raises
+    ------
+    ValueError
+        If a size cannot be used. The layers refuse what they do not know: a norm, an
+        activation, a kind of positions.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> TransformerConfig(source_vocab=9, target_vocab=8).num_layers
+    2
+    """
+
+    source_vocab: int
+    target_vocab: int
+    dim: int = 128
+    num_heads: int = 4
+    num_layers: int = 2
+    hidden_dim: int = 512
+    dropout: float = 0.0
+    activation: str = "relu"
+    norm: str = "post"
+    residual: bool = True
+    positions: str = "sinusoidal"
+    max_length: int = 512
+    share_embeddings: bool = False
+    tie_output: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (
+            "source_vocab",
+            "target_vocab",
+            "dim",
+            "num_heads",
+            "num_layers",
+            "hidden_dim",
+            "max_length",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be at least 1"
+                )
+        if self.share_embeddings and self.source_vocab != self.target_vocab:
+            raise ValueError(
+                "share_embeddings needs one vocabulary for both sides, but"
+                f" source_vocab is {self.source_vocab} and target_vocab"
+                f" {self.target_vocab}; train one tokenizer on both languages"
+            )
+
+
+def _embedding(vocab_size: int, dim: int) -> nn.Embedding:
+    embedding = nn.Embedding(vocab_size, dim)
+    nn.init.normal_(
+        embedding.weight, std=dim**-0.5
+    )  # times √D: variance 1, as the positions' order of size
+    return embedding
+
+
+def _stack(block: type[nn.Module], config: TransformerConfig) -> Any:
+    """A ModuleList; to a type checker it holds modules of any kind, so those who keep
+    it say which blocks these are."""
+    names = (
+        "dim",
+        "num_heads",
+        "hidden_dim",
+        "dropout",
+        "activation",
+        "norm",
+        "residual",
+    )
+    settings = {name: getattr(config, name) for name in names}
+    return nn.ModuleList(block(**settings) for _ in range(config.num_layers))
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of encoder blocks over words and positions; each block has weights of its
+    own.
+
+    Parameters
+    ----------
+    embedding
+        One row of D features for each word.
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    With ``norm="pre"`` one more layer norm ends the stack, since nothing else
+    normalises the last sum (Xiong et al. 2020).
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = TransformerEncoder(
+    ...     nn.Embedding(9, 12), TransformerConfig(9, 8, dim=12, num_heads=3)
+    ... )
+    >>> encoder(torch.tensor([[5, 7, 8]])).shape
+    torch.Size([1, 3, 12])
+    """
+
+    def __init__(self, embedding: nn.Embedding, config: TransformerConfig):
+        super().__init__()
+        self.embed = WordAndPosition(
+            embedding, config.positions, config.max_length, config.dropout
+        )
+        self.blocks: Sequence[EncoderBlock] = _stack(EncoderBlock, config)
+        self.final_norm = (
+            nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
+        )
+
+    @overload
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        return_weights: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        *,
+        return_weights: Literal[True],
+    ) -> tuple[Tensor, list[Tensor]]: ...
+    def forward(
+        self,
+        ids: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> (
+        Float[Tensor, "B S D"]
+        | tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]
+    ):
+        """Return the top layer's states, and each layer's weights if asked; the options
+        are `MultiHeadAttention`'s."""
+        if mask is not None:
+            check_mask(mask, causal=causal)
+        hidden, weights = self.run(ids, mask, causal, return_weights)
+        return (hidden, weights) if return_weights else hidden
+
+    def run(
+        self,
+        ids: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
+        causal: bool = False,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]:
+        """Do what `forward` does, without checking the mask; the list is empty if no
+        weights are asked for."""
+        hidden = self.embed(ids)
+        maps = []
+        for block in self.blocks:
+            hidden, weights = block.run(hidden, mask, causal, return_weights)
+            if weights is not None:
+                maps.append(weights)
+        return self.final_norm(hidden), maps
+
+
+@dataclass
+class AttentionMaps:
+    """All attention weights of one pass: for each layer a tensor of batch, heads,
+    queries, keys.
+
+    Parameters
+    ----------
+    encoder
+        Source words looking at source words, ``(B, H, S, S)`` each.
+    decoder
+        Target positions looking at target positions up to their own, ``(B, H, T, T)``
+        each.
+    cross
+        Target positions looking at source words, ``(B, H, T, S)`` each.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> AttentionMaps(
+    ...     encoder=[torch.ones(1, 1, 2, 2) / 2], decoder=[], cross=[]
+    ... ).encoder[0].sum(dim=-1)
+    tensor([[[1., 1.]]])
+    """
+
+    encoder: list[Tensor]
+    decoder: list[Tensor]
+    cross: list[Tensor]
+
+
+@dataclass
+class TransformerState:
+    """What decoding carries from one step to the next; the first dimension of every
+    tensor is the sentence.
+
+    Parameters
+    ----------
+    source_mask
+        True at source words, False at padding, ``(B, 1, S)``.
+    caches
+        One for each decoder block.
+
+    Notes
+    -----
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> TransformerState(
+    ...     torch.ones(2, 1, 3, dtype=torch.bool), caches=[]
+    ... ).source_mask.shape
+    torch.Size([2, 1, 3])
+    """
+
+    source_mask: Tensor
+    caches: list[BlockCache]
+
+
+class Transformer(nn.Module):
+    """Translate with attention alone: no recurrence, so all positions of a known target
+    are computed at once.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+
+    Notes
+    -----
+    Vaswani et al. 2017, section 3. `start` and `step` are what the searches of
+    `course_lib.seq2seq.search` need; they keep keys and values, so each step computes
+    one position only.
+
+    Chapter: transformer
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = Transformer(
+    ...     TransformerConfig(
+    ...         source_vocab=9, target_vocab=8, dim=12, num_heads=3, hidden_dim=20
+    ...     )
+    ... )
+    >>> source_ids, source_lengths = (
+    ...     torch.tensor([[5, 7, 8], [5, 0, 0]]),
+    ...     torch.tensor([3, 1]),
+    ... )
+    >>> model(
+    ...     source_ids, source_lengths, target_ids=torch.tensor([[1, 6], [1, 7]])
+    ... ).shape
+    torch.Size([2, 2, 8])
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = config
+        source = _embedding(config.source_vocab, config.dim)
+        target = (
+            source
+            if config.share_embeddings
+            else _embedding(config.target_vocab, config.dim)
+        )
+        self.encoder = TransformerEncoder(source, config)
+        self.embed = WordAndPosition(
+            target, config.positions, config.max_length, config.dropout
+        )
+        self.blocks: Sequence[DecoderBlock] = _stack(DecoderBlock, config)
+        self.final_norm = (
+            nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
+        )
+        self.output = LanguageModelHead(
+            target if config.tie_output else _embedding(config.target_vocab, config.dim)
+        )
+
+    def _encode(
+        self, source_ids: Tensor, source_lengths: Tensor, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        mask = padding_mask(source_lengths, max_length=source_ids.shape[1])[
+            :, None
+        ]  # (B, S) -> (B, 1, S)
+        memory, maps = self.encoder.run(source_ids, mask, return_weights=return_weights)
+        return memory, mask, maps
+
+    @overload
+    def forward(
+        self,
+        source_ids: Tensor,
+        source_lengths: Tensor,
+        target_ids: Tensor,
+        return_weights: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self,
+        source_ids: Tensor,
+        source_lengths: Tensor,
+        target_ids: Tensor,
+        return_weights: Literal[True],
+    ) -> tuple[Tensor, AttentionMaps]: ...
+    def forward(
+        self,
+        source_ids: Int[Tensor, "B S"],
+        source_lengths: Int[Tensor, "B"],
+        target_ids: Int[Tensor, "B T"],
+        return_weights: bool = False,
+    ) -> Float[Tensor, "B T V"] | tuple[Float[Tensor, "B T V"], AttentionMaps]:
+        """Score a known target: teacher forcing.
+
+        Parameters
+        ----------
+        source_ids, source_lengths
+            The source, padded on the right with any id, and its lengths.
+        target_ids
+            The target, shifted: it begins with ``<bos>`` and lacks the last token.
+            Position t predicts token t + 1.
+        return_weights
+            Whether to return all attention weights too.
+
+        Returns
+        -------
+        Tensor or tuple
+            Logits, or logits and weights.
+
+        Raises
+        ------
+        ValueError
+            If a source sentence is empty, or a sequence is longer than ``max_length``.
+        """
+        memory, mask, encoder_maps = self._encode(
+            source_ids, source_lengths, return_weights
+        )
+        hidden = self.embed(target_ids)
+        maps = AttentionMaps(encoder_maps, [], [])
+        for block in self.blocks:
+            hidden, weights, cross_weights = block.run(
+                hidden, memory, mask, return_weights=return_weights
+            )
+            if weights is not None and cross_weights is not None:
+                maps.decoder.append(weights)
+                maps.cross.append(cross_weights)
+        logits = self.output(self.final_norm(hidden))
+        return (logits, maps) if return_weights else logits
+
+    def start(
+        self, source_ids: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]
+    ) -> TransformerState:
+        """Encode the source and return the state before the first target word; the
+        arguments are `forward`'s."""
+        memory, mask, _ = self._encode(source_ids, source_lengths)
+        return TransformerState(mask, [block.start(memory) for block in self.blocks])
+
+    def step(
+        self, state: TransformerState, tokens: Int[Tensor, "B"]
+    ) -> tuple[Float[Tensor, "B V"], TransformerState]:
+        """Read one target word for each sentence and score the next.
+
+        Parameters
+        ----------
+        state
+            From `start` or from the step before.
+        tokens
+            The word just written (``<bos>`` at first).
+
+        Returns
+        -------
+        tuple of Tensor and TransformerState
+            Log-probabilities of the next word, and the state after reading `tokens`.
+
+        Raises
+        ------
+        ValueError
+            If the target grows longer than ``max_length``.
+        """
+        written = state.caches[0].written
+        hidden = self.embed(
+            tokens[:, None], first=0 if written is None else written.key.shape[-2]
+        )  # (B) -> (B, 1, D)
+        caches = []
+        for block, cache in zip(self.blocks, state.caches, strict=True):
+            hidden, cache = block.step(hidden, cache, state.source_mask)
+            caches.append(cache)
+        logits = self.output(self.final_norm(hidden))[:, 0]  # (B, 1, V) -> (B, V)
+        return logits.log_softmax(dim=-1), TransformerState(state.source_mask, caches)

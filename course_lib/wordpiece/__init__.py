@@ -1,0 +1,1 @@
+"""Chapter 4: text normalisation, WordPiece training, and the tokenizers."""

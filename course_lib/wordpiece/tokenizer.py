@@ -1,0 +1,343 @@
+"""WordPiece, the tokenizer: a vocabulary of pieces cuts each word greedily, longest
+piece first.
+
+This is the teaching code: short, pure Python, no faster than that.
+`fast_wordpiece.FastWordPiece` has the same interface on the library `tokenizers`, and
+gives the same ids and offsets for every text.
+
+Not here: normalising and splitting into words (`text_normalization`), learning a
+vocabulary (`wordpiece_training`), pairs and padding (`wordpiece_encoding`), files
+(`wordpiece_files`).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from course_lib.wordpiece.encoding import (
+    NOWHERE,
+    Encoding,
+    Token,
+    assemble,
+    check_room,
+    pad,
+    truncate,
+)
+from course_lib.wordpiece.files import Settings, check_vocab, load, save
+from course_lib.wordpiece.normalize import Word, check_text, split_words
+from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
+
+__all__ = ["SPECIAL_TOKENS", "Encoding", "WordPiece", "detokenize", "longest_match"]
+
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
+Padding = Literal["longest"] | int | None
+Text = str | tuple[str, str]
+
+
+def longest_match(
+    word: str, vocab: Iterable[str], max_word_length: int = 100
+) -> list[str]:
+    """Cut a word into pieces: the longest piece that fits, then the longest that
+    continues, to the end of the word.
+
+    Parameters
+    ----------
+    word
+        A normalised word.
+    vocab
+        The pieces; a set or a dict, in which looking one up takes no longer for a large
+        vocabulary.
+    max_word_length
+        A longer word is not looked at.
+
+    Returns
+    -------
+    list of str
+        The pieces, or [UNK] alone if at some place no piece fits, or the word is too
+        long.
+
+    Notes
+    -----
+    ``WordpieceTokenizer`` in the code of Devlin et al. 2019.
+
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> longest_match("unaffable", {"un", "una", "##aff", "##able", "##ffable"})
+    ['una', '##ffable']
+    >>> longest_match("unaffably", {"un", "una", "##aff", "##able", "##ffable"})
+    ['[UNK]']
+    """
+    if len(word) > max_word_length:
+        return [UNK]
+    pieces: list[str] = []
+    start = 0
+    while start < len(word):
+        for end in range(len(word), start, -1):
+            piece = word[start:end] if start == 0 else PREFIX + word[start:end]
+            if piece in vocab:
+                pieces.append(piece)
+                start = end
+                break
+        else:  # not even one character fits
+            return [UNK]
+    return pieces
+
+
+def detokenize(tokens: Sequence[str]) -> str:
+    """Write pieces as text: no space before a piece that continues a word, or a mark
+    that closes.
+
+    Parameters
+    ----------
+    tokens
+        The pieces.
+
+    Returns
+    -------
+    str
+        Text in which case, accents and the kind of spaces of the original are lost.
+
+    Notes
+    -----
+    As ``decoders.WordPiece`` of `tokenizers`.
+
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> detokenize(["em", "##bed", "##ding", ",", "un", "##do", "!"])
+    'embedding, undo!'
+    """
+    text = ""
+    for index, token in enumerate(tokens):
+        if index > 0 and token.startswith(PREFIX):
+            text += token.removeprefix(PREFIX)
+        elif index > 0 and not token.startswith((".", "?", "!", ",")):
+            text += " " + token
+        else:
+            text += token
+    return text
+
+
+class WordPiece:
+    """A tokenizer in the open: normalise, split, cut greedily, add special tokens.
+
+    Parameters
+    ----------
+    vocab
+        The pieces in the order of their ids. [UNK] must be among them; another special
+        token when it is used.
+    lowercase
+        Whether capitals become small letters.
+    strip
+        Whether accents go; if not given, they go with the capitals.
+    max_word_length
+        A word of more characters is [UNK].
+
+    Raises
+    ------
+    ValueError
+        If the vocabulary has a piece twice, an empty one, or no [UNK].
+
+    Notes
+    -----
+    Wu et al. 2016, section 4.1; Devlin et al. 2019, section 3.
+
+    Chapter: wordpiece
+
+    Examples
+    --------
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "we", "em", "##bed", "##s", "."])
+    >>> encoding = tokenizer.encode("We embeds.")
+    >>> encoding.tokens, encoding.offsets[2:5]
+    (['[CLS]', 'we', 'em', '##bed', '##s', '.', '[SEP]'], [(3, 5), (5, 8), (8, 9)])
+    >>> tokenizer.decode(encoding.ids)
+    'we embeds.'
+    """
+
+    def __init__(
+        self,
+        vocab: Sequence[str],
+        lowercase: bool = True,
+        strip: bool | None = None,
+        max_word_length: int = 100,
+    ) -> None:
+        self.settings = Settings(lowercase, strip, max_word_length)
+        self.vocab = check_vocab(vocab)
+        self.pieces = list(self.vocab)
+        self._cut: dict[
+            str, list[str]
+        ] = {}  # words that were cut before; most of a text is words seen before
+        present = [re.escape(token) for token in SPECIAL_TOKENS if token in self.vocab]
+        self._specials = re.compile(f"({'|'.join(present)})")
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @classmethod
+    def load(cls, path: Path | str) -> "WordPiece":
+        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
+        `course_lib.wordpiece.files.load`."""
+        pieces, settings = load(Path(path))
+        return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
+
+    def save(self, folder: Path | str) -> None:
+        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder; `load` and
+        `tokenizers` read them."""
+        save(Path(folder), self.pieces, self.settings)
+
+    def encode_word(self, word: str) -> list[str]:
+        """Cut one normalised word into pieces; see `longest_match`."""
+        if word not in self._cut:
+            if len(self._cut) >= 2**20:  # a bound on memory for texts without end
+                self._cut.clear()
+            self._cut[word] = longest_match(
+                word, self.vocab, self.settings.max_word_length
+            )
+        return self._cut[word]
+
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
+    ) -> Encoding:
+        """Encode a text, or two as a pair.
+
+        Parameters
+        ----------
+        text, pair
+            The texts. Special tokens that stand in them are taken as such.
+        max_length
+            At most so many tokens, special ones included; the longer text is cut first.
+        add_special_tokens
+            Whether to add [CLS] and [SEP].
+
+        Returns
+        -------
+        Encoding
+            Ids, strings, offsets into `text` or `pair`, segments and masks.
+
+        Raises
+        ------
+        ValueError
+            If a text holds half of a surrogate pair, `max_length` has no room for the
+            special tokens, or the vocabulary lacks one.
+        """
+        first = self._tokens(text)
+        second = None if pair is None else self._tokens(pair)
+        added = (1 if second is None else 2) + 1 if add_special_tokens else 0
+        check_room(max_length, added)
+        if max_length is not None:
+            keep = truncate(len(first), len(second or ()), max_length - added)
+            first, second = (
+                first[: keep[0]],
+                (None if second is None else second[: keep[1]]),
+            )
+        marks = (
+            (self._special(CLS), self._special(SEP))
+            if add_special_tokens
+            else (None, None)
+        )
+        return assemble(first, second, *marks)
+
+    def encode_batch(
+        self,
+        texts: Iterable[Text],
+        padding: Padding = "longest",
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
+    ) -> list[Encoding]:
+        """Encode texts, or pairs of texts, and make them equally long.
+
+        Parameters
+        ----------
+        texts
+            Strings, or tuples of two.
+        padding
+            "longest" for the length of the longest, a number for that length, None for
+            no padding.
+        max_length, add_special_tokens
+            As in `encode`.
+
+        Returns
+        -------
+        list of Encoding
+            One for each text.
+        """
+        pairs = [(text, None) if isinstance(text, str) else text for text in texts]
+        encodings = [
+            self.encode(text, pair, max_length, add_special_tokens)
+            for text, pair in pairs
+        ]
+        if padding is not None:
+            pad(
+                encodings, self._special(PAD), None if padding == "longest" else padding
+            )
+        return encodings
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """Write ids as text; see `detokenize`.
+
+        Raises
+        ------
+        ValueError
+            If an id is not of the vocabulary.
+        """
+        tokens = []
+        for index in ids:
+            if not 0 <= index < len(self.pieces):
+                raise ValueError(
+                    f"id {index} is not of the vocabulary; ids run from 0 to"
+                    f" {len(self.pieces) - 1}"
+                )
+            if not (skip_special_tokens and self.pieces[index] in SPECIAL_TOKENS):
+                tokens.append(self.pieces[index])
+        return detokenize(tokens)
+
+    def _special(self, token: str) -> Token:
+        if token not in self.vocab:
+            raise ValueError(
+                f"the vocabulary lacks {token}; train it with the special tokens, or"
+                f" add {token} to it"
+            )
+        return Token(self.vocab[token], token, NOWHERE)
+
+    def _tokens(self, text: str) -> list[Token]:
+        """The pieces of a text, special tokens in it included."""
+        check_text(text)
+        tokens: list[Token] = []
+        start = 0
+        for index, part in enumerate(self._specials.split(text)):
+            if (
+                index % 2
+            ):  # split gives the text between two special tokens, the special token, the text after it, ...  # noqa: E501
+                tokens.append(Token(self.vocab[part], part, (start, start + len(part))))
+            else:
+                for word in split_words(
+                    part, self.settings.lowercase, self.settings.strip
+                ):
+                    tokens += self._word_tokens(word, start)
+            start += len(part)
+        return tokens
+
+    def _word_tokens(self, word: Word, shift: int) -> list[Token]:
+        tokens, begin = [], 0
+        pieces = self.encode_word(word.text)
+        for position, piece in enumerate(pieces):
+            length = (
+                len(piece) - len(PREFIX) * (position > 0)
+                if pieces != [UNK]
+                else len(word.text)
+            )
+            offsets = (
+                shift + word.spans[begin][0],
+                shift + word.spans[begin + length - 1][1],
+            )
+            tokens.append(Token(self.vocab[piece], piece, offsets))
+            begin += length
+        return tokens

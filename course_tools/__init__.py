@@ -1,0 +1,1 @@
+"""The command `course`: the site, the claims, and grading."""

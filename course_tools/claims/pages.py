@@ -1,0 +1,212 @@
+"""The text of the closing pages in Markdown, made from claims, rows and deviations.
+
+What is live, figures and verdicts, is left to roles: ``{ours}`name` ``,
+``{verdict}`name` `` and ``{verdicts}`word` ``, which ``book/_ext/claim_results.py``
+fills when all pages have been executed.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from course_tools.claims.claim import Claim
+from course_tools.claims.claims import chapter_of, claims_of
+from course_tools.claims.deviations import DEVIATIONS, Deviation
+from course_tools.claims.evidence import Evidence
+from course_tools.claims.reading import READING
+from course_tools.claims.rows import ROWS, TITLES, chapter_pages, row_labels
+from course_tools.claims.verdicts import Verdict
+
+TITLE = re.compile(r"^(?:\(([\w-]+)\)=\n)# (.+)$", re.MULTILINE)
+MEANINGS = {
+    Verdict.REPRODUCED: (
+        "the figure is ours, too, within interval and tolerance, or the statement holds"
+    ),
+    Verdict.DIRECTION_ONLY: (
+        "same direction; the figures are of other data, sizes or units"
+    ),
+    Verdict.NOT_AT_THIS_SCALE: (
+        "too small, too few seeds, or no measurement: nothing follows from ours"
+    ),
+    Verdict.CONTRADICTED: "our interval lies on the other side",
+}
+
+
+def pages(book: Path) -> dict[str, str]:
+    """Return the parts that the closing pages include, by file name.
+
+    Parameters
+    ----------
+    book
+        The folder of the sources.
+    """
+    return {
+        "claims.inc.md": claims_page(book),
+        "coverage.inc.md": coverage_page(book),
+        "deviations.inc.md": deviations_page(),
+        "reading.inc.md": reading_page(book),
+    }
+
+
+def claims_page(book: Path) -> str:
+    """Write the ledger of claims: how many have which verdict, then each claim under
+    its chapter.
+
+    Parameters
+    ----------
+    book
+        The folder of the sources.
+    """
+    claims = claims_of(book)
+    lines = ["| verdict | claims | what it means |", "| --- | --- | --- |"]
+    lines += [
+        f"| {word.value} | {{verdicts}}`{word.value}` | {meaning} |"
+        for word, meaning in MEANINGS.items()
+    ]
+    for chapter, (label, title) in _titles(book).items():
+        lines += [
+            "",
+            f"## {chapter}. {title}",
+            "",
+            f"Claims that {{ref}}`chapter {chapter} <{label}>` is about.",
+        ]
+        for claim in claims:
+            if chapter_of(claim) == chapter:
+                lines += ["", *_claim_lines(claim)]
+    return "\n".join(lines) + "\n"
+
+
+def _titles(book: Path) -> dict[int, tuple[str, str]]:
+    found = {}
+    for chapter, stem in chapter_pages(book).items():
+        title = TITLE.search((book / f"{stem}.md").read_text(encoding="utf-8"))
+        if title is None:
+            raise ValueError(f"{stem}.md has no title with a label before it")
+        found[chapter] = (title[1], title[2])
+    return found
+
+
+def _cited(text: str, keys: str) -> str:
+    return f"{text} {{cite:p}}`{keys}`" if keys else text
+
+
+def _claim_lines(claim: Claim) -> list[str]:
+    where = [f"topic {claim.row}", f"{{ref}}`{claim.label}`", *_places(claim)]
+    rule = claim.rule.words()
+    return [
+        f"{{verdict}}`{claim.name}` {claim.words}",
+        f": **Published:** {_cited(claim.published, claim.cite)}.",
+        f": **Ours:** {{ours}}`{claim.name}`",
+        (
+            ": **Rule:**"
+            f" {rule.removesuffix('.')}.{' ' + claim.note if claim.note else ''}"
+        ),
+        f": **Where:** {'; '.join(where)}.",
+    ]
+
+
+def _places(claim: Claim) -> Iterable[str]:
+    for origin in claim.origins():
+        if origin.kind == "live":
+            yield f"live, in the build of chapter {origin.name}"
+        elif origin.kind == "recorded":
+            yield (
+                f"recorded, {{download}}`{origin.name}.json"
+                f" </results/{origin.name}.json>`"
+            )
+        elif origin.kind == "checkpoint":
+            yield (
+                f"logged, {{download}}`log of {origin.name}"
+                f" </checkpoints/{origin.name}/log.json>`"
+            )
+        else:
+            yield "computed for this page"
+
+
+def coverage_page(book: Path) -> str:
+    """Write what is taught where: each row of the syllabus with links to its sections.
+
+    Parameters
+    ----------
+    book
+        The folder of the sources.
+    """
+    labels, titles = row_labels(book), _titles(book)
+    lines: list[str] = []
+    for chapter in TITLES:
+        if chapter in titles:
+            label, title = titles[chapter]
+            lines += [
+                "",
+                f"## {chapter}. {title}",
+                "",
+                f"In {{ref}}`chapter {chapter} <{label}>`:",
+            ]
+        else:
+            lines += [
+                "",
+                f"## {chapter}. In preparation",
+                "",
+                "These topics have no chapter yet:",
+            ]
+        lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
+        for row in ROWS:
+            if row.chapter == chapter:
+                where = (
+                    "; ".join(
+                        f"{{ref}}`{label}`" for label in labels.get(row.number, [])
+                    )
+                    or "not there yet"
+                )
+                lines.append(f"| {row.number} | {row.title} | {where} |")
+    return "\n".join(lines).strip() + "\n"
+
+
+def reading_page(book: Path) -> str:
+    """Write what to read next, chapter by chapter.
+
+    Parameters
+    ----------
+    book
+        The folder of the sources.
+    """
+    lines: list[str] = []
+    for chapter, (_, title) in _titles(book).items():
+        lines += [
+            f"## {chapter}. {title}",
+            "",
+            *(f"- {entry}" for entry in READING[chapter]),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def deviations_page() -> str:
+    """Write what we do otherwise than the original BERT."""
+    evidence = Evidence({})
+    return (
+        "\n\n".join(
+            "\n".join(_deviation_lines(deviation, evidence)) for deviation in DEVIATIONS
+        )
+        + "\n"
+    )
+
+
+def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
+    lines = [
+        deviation.what,
+        f": **Theirs:** {_cited(deviation.theirs, deviation.cite)}.",
+        f": **Ours:** {deviation.ours()}.",
+        f": **Why:** {deviation.why}",
+    ]
+    if deviation.effect is not None:
+        measured = deviation.effect.read(evidence)
+        records = ", ".join(
+            f"{{download}}`{origin.name}.json </results/{origin.name}.json>`"
+            for origin in deviation.effect.origins()
+        )
+        lines.append(
+            f": **Measured:** {deviation.what_changes}: {measured.text(1, 'points')}"
+            f" ({measured.how}), from {records}."
+        )
+    return lines

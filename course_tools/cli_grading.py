@@ -1,0 +1,432 @@
+"""The instructor's commands of `course`; as in `course_tools.cli`, one thin function a
+command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from course_tools.grading.sandbox.cluster import Cluster
+    from course_tools.grading.sandbox.sandbox import Warm
+
+from course_tools.grading.shown import shown
+
+grading_app = typer.Typer()
+Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
+
+
+def say(words: object, err: bool = False) -> None:
+    """Print a line in which a student's own words may stand."""
+    typer.echo(shown(words, 2000), err=err)
+
+
+def stop_outside_a_course() -> None:
+    """End a command in words where no course is: all that it reads and writes lies
+    beside ``nbgrader_config.py``."""
+    if not Path("nbgrader_config.py").is_file():
+        typer.echo(
+            f"{Path.cwd()} is no course folder: it holds no nbgrader_config.py. Go to"
+            " the folder that holds it, beside solutions/ and submitted/, and run this"
+            " there.",
+            err=True,
+        )
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def collect(
+    name: Name,
+    download: Annotated[
+        Path,
+        typer.Argument(
+            help="A zip or a folder: of Moodle, Canvas, Blackboard, or your own."
+        ),
+    ],
+    students: Annotated[
+        Path | None,
+        typer.Option(
+            help="The class as CSV: id, first_name, last_name, email, lms_user_id."
+        ),
+    ] = None,
+    pattern: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "For other platforms: a regular expression as `nbgrader zip_collect`"
+                " takes it."
+            )
+        ),
+    ] = "",
+    timezone: Annotated[
+        str, typer.Option(help="In which the platform writes times.")
+    ] = "UTC",
+    times: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "A table of times, e.g. Moodle's grading worksheet, where the names"
+                " have none."
+            )
+        ),
+    ] = None,
+    platform: Annotated[
+        str,
+        typer.Option(
+            help="moodle, canvas, blackboard or folders.",
+            show_default="told from the names",
+        ),
+    ] = "",
+    timestamps: Annotated[
+        bool,
+        typer.Option(
+            "--timestamps",
+            help="Believe timestamp.txt in folders that no student can write in.",
+        ),
+    ] = False,
+) -> None:
+    """Put the notebooks of a download into submitted/, and say what is not plain about
+    any of them.
+
+    Exit status: 0, or 1 if something needs a person, or 2 if nothing could be
+    collected.
+    """
+    stop_outside_a_course()
+    from course_tools.grading.collect.collect import collect as collect_download
+    from course_tools.grading.collect.roster import CannotReadRoster
+    from course_tools.grading.collect.unpack import CannotUnpack
+    from course_tools.grading.reports.export import CannotExport
+
+    try:
+        collection = collect_download(
+            name,
+            download,
+            Path(),
+            students,
+            pattern,
+            timezone,
+            times,
+            platform,
+            timestamps,
+        )
+    except (CannotUnpack, CannotReadRoster, CannotExport, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for words in collection.notes:
+        say(words)
+    for one in collection.taken:
+        for words in one.notes:
+            say(f"{one.student}: {words}")
+        if one.problem:
+            say(f"{one.student}: {one.problem}", err=True)
+    for stranger in collection.strangers:
+        say(stranger, err=True)
+    taken = [one for one in collection.taken if one.source]
+    typer.echo(
+        f"{len(taken)} collected, {len(collection.taken) - len(taken)} without a"
+        " notebook."
+    )
+    if not collection.ok:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def grade(
+    name: Name,
+    submitted: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Submissions at a time; each takes about a core.",
+            show_default="one a core",
+        ),
+    ] = os.cpu_count() or 1,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Judge only this test again, for all who are graded, and say whose mark"
+                " changed."
+            )
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Run submissions on a Dask cluster: its scheduler's address,"
+                " tcp://HOST:8786."
+            )
+        ),
+    ] = None,
+    isolation: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "How submissions are shut in: bubblewrap, or container, by Podman or"
+                " Docker."
+            )
+        ),
+    ] = "bubblewrap",
+    unsafe: Annotated[
+        bool,
+        typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you."),
+    ] = False,
+) -> None:
+    """Grade every submission of an assignment that is not graded yet, each shut in by
+    itself.
+
+    Marks go into gradebook.db, graded notebooks into autograded/, a page for each
+    student into feedback/, and a line for each into grading-log.jsonl. Exit status: 0,
+    or 1 if something needs a person, or 2 if nothing could be graded.
+    """
+    stop_outside_a_course()
+    from course_tools.grading.run.one_run import AnotherRun, only_run
+
+    try:
+        with only_run(Path(), f"course grade {name}"):
+            _grade(
+                name,
+                submitted,
+                workers,
+                question,
+                dask,
+                "unsafe" if unsafe else isolation,
+            )
+    except AnotherRun as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+
+
+def _grade(
+    name: str,
+    submitted: Path | None,
+    workers: int,
+    question: str | None,
+    dask: str | None,
+    isolation: str,
+) -> None:
+    from course_tools.grading.sandbox.sandbox import NoIsolation, Warm
+
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
+    warm = (
+        _on_cluster(dask, isolation) if dask else Warm(isolation)
+    )  # imports torch while this one imports nbgrader
+    from course_tools.grading.assignments.source import AssignmentError
+    from course_tools.grading.run.grade import CannotGrade, words
+    from course_tools.grading.run.grade import grade as grade_class
+    from course_tools.grading.run.progress import progress
+    from course_tools.grading.run.record import CannotRecord
+    from course_tools.grading.run.rounds import POINTS_ALONE
+
+    if isolation == "unsafe":
+        typer.echo(
+            "NO SANDBOX: students' code runs as you, and can read and change all that"
+            " you can.",
+            err=True,
+        )
+    try:
+        if question is not None:
+            _regrade(name, question, submitted, workers, warm)
+            return
+        with warm, progress() as (tell, expect):
+            report = grade_class(
+                name,
+                Path(),
+                submitted,
+                workers,
+                isolation,
+                warm=warm,
+                say=tell,
+                expect=expect,
+            )
+    except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for stranger in report.strangers:
+        say(stranger, err=True)
+    for result in report.results:
+        if result.problem or result.tampering:
+            say(words(result), err=True)
+    for late in report.late:
+        say(late)
+    if silent := [
+        result.student for result in report.results if POINTS_ALONE in result.notes
+    ]:
+        say(
+            "Points alone, without words, as the guide says of work that comes late:"
+            f" {', '.join(silent)}."
+        )
+    before = sum(result.again for result in report.results)
+    typer.echo(
+        f"{len(report.results) - before} graded, {before} had their marks already."
+    )
+    if not report.ok:
+        raise typer.Exit(code=1)
+
+
+def _on_cluster(address: str, isolation: str) -> Cluster:
+    from course_tools.grading.sandbox.cluster import Cluster
+    from course_tools.grading.sandbox.cluster_side import NoCluster
+
+    try:
+        return Cluster(address, isolation)
+    except NoCluster as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+
+
+def _regrade(
+    name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster
+) -> None:
+    from course_tools.grading.run.progress import progress
+    from course_tools.grading.run.regrade import regrade
+
+    with warm, progress() as (tell, expect):
+        found = regrade(
+            name,
+            question,
+            Path(),
+            submitted,
+            workers,
+            warm=warm,
+            say=tell,
+            expect=expect,
+        )
+    for words in found.left:
+        say(words, err=True)
+    if found.others:
+        named = ", ".join(
+            sorted(part or "cells that are no test" for part in found.others)
+        )
+        typer.echo(
+            f"Changed too, and not judged: {named}. Run: course grade {name}", err=True
+        )
+    same, before = len(found.same), len(found.already)
+    typer.echo(
+        f"{len(found.changes)} marks changed, {same} stay, {before} were judged by this"
+        " test before."
+    )
+    if found.left or found.others:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def publish(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "Where to; outside this repository. An earlier one is brought up to"
+                " date."
+            )
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Assignments that students may have by now; all if left out."
+        ),
+    ] = None,
+) -> None:
+    """Write the repository that students get: exercises and library, no solution, no
+    test, no hidden line."""
+    from course_tools.grading.assignments.publish import CannotPublish
+    from course_tools.grading.assignments.publish import publish as write_repository
+
+    try:
+        written = write_repository(folder, names or [])
+    except CannotPublish as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(
+        f"{len(written)} files in {folder}. No line of a solution or a hidden test was"
+        " found in them."
+    )
+
+
+@grading_app.command()
+def export(
+    name: Name,
+    to: Annotated[
+        str, typer.Option(help="canvas, moodle, blackboard, csv or gradescope.")
+    ] = "csv",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "A table of the platform's own, whose column of this assignment is"
+                " filled."
+            )
+        ),
+    ] = None,
+) -> None:
+    """Write the marks into exports/, in the form that a learning platform takes."""
+    stop_outside_a_course()
+    from course_tools.grading.reports.export import CannotExport
+    from course_tools.grading.reports.export import export as write_export
+    from course_tools.grading.run.record import CannotRecord
+
+    try:
+        exported = write_export(name, to, Path(), into)
+    except (CannotExport, CannotRecord) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for note in exported.notes:
+        say(note, err=True)
+    typer.echo(exported.place)
+
+
+@grading_app.command()
+def replay(name: Name) -> None:
+    """Build the marks again from grading-log.jsonl alone, and say whether gradebook.db
+    holds the same.
+
+    Exit status: 0 if log and gradebook hold, 1 if one does not, 2 if there is nothing
+    to compare.
+    """
+    stop_outside_a_course()
+    from course_tools.grading.run.record import CannotRecord
+    from course_tools.grading.run.replay import replay as replay_log
+
+    try:
+        found = replay_log(name)
+    except CannotRecord as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error
+    for words in [*found.faults, *found.differences]:
+        say(words, err=True)
+    held = (
+        "as in the gradebook"
+        if not found.differences
+        else f"{len(found.differences)} differ from the gradebook"
+    )
+    typer.echo(f"{found.count} lines, {len(found.marks)} students, marks {held}.")
+    if not found.ok:
+        raise typer.Exit(code=1)
+
+
+@grading_app.command()
+def report(name: Name) -> None:
+    """Write a page on how the class did, question by question, and on what a person
+    should look at."""
+    stop_outside_a_course()
+    from course_tools.grading.check.check import CannotCheck
+    from course_tools.grading.reports.class_report import report as write_report
+    from course_tools.grading.run.record import CannotRecord
+
+    try:
+        typer.echo(write_report(name))
+    except (CannotRecord, CannotCheck) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=2) from error

@@ -1,0 +1,111 @@
+"""What an examination of a machine found, and how it is told: to a person, or as JSON
+to a program.
+
+The examination itself is :mod:`course_tools.doctor`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Parameters
+    ----------
+    name
+        The thing that was examined.
+    ok
+        Whether it is as the course needs it.
+    found
+        What this machine has.
+    remedy
+        What to do; empty where all is well.
+
+    Raises
+    ------
+    ValueError
+        If a finding that is not OK says no remedy, or one that is OK says one.
+
+    Examples
+    --------
+    >>> Finding("disk", ok=False, found="0.1 GiB free", remedy="Free 2 GiB.").remedy
+    'Free 2 GiB.'
+    """
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+    def __post_init__(self) -> None:
+        if self.ok == bool(self.remedy):
+            raise ValueError(
+                f"finding {self.name!r} has ok={self.ok} and remedy={self.remedy!r}; "
+                "a finding has a remedy exactly when it is not ok"
+            )
+
+
+def to_json(findings: Iterable[Finding]) -> str:
+    """Write findings as JSON.
+
+    Parameters
+    ----------
+    findings
+        The findings.
+
+    Returns
+    -------
+    str
+        A JSON object with `ok` (all are) and `findings`, a list with the fields of
+        each.
+
+    Examples
+    --------
+    >>> json.loads(to_json([Finding("python", True, "3.11")]))["ok"]
+    True
+    """
+    listed = [asdict(finding) for finding in findings]
+    return json.dumps(
+        {"ok": all(finding["ok"] for finding in listed), "findings": listed}, indent=2
+    )
+
+
+def render(findings: Iterable[Finding], console: Console | None = None) -> None:
+    """Print findings for a person to read: a line each, with the remedy under what is
+    not OK.
+
+    Parameters
+    ----------
+    findings
+        The findings.
+    console
+        Where to print; by default standard output.
+
+    Examples
+    --------
+    >>> render(
+    ...     [Finding("disk", False, "0.1 GiB free", "Free 2 GiB.")],
+    ...     Console(width=60, color_system=None),
+    ... )
+    disk      NO  0.1 GiB free
+                  -> Free 2 GiB.
+    """
+    console = console or Console()
+    for finding in findings:
+        verdict = "[green]OK[/green]" if finding.ok else "[red]NO[/red]"
+        console.print(f"{finding.name:<9} {verdict}  ", end="")
+        console.print(finding.found, markup=False, highlight=False, soft_wrap=True)
+        if finding.remedy:
+            console.print(
+                f"{'':<14}-> {finding.remedy}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )

@@ -1,0 +1,1 @@
+"""Assignments: read, checked, released, and tried with known answers."""

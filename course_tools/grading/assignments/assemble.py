@@ -1,0 +1,170 @@
+"""Put a student's own parts from all assignments together: what ``course assemble``
+does for the capstone.
+
+The capstone has cells that are made of cells of other assignments; their metadata name
+these (``parts``). The student has answered them already, each in the notebook where it
+was asked, and here they are copied into one program. Nothing is run, and nothing is
+judged: whether the parts work together is what the capstone's own tests tell.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_tools.grading.assignments.source import (
+    AssignmentError,
+    parts_of,
+    write_notebook,
+)
+from course_tools.grading.check.check_structure import grade_id
+
+__all__ = ["ASSEMBLED", "Part", "assemble"]
+
+ASSEMBLED = (
+    "# Put together by course assemble. Change a part in its own notebook, then run it"
+    " again."
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One cell of another assignment, and what became of it.
+
+    Attributes:
+        assignment: where it was asked.
+        name: the cell's ``grade_id`` there.
+        problem: what is wrong, in words; empty if it has been put in.
+    """
+
+    assignment: str
+    name: str
+    problem: str = ""
+
+
+def assemble(
+    capstone: Path, folder: Path | None = None, replace: bool = False
+) -> list[Part]:
+    """Fill the cells of a capstone that are made of parts with the student's own
+    answers.
+
+    Args:
+        capstone: the notebook to fill; what else is in it stays as it is.
+        folder: where the other notebooks lie, as ``<name>/<name>.ipynb`` or
+            ``<name>.ipynb``; by default the folder above the one that the capstone lies
+            in.
+        replace: put parts also where the cell holds something that the student wrote
+        into the capstone.
+
+    Returns:
+        Each part in the order of the notebook. A cell is filled if all its parts have
+        been found; a part that is still the empty skeleton goes in like any other, with
+        a problem that says so.
+
+    Raises:
+        AssignmentError: the file is no notebook, or has no cell that is made of parts;
+        nothing has been written.
+
+    Chapter: seq2seq-attention
+
+    >>> assemble(Path("capstone.ipynb"))
+    Traceback (most recent call last):
+    ...
+    course_tools.grading.assignments.source.AssignmentError: capstone.ipynb cannot be
+    read: ...
+    """
+    notebook = _read(capstone)
+    cells = [
+        cell
+        for cell in notebook.cells
+        if parts_of(cell) and cell.metadata.get("nbgrader", {}).get("solution")
+    ]
+    if not cells:
+        raise AssignmentError(
+            f"{capstone} has no cell that is made of parts; only the capstone has"
+        )
+    folder = folder or capstone.resolve().parents[1]
+    found = [part for cell in cells for part in _fill(cell, folder, replace)]
+    write_notebook(notebook, capstone)
+    return found
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        return nbformat.read(path, as_version=4)
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise AssignmentError(f"{path} cannot be read: {error}") from error
+
+
+def _fill(cell: NotebookNode, folder: Path, replace: bool) -> Iterator[Part]:
+    own = (
+        bool(cell.source.strip())
+        and not cell.source.startswith(ASSEMBLED)
+        and not is_empty(cell.source)
+    )
+    parts = [
+        (name, part, *_look_up(folder, name, part)) for name, part in parts_of(cell)
+    ]
+    if own and not replace:
+        problem = (
+            f"the capstone's cell {grade_id(cell)} holds something else: keep it, or"
+            " say --replace"
+        )
+        yield from (Part(name, part, problem) for name, part, _, _ in parts)
+        return
+    if all(source for *_, source, _ in parts):
+        cell.source = "\n\n\n".join([ASSEMBLED, *(source for *_, source, _ in parts)])
+        cell.outputs, cell.execution_count = [], None
+    yield from (Part(name, part, problem) for name, part, _, problem in parts)
+
+
+def _look_up(folder: Path, name: str, part: str) -> tuple[str, str]:
+    """Return the source of a cell of another notebook, and what is wrong with it."""
+    places = [folder / name / f"{name}.ipynb", folder / f"{name}.ipynb"]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        return "", f"there is no {name}.ipynb in {folder}, nor in {folder / name}"
+    try:
+        cells = [
+            cell
+            for cell in _read(path).cells
+            if cell.cell_type == "code" and grade_id(cell) == part
+        ]
+    except AssignmentError as error:
+        return "", str(error)
+    if len(cells) != 1:
+        return (
+            "",
+            f"{path} has {len(cells)} cells {part}; get back the one that was released",
+        )
+    source = cells[0].source.strip()
+    return source, f"it is not answered yet in {path}" if is_empty(source) else ""
+
+
+def is_empty(source: str) -> bool:
+    """Whether a cell is still to be answered: something in it raises
+    NotImplementedError, as the skeleton does.
+
+    >>> (
+    ...     is_empty(
+    ...         "def pool(hidden):\\n    # YOUR CODE HERE\\n    raise NotImplementedError()"
+    ...     ),
+    ...     is_empty("x = 1"),
+    ... )
+    (True, False)
+    """  # noqa: E501
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return False  # somebody wrote it; the tests will say what is wrong
+    raised = (node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    called = (error.func if isinstance(error, ast.Call) else error for error in raised)
+    return any(
+        isinstance(error, ast.Name) and error.id == "NotImplementedError"
+        for error in called
+    )

@@ -1,0 +1,259 @@
+"""Grade the graders: run an assignment's tests on answers that are known to be wrong,
+and known to be right.
+
+``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that
+people make, with the cell that must refuse it and the words that it must say;
+``RIGHT_ANSWERS``, each written differently from the reference; and ``ACROSS``, where
+there is need of it: what tests say otherwise with the answers in a process of their
+own. :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader
+does. How they are run stands in :mod:`course_tools.grading.assignments.mutants_run`;
+``tests/assignments`` also sends some through nbgrader itself.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from filelock import FileLock
+from nbformat import NotebookNode
+
+from course_lib._files import digest_of_code, write_whole
+from course_tools.grading.assignments.source import (
+    AssignmentError,
+    others,
+    parse_source,
+)
+
+Changes = Mapping[str, "str | tuple[str, str]"]
+"""By solution cell: its whole new source, or a pair (text in the reference, text to put
+there)."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong answer: what the mistake is, which cell must refuse it, and what the cell
+    must say.
+
+    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells
+    whether the student's own, visible tests refuse it ("visible") or only the ones that
+    the grader adds ("hidden"). Every graded cell that is neither ``cell`` nor named in
+    ``also_fails`` must give full marks.
+    """
+
+    name: str
+    mistake: str
+    cell: str
+    words: str
+    caught: str
+    changes: Changes
+    also_fails: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RightAnswer:
+    """A right answer that is not the reference: it must get full marks."""
+
+    name: str
+    idea: str
+    changes: Changes
+
+
+@dataclass
+class Mark:
+    """What one graded cell gave, and what it said."""
+
+    points: float
+    max_points: float
+    words: str = ""
+
+
+@dataclass
+class Outcome:
+    """The marks of one case by graded cell: as the student sees them (visible tests)
+    and as the grader gives them."""
+
+    student: dict[str, Mark] = field(default_factory=dict)
+    grader: dict[str, Mark] = field(default_factory=dict)
+
+
+def load_cases(
+    name: str, root: Path = Path()
+) -> tuple[list[Mutant], list[RightAnswer]]:
+    """Read ``tests/assignments/mutants/<name>.py``."""
+    module = _catalogue(name, root)
+    return module.MUTANTS, module.RIGHT_ANSWERS
+
+
+def load_across(name: str, root: Path = Path()) -> Mapping[str, Mapping[str, str]]:
+    """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the
+    cell says across the bridge.
+
+    It is there for answers of which the grader, whose tests are in another process than
+    the answer, says something else than one process says, and why is written beside it;
+    such a cell gives no more points than there.
+    """
+    return getattr(_catalogue(name, root), "ACROSS", {})
+
+
+def _catalogue(name: str, root: Path) -> Any:
+    path = root / "tests" / "assignments" / "mutants" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"mutants_{name}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise AssignmentError(
+            f"{path} does not exist; it lists the wrong and right answers for {name}"
+        )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
+    """Copy a solution notebook with some solution cells answered otherwise.
+
+    Args:
+        notebook: the solution notebook; not changed.
+        changes: by ``grade_id``, the new source or a pair (old text, new text).
+
+    Returns:
+        The changed copy.
+
+    Raises:
+        AssignmentError: there is no such solution cell, or the old text is not in it
+        exactly once.
+
+    Chapter: seq2seq-attention
+
+    >>> metadata = {
+    ...     "nbgrader": {"grade_id": "scores", "solution": True, "grade": False}
+    ... }
+    >>> notebook = nbformat.v4.new_notebook(
+    ...     cells=[nbformat.v4.new_code_cell("scale = d ** 0.5", metadata=metadata)]
+    ... )
+    >>> change(notebook, {"scores": ("d ** 0.5", "d")}).cells[0].source
+    'scale = d'
+    """
+    changed = nbformat.from_dict(json.loads(json.dumps(notebook)))
+    cells = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in changed.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
+    for grade_id, new in changes.items():
+        if grade_id not in cells:
+            raise AssignmentError(
+                f"{grade_id} is no solution cell; the notebook has {', '.join(cells)}"
+            )
+        if isinstance(new, tuple):
+            count = cells[grade_id].source.count(new[0])
+            if count != 1:
+                raise AssignmentError(
+                    f"{grade_id} holds {new[0]!r} {count} times; choose a text that it"
+                    " holds once"
+                )
+            new = cells[grade_id].source.replace(*new)
+        cells[grade_id].source = new
+    return changed
+
+
+def cases_key(name: str, root: Path = Path()) -> str:
+    """Name the state of an assignment and of its known answers by 16 hexadecimal
+    digits."""
+    solution = root / "solutions" / name / f"{name}.py"
+    files = [
+        solution,
+        *(
+            root / "solutions" / other / f"{other}.py"
+            for other in others(parse_source(solution))
+        ),
+        root / "tests" / "assignments" / "mutants" / f"{name}.py",
+        *sorted((root / "solutions" / name).glob("*.safetensors")),
+    ]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[
+        :16
+    ]
+
+
+def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
+    """Run all mutants and right answers of an assignment, unless nothing has changed
+    since they ran last.
+
+    Args:
+        name: the assignment.
+        root: the repository's root.
+        processes: how many cases run at once.
+
+    Returns:
+        By the case's name (and "reference" for the solution itself), the marks it gets.
+
+    Raises:
+        AssignmentError: a case could not be run; the message names it.
+
+    Chapter: seq2seq-attention
+    """
+    library = Path(__file__).parent
+    code = [
+        library / f"{module}.py"
+        for module in ("mutants", "mutants_run", "source", "student_checks", "withheld")
+    ]
+    versions = (
+        f"{platform.python_version()} {version('torch')} {version('nbgrader')}"
+        f" {version('ipython')}"
+    )
+    key = hashlib.sha256(
+        f"{versions} {cases_key(name, root)} {digest_of_code(code, False)}".encode()
+    )
+    cached = root / ".cache" / "mutants" / f"{name}-{key.hexdigest()[:16]}.json"
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(
+        cached.with_suffix(".lock")
+    ):  # pytest's workers and the book's build may ask at the same time
+        if not cached.exists():
+            command = [
+                sys.executable,
+                "-m",
+                "course_tools.grading.assignments.mutants_run",
+                name,
+                str(root.resolve()),
+                str(processes),
+            ]
+            # Marks are given on a CPU; and torch's autograd cannot go on in a forked
+            # process where it has seen a GPU. Texts have the same hashes each time, so
+            # an answer that leans on the order of a set gives the same one.
+            environment = os.environ | {
+                "CUDA_VISIBLE_DEVICES": "",
+                "MPLBACKEND": "agg",
+                "PYTHONHASHSEED": "0",
+            }
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                cwd=root,
+                env=environment,
+                check=False,
+            )
+            if done.returncode != 0:
+                raise AssignmentError(
+                    f"the mutants of {name} could not be run:\n{done.stderr}"
+                )
+            write_whole(cached, done.stdout)
+    outcomes = json.loads(cached.read_text(encoding="utf-8"))
+    return {
+        case: Outcome(
+            **{
+                who: {cell: Mark(**mark) for cell, mark in marks.items()}
+                for who, marks in outcome.items()
+            }
+        )
+        for case, outcome in outcomes.items()
+    }

@@ -1,0 +1,326 @@
+"""Run the wrong and the right answers of an assignment, each in a process of its own,
+and mark them as nbgrader does.
+
+Cells run in an IPython shell: a kernel for each case would take minutes. A case differs
+from the reference in one cell or a few, and up to the first of these in nothing. So the
+reference runs once, cell by cell, and in front of each cell a process is forked for
+every case whose first change is there: it goes on from the state that it finds.
+
+A case is marked twice, as the student's own tests see it and as the grader does. A test
+cell that hides tests runs as the student has it; if it passes, the hidden tests run
+after it, in the same shell. (Where they stand between visible ones, the grader's
+version of the cell runs whole.) The reference alone runs twice from the start, with a
+notebook of the student's and with one of the grader's, so that no visible test can lean
+on what a hidden one defines.
+
+Cells run in the solution's folder, where files that the assignment ships lie as they
+lie beside the student's notebook. Cells with the tag ``demonstration`` are left out:
+they are slow, and no mark depends on them.
+"""
+
+import contextlib
+import gc
+import importlib
+import io
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import random
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearHiddenTests
+from nbgrader.utils import determine_grade, is_grade
+
+from course_tools.grading.assignments.mutants import (
+    Changes,
+    Mark,
+    Outcome,
+    change,
+    load_cases,
+)
+from course_tools.grading.assignments.source import (
+    AssignmentError,
+    is_demonstration,
+    read_source,
+)
+
+# of processor time: a machine that is busy with something else makes no answer a wrong
+# one
+SECONDS_PER_CASE = 60
+PATIENCE = 60  # times as long by the clock, for a case that waits instead of working
+REFERENCE = "reference"
+
+
+class Sitting:
+    """One shell in which cells run one after the other, and the marks that they have
+    earned so far."""
+
+    def __init__(self) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        config = Config()
+        config.HistoryManager.enabled = False
+        config.InteractiveShell.colors = "nocolor"
+        # nobody reads a traceback here, and it takes 0.1 s to lay out
+        config.InteractiveShell.xmode = "Minimal"
+        self.shell = InteractiveShell(config=config)
+        self.outcome = Outcome()
+
+    def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
+        """Run a cell as the student has it and, where the grader's has more, that too;
+        mark both."""
+        mark, raised = self._mark(visible, visible.source)
+        if mark is not None:
+            self.outcome.student[visible.metadata.nbgrader.grade_id] = mark
+        seen = visible.source.rstrip()
+        if not whole.source.startswith(seen):
+            mark, _ = self._mark(whole, whole.source)
+        elif not raised and (hidden := whole.source[len(seen) :].strip()):
+            mark, _ = self._mark(whole, hidden)
+        if mark is not None:
+            self.outcome.grader[whole.metadata.nbgrader.grade_id] = mark
+
+    def _mark(self, cell: NotebookNode, source: str) -> tuple[Mark | None, bool]:
+        """Run code of a cell, mark the cell by nbgrader's own rule if it is graded, and
+        say whether it raised."""
+        printed = io.StringIO()
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            result = self.shell.run_cell(source, store_history=True)
+        error = result.error_before_exec or result.error_in_exec
+        if not is_grade(cell):
+            return None, error is not None
+        cell.outputs = []
+        words = printed.getvalue()
+        if error is not None:
+            words = f"{type(error).__name__}: {error}"
+            cell.outputs = [
+                nbformat.v4.new_output(
+                    "error", ename=type(error).__name__, evalue=str(error), traceback=[]
+                )
+            ]
+        elif result.result is not None:
+            cell.outputs = [
+                nbformat.v4.new_output(
+                    "execute_result", {"text/plain": repr(result.result)}
+                )
+            ]
+        points, most = determine_grade(cell)
+        return (
+            Mark(float(points), float(most), words if points != most else ""),
+            error is not None,
+        )
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the cells that are run."""
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and not is_demonstration(cell)
+    ]
+
+
+def both_versions(
+    notebook: NotebookNode, changes: Changes
+) -> list[tuple[NotebookNode, NotebookNode]]:
+    """Pair each cell as the student has it with the same cell as the grader has it."""
+    student, _ = ClearHiddenTests().preprocess(change(notebook, changes), {})
+    return list(
+        zip(code_cells(student), code_cells(change(notebook, changes)), strict=True)
+    )
+
+
+def first_change(notebook: NotebookNode, changes: Changes) -> int:
+    """Return the place of the first cell, of those that are run, that differs from the
+    reference."""
+    pairs = zip(
+        code_cells(notebook), code_cells(change(notebook, changes)), strict=True
+    )
+    places = [
+        place for place, (old, new) in enumerate(pairs) if old.source != new.source
+    ]
+    if not places:
+        raise AssignmentError(
+            "a case changes nothing, or only a cell that is not run; it is the"
+            " reference"
+        )
+    return places[0]
+
+
+def run_reference(notebook: NotebookNode) -> Outcome:
+    """Run the reference from the start, once as the student has it and once as the
+    grader has it."""
+    student, grader = Sitting(), Sitting()
+    for visible, _ in both_versions(notebook, {}):
+        student.run(visible, visible)
+    for _, whole in both_versions(notebook, {}):
+        grader.run(whole, whole)
+    return Outcome(student.outcome.student, grader.outcome.grader)
+
+
+class Cases:
+    """Forked processes, some at a time, and what became of them."""
+
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
+        self.outcomes: dict[str, Any] = {}
+        self.running: dict[
+            Any, tuple[str, Any, float]
+        ] = {}  # by receiver: the case, its process, when it must end
+
+    def start(self, name: str, marked: Callable[[], Outcome]) -> None:
+        """Begin with a case when there is room: `marked` runs in a process that is
+        forked from this one, here."""
+        while len(self.running) >= self.at_once:
+            self.end_one()
+        context = multiprocessing.get_context("fork")
+        receiver, sender = context.Pipe(duplex=False)
+        # A daemon: when a case fails this function, the other one, which may loop for
+        # ever, ends with it.
+        process = context.Process(target=_child, args=(sender, marked), daemon=True)
+        process.start()
+        sender.close()
+        self.running[receiver] = (
+            name,
+            process,
+            time.monotonic() + PATIENCE * SECONDS_PER_CASE,
+        )
+
+    def end_all(self) -> dict[str, Any]:
+        """Wait for all and return the outcomes by the names of the cases."""
+        while self.running:
+            self.end_one()
+        return self.outcomes
+
+    def end_one(self) -> None:
+        """Wait for the one that ends first."""
+        first = min(end for _, _, end in self.running.values())
+        ready: list[Any] = multiprocessing.connection.wait(
+            list(self.running), max(0.0, first - time.monotonic())
+        )
+        receiver = (
+            ready[0]
+            if ready
+            else min(self.running, key=lambda waited: self.running[waited][2])
+        )
+        name, process, _ = self.running.pop(receiver)
+        try:
+            if not ready:
+                raise AssignmentError(
+                    f"{name} did not end within {PATIENCE * SECONDS_PER_CASE} s"
+                )
+            message = receiver.recv()
+        except EOFError:
+            process.join()
+            if process.exitcode == -signal.SIGXCPU:
+                raise AssignmentError(
+                    f"{name} used more than {SECONDS_PER_CASE} s of processor time"
+                ) from None
+            raise AssignmentError(
+                f"{name} ended its process before it was marked"
+            ) from None
+        finally:
+            process.kill()
+            process.join()
+        if "failure" in message:
+            raise AssignmentError(f"{name} could not be run:\n{message['failure']}")
+        self.outcomes[name] = message["outcome"]
+
+
+def _child(pipe: Any, marked: Callable[[], Outcome]) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_PER_CASE, SECONDS_PER_CASE + 1))
+    try:
+        pipe.send({"outcome": asdict(marked())})
+    except BaseException:
+        pipe.send({"failure": traceback.format_exc()})
+
+
+def in_processes(
+    notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2
+) -> dict[str, Any]:
+    """Run cases, and the reference before them: it has to end, since every case stands
+    on it.
+
+    Args:
+        notebook: the solution notebook.
+        cases: by name, what each changes.
+        at_once: how many of them run at the same time.
+
+    Returns:
+        By name, and "reference" for the notebook as it is: the outcome, as a
+        dictionary.
+
+    Raises:
+        AssignmentError: a case never ends, ends its process, or changes nothing; the
+        message names it.
+
+    Chapter: seq2seq-attention
+    """
+    here, processes = Sitting(), Cases(at_once)
+    processes.start(REFERENCE, lambda: run_reference(notebook))
+    processes.end_all()
+    begins = {name: first_change(notebook, changes) for name, changes in cases.items()}
+    for place, cell in enumerate(both_versions(notebook, {})):
+        if place > max(begins.values(), default=-1):
+            break
+        for name in (name for name, begin in begins.items() if begin == place):
+
+            def rest(place: int = place, changes: Changes = cases[name]) -> Outcome:
+                for versions in both_versions(notebook, changes)[place:]:
+                    here.run(*versions)
+                return here.outcome
+
+            processes.start(name, rest)
+        here.run(*cell)
+    return processes.end_all()
+
+
+def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
+    """Run the reference and every case of an assignment. Call it in a fresh process: it
+    forks."""
+    # Once, before the fork: no case spends time on it. The first optimizer of a process
+    # imports the third one.
+    for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
+        importlib.import_module(module)
+    import numpy
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(
+        0
+    )  # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
+    random.seed(0)
+    numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
+    notebook = read_source(root / "solutions" / name / f"{name}.py")
+    mutants, right = load_cases(name, root)
+    # a case that looks for garbage shall not have to copy all that it shares with the
+    # others
+    gc.freeze()
+    os.chdir(root / "solutions" / name)
+    cases: dict[str, Changes] = {mutant.name: mutant.changes for mutant in mutants}
+    cases.update({answer.name: answer.changes for answer in right})
+    if len({REFERENCE, *cases}) != 1 + len(mutants) + len(right):
+        raise AssignmentError(
+            "two cases have the same name; tests and the instructor's page call them"
+            " by it"
+        )
+    return in_processes(notebook, cases, at_once)
+
+
+if __name__ == "__main__":
+    json.dump(_run_all(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -1,0 +1,347 @@
+"""From an assignment's source to the notebook that nbgrader reads.
+
+``solutions/<name>/<name>.py`` (py:percent, what people edit) becomes
+``solutions/<name>/<name>.ipynb`` (a build product). The steps are pure functions of the
+text, so the same source gives the same bytes on every machine: points in prose are
+filled in from the cells' metadata, library functions named by a placeholder are copied
+in, so are cells of other assignments (the capstone is made of them), files that the
+assignment ships are named by their checksum, and cells get ids that depend on nothing
+but their place. Taking solutions out is the business of
+:mod:`course_tools.grading.assignments.release`.
+"""
+
+import ast
+import copy
+import hashlib
+import importlib.util
+import re
+import shutil
+import textwrap
+from functools import lru_cache
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
+SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
+SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
+PARTS = "# {parts}"
+#: What ``{set-up}`` stands for in the text of every assignment.
+SET_UP = """\
+**Set-up.** On your machine, type `make student` in the folder of the course: in about two minutes it installs what you
+need and opens copies of all assignments that are yours to work in. Without `make`, type the commands that the book's
+page *Set-up* shows first. On Colab you can start at once, but the command `course` is not there."""  # noqa: E501
+MARK = re.compile(r"\s*### (BEGIN|END) SOLUTION")
+
+
+class AssignmentError(Exception):
+    """An assignment's source or release is not as it must be; the message lists what to
+    mend."""
+
+
+def points_of(notebook: NotebookNode, part: str) -> float:
+    """Sum the points of one part.
+
+    Args:
+        notebook: the assignment, with nbgrader's metadata.
+        part: the start of its cells' ``grade_id`` (``part`` itself or ``part-...``), or
+        ``total``.
+
+    Returns:
+        The points, as nbgrader's metadata states them.
+
+    Raises:
+        AssignmentError: no graded cell belongs to that part.
+
+    Chapter: seq2seq-attention
+
+    >>> cell = nbformat.v4.new_code_cell(
+    ...     metadata={"nbgrader": {"grade": True, "grade_id": "beam-best", "points": 3}}
+    ... )
+    >>> points_of(nbformat.v4.new_notebook(cells=[cell]), "beam")
+    3.0
+    """
+    points = [
+        cell.metadata.nbgrader.points
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+        and (
+            part == "total"
+            or (cell.metadata.nbgrader.grade_id + "-").startswith(part + "-")
+        )
+    ]
+    if not points:
+        raise AssignmentError(
+            f"{{points:{part}}}: no graded cell has a grade_id that starts with {part}-"
+        )
+    return float(sum(points))
+
+
+def parse_source(path: Path) -> NotebookNode:
+    """Read a py:percent source as a notebook, placeholders still in it.
+
+    Args:
+        path: ``solutions/<name>/<name>.py``.
+
+    Returns:
+        The notebook as jupytext reads it.
+
+    Raises:
+        AssignmentError: the file is missing.
+
+    Chapter: seq2seq-attention
+
+    >>> parse_source(Path("solutions/none/none.py"))
+    Traceback (most recent call last):
+    ...
+    course_tools.grading.assignments.source.AssignmentError: solutions/none/none.py does
+    not exist;
+    ...
+    """
+    if not path.is_file():
+        raise AssignmentError(
+            f"{path} does not exist; an assignment's source is"
+            " solutions/<name>/<name>.py"
+        )
+    return copy.deepcopy(_of_text(path.read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=64)
+def _of_text(text: str) -> NotebookNode:
+    """Read the text of a source: once, since jupytext takes its time and a release
+    reads it often."""
+    return jupytext.reads(text, fmt="py:percent")
+
+
+def read_source(path: Path) -> NotebookNode:
+    """Read a py:percent source as the notebook that it stands for, placeholders filled
+    in.
+
+    Args:
+        path: ``solutions/<name>/<name>.py``.
+
+    Returns:
+        A notebook with solutions and hidden tests still in it, no outputs, and ids that
+        depend on the source alone.
+
+    Raises:
+        AssignmentError: the file is missing, or a placeholder names what does not
+        exist.
+
+    A code cell may say ``{sha256:weights.safetensors}``: the checksum of that file
+    beside the source, by which the notebook knows the file that it was released with. A
+    code cell whose metadata say ``parts: ["bert/embed", ...]`` has the line ``#
+    {parts}`` where these cells of other assignments are to stand, in this order.
+
+    Chapter: seq2seq-attention
+    """
+    notebook = parse_source(path)
+    notebook.metadata.pop("jupytext", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    withheld = notebook.metadata.get("course", {}).get("withholds", [])
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = cell.metadata.get("nbgrader", {}).get(
+            "grade_id", f"text-{number:03d}"
+        )
+        if cell.cell_type == "markdown":
+            cell.source = POINTS.sub(
+                lambda match: f"{points_of(notebook, match[1]):g}", cell.source
+            )
+            cell.source = cell.source.replace(
+                "{withholds}", ", ".join(f"`{name}`" for name in withheld)
+            )
+            cell.source = cell.source.replace("{set-up}", SET_UP)
+        else:
+            cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
+            cell.source = with_library_sources(cell.source)
+            cell.source = SHA256.sub(
+                lambda match: _checksum(path.parent / match[1]), cell.source
+            )
+            if parts_of(cell):
+                cell.source = cell.source.replace(
+                    PARTS, joined_parts(cell, path.parents[1])
+                )
+    return notebook
+
+
+def parts_of(cell: NotebookNode) -> list[tuple[str, str]]:
+    """Name the cells of other assignments that a cell is made of, each as (assignment,
+    ``grade_id``).
+
+    >>> parts_of(
+    ...     nbformat.v4.new_code_cell(metadata={"parts": ["bert/embed", "bert/pool"]})
+    ... )
+    [('bert', 'embed'), ('bert', 'pool')]
+    """
+    return [
+        (name, part)
+        for name, _, part in (
+            entry.partition("/") for entry in cell.metadata.get("parts", [])
+        )
+    ]
+
+
+def others(notebook: NotebookNode) -> list[str]:
+    """Name the assignments that an assignment has parts of, in alphabetical order."""
+    return sorted({name for cell in notebook.cells for name, _ in parts_of(cell)})
+
+
+def joined_parts(cell: NotebookNode, solutions: Path) -> str:
+    """Write the instructor's cells that a cell is made of one below the other, without
+    nbgrader's marks.
+
+    Raises:
+        AssignmentError: there is no such assignment, or it has no such cell.
+    """
+    notebooks = {
+        name: read_source(solutions / name / f"{name}.py") for name, _ in parts_of(cell)
+    }
+    texts = []
+    for name, part in parts_of(cell):
+        found = [
+            c
+            for c in notebooks[name].cells
+            if c.metadata.get("nbgrader", {}).get("grade_id") == part
+        ]
+        if len(found) != 1:
+            raise AssignmentError(
+                f"parts of {cell.metadata.nbgrader.grade_id}: {name} has no cell {part}"
+            )
+        texts.append(
+            "\n".join(
+                line for line in found[0].source.splitlines() if not MARK.match(line)
+            ).strip()
+        )
+    return "\n\n\n".join(texts)
+
+
+def with_library_sources(source: str) -> str:
+    """Put the text of a library function in the place of each line ``#
+    {source:module.function}``.
+
+    Raises:
+        AssignmentError: there is no such module or function.
+    """
+    return SOURCE.sub(lambda match: _library_source(match[1], match[2]), source)
+
+
+def _library_source(module: str, name: str) -> str:
+    """The text of a library function, so that a notebook shows the one the library uses
+    and cannot drift from it."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError as error:
+        raise AssignmentError(f"{{source:{module}.{name}}}: {error}") from error
+    if spec is None or spec.origin is None:
+        raise AssignmentError(
+            f"{{source:{module}.{name}}}: there is no module {module}"
+        )
+    # read, not imported: the grader, which needs no torch, would wait for it
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            first = min(
+                [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+            )
+            return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+    raise AssignmentError(
+        f"{{source:{module}.{name}}}: module {module} defines no {name}"
+    )
+
+
+def is_demonstration(cell: NotebookNode) -> bool:
+    """Tell a cell that shows something at length: it carries no points, and no graded
+    cell needs it.
+
+    >>> is_demonstration(
+    ...     nbformat.v4.new_code_cell(metadata={"tags": ["demonstration"]})
+    ... )
+    True
+    """
+    return "demonstration" in cell.metadata.get("tags", [])
+
+
+def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
+    """Copy a notebook in which the cells that take long, and that no mark depends on,
+    stand as they are and do nothing.
+
+    >>> cells = [
+    ...     nbformat.v4.new_code_cell("1"),
+    ...     nbformat.v4.new_code_cell("2", metadata={"tags": ["demonstration"]}),
+    ... ]
+    >>> [
+    ...     cell.source
+    ...     for cell in with_idle_demonstrations(
+    ...         nbformat.v4.new_notebook(cells=cells)
+    ...     ).cells
+    ... ]
+    ['1', 'if False:\\n    2\\n    pass']
+    """
+    copy = nbformat.from_dict(notebook)
+    for cell in copy.cells:
+        if is_demonstration(cell):
+            cell.source = f"if False:\n{textwrap.indent(cell.source, '    ')}\n    pass"
+    return copy
+
+
+def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
+    """Put the answers of a solved notebook into a copy of the released one, as a
+    student would who thought of them."""
+    answers = {
+        cell.metadata.nbgrader.grade_id: cell.source
+        for cell in solved.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
+    copy = nbformat.from_dict(released)
+    for cell in copy.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = answers[cell.metadata.nbgrader.grade_id]
+    return copy
+
+
+def copy_idle(name: str, root: Path, course: Path) -> list[str]:
+    """Copy an assignment's source to another course folder, with demonstrations that do
+    nothing, and what it ships.
+
+    Returns:
+        The names of the files that it ships.
+    """
+    parsed, place = (
+        parse_source(root / "solutions" / name / f"{name}.py"),
+        course / "solutions" / name,
+    )
+    place.mkdir(parents=True)
+    jupytext.write(
+        with_idle_demonstrations(parsed), place / f"{name}.py", fmt="py:percent"
+    )
+    for file in ships(parsed):
+        shutil.copy(root / "solutions" / name / file, place)
+    return ships(parsed)
+
+
+def ships(notebook: NotebookNode) -> list[str]:
+    """Name the files that an assignment hands out beside its notebook (``course:
+    ships:`` in the source's header).
+
+    >>> ships(
+    ...     nbformat.v4.new_notebook(
+    ...         metadata={"course": {"ships": ["weights.safetensors"]}}
+    ...     )
+    ... )
+    ['weights.safetensors']
+    """
+    return list(notebook.metadata.get("course", {}).get("ships", []))
+
+
+def _checksum(path: Path) -> str:
+    if not path.is_file():
+        raise AssignmentError(f"{{sha256:{path.name}}}: {path} does not exist")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_notebook(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook the way nbgrader's exporter does, so that bytes compare."""
+    nbformat.validate(notebook)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")

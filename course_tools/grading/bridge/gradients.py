@@ -1,0 +1,148 @@
+"""Gradients that run through a call to another process, and memory that a call made two
+tensors share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from course_tools.grading.bridge.codec import NEW, Reader, Refused, raw_bytes
+
+
+class _Elsewhere(torch.autograd.Function):
+    """Results that were computed in the other process, with gradients that are computed
+    there."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        peer: Any,
+        call: int,
+        results: list[torch.Tensor],
+        anchor: torch.Tensor,
+        *inputs: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        ctx.peer, ctx.call, ctx.like = (
+            peer,
+            call,
+            [(tensor.shape, tensor.dtype) for tensor in inputs],
+        )
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
+        answer = ctx.peer.ask(("backward", ctx.call, list(gradients)))
+        if type(answer) is not list or len(answer) != len(ctx.like):
+            raise Refused("gradients that do not belong to the arguments")
+        for gradient, (shape, dtype) in zip(answer, ctx.like, strict=True):
+            if gradient is not None and (type(gradient), *like(gradient)) != (
+                torch.Tensor,
+                shape,
+                dtype,
+            ):
+                raise Refused("a gradient that is not of its argument's shape and type")
+        return None, None, None, None, *answer
+
+
+def like(value: Any) -> tuple[Any, Any]:
+    """The shape and the type of a tensor."""
+    return getattr(value, "shape", None), getattr(value, "dtype", None)
+
+
+def hang_in(peer: Any, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
+    """Replace results that have gradients by the same numbers with a place in this
+    side's graph."""
+    places = [
+        index
+        for index, entry in enumerate(reader.entries)
+        if entry.requires_grad and entry.same_as == NEW
+    ]
+    if any(
+        not (entry := reader.entries[i].value).is_floating_point()
+        and not entry.is_complex()
+        for i in places
+    ):
+        raise Refused("a gradient of whole numbers")
+    if places and torch.is_grad_enabled():
+        anchor = torch.zeros((), requires_grad=True)
+        raw = [reader.tensors[index] for index in places]
+        for index, tensor in zip(
+            places, _Elsewhere.apply(peer, call, raw, anchor, *inputs), strict=True
+        ):
+            reader.tensors[index] = (
+                tensor.clone()
+            )  # what a custom function returns may not be changed in place
+
+
+def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors hold the same numbers, to the last bit; a NaN is the same as
+    itself."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))
+
+
+def place(tensor: torch.Tensor) -> Any:
+    """Where the numbers of a tensor lie and how: tensors with the same place are the
+    same numbers."""
+    if not tensor.numel():
+        return None
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def now_shared(
+    sent: list[torch.Tensor], before: list[Any], after: list[torch.Tensor]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Find tensors that a call has put where another one of its arguments lies, as
+    ``parameter.data = value`` does.
+
+    Args:
+        sent: the tensors that came with the call.
+        before: their places when it began.
+        after: those of its arguments when it ended.
+
+    Returns:
+        Pairs: the first now has the numbers of the second.
+
+    >>> one, other = torch.zeros(3), torch.ones(3)
+    >>> before = [place(one), place(other)]
+    >>> one.data = other
+    >>> [(a is one, b is other) for a, b in now_shared([one, other], before, [one])]
+    [(True, True)]
+    """
+    old = {
+        spot: tensor
+        for spot, tensor in zip(before, sent, strict=True)
+        if spot is not None
+    }
+    was = {id(tensor): spot for spot, tensor in zip(before, sent, strict=True)}
+    found = []
+    for tensor in {id(t): t for t in [*sent, *after]}.values():
+        owner = old.get(spot := place(tensor))
+        if (
+            owner is not None
+            and owner is not tensor
+            and was.get(id(tensor)) != spot
+            and place(owner) == spot
+        ):
+            found.append((tensor, owner))
+    return found
+
+
+def share(pairs: Any, sent: list[torch.Tensor]) -> None:
+    """Let tensors that were sent lie where a call has put the other side's."""
+    if type(pairs) is not list:
+        raise Refused("an answer of a form that no answer has")
+    allowed = {id(tensor) for tensor in sent}
+    for pair in pairs:
+        if (
+            type(pair) is not tuple
+            or len(pair) != 2
+            or any(id(tensor) not in allowed for tensor in pair)
+        ):
+            raise Refused("memory of what was not handed over")
+        if like(pair[0]) != like(pair[1]):
+            raise Refused("memory that cannot be shared")
+        pair[0].data = pair[1].detach()

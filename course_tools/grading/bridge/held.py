@@ -1,0 +1,140 @@
+"""What stands, in one process, for an object of the other: a module, an optimizer, or
+anything that a test hands over.
+
+What of it is numbers is here; what it does is asked where it is
+(:mod:`course_tools.grading.bridge.modules`).
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from course_tools.grading.bridge.codec import raw_bytes
+
+if TYPE_CHECKING:
+    from course_tools.grading.bridge.modules import Modules
+    from course_tools.grading.bridge.peer import Peer
+
+
+class RemoteFunction:
+    """A function of the other side, for the side that may not know more about it than
+    how to call it."""
+
+    def __init__(self, peer: Peer, key: str, name: str) -> None:
+        self._peer, self._key, self.__name__ = peer, key, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._peer.call(self._key, args, kwargs)
+
+
+class Held(torch.nn.Module):
+    """A module of the other side: its numbers are here, what it does is asked there."""
+
+    across: Modules
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.across.ask("forward", self, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name not in vars(self).get("_course_methods", ()):
+                raise
+        return lambda *args, **kwargs: self.across.ask(name, self, args, kwargs)
+
+
+class HeldOptimizer(torch.optim.Optimizer):
+    """An optimizer of the other side: gradients are cleared here, steps are taken
+    there."""
+
+    def __init__(self, across: Modules, key: str, groups: list[dict[str, Any]]) -> None:
+        self.across, self.key = across, key
+        super().__init__(groups, {})
+
+    def step(self, closure: Any = None) -> Any:
+        loss = None if closure is None else closure()
+        self.across.ask("step", self, (), {})
+        return loss
+
+
+class HeldObject:
+    """An object of the grader's that is no module: its methods are asked there."""
+
+    def __init__(
+        self, across: Modules, key: str, name: str, methods: list[str]
+    ) -> None:
+        self._across, self._key, self.__name__, self._methods = (
+            across,
+            key,
+            name,
+            methods,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._across.call(self._key, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in vars(self).get("_methods", ()):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._across.ask(name, self, args, kwargs)
+
+
+def put(held: torch.Tensor, value: torch.Tensor) -> None:
+    """Write values into a tensor that a graph may hold on to; if they are there
+    already, leave it untouched."""
+    if held is value:
+        return
+    if (held.shape, held.dtype) != (value.shape, value.dtype):
+        held.data = value.detach().clone()
+    elif held.numel() and not torch.equal(raw_bytes(held), raw_bytes(value)):
+        with torch.no_grad():
+            held.copy_(value)
+
+
+def places_of_tensors(
+    value: Any, found: list[Any] | None = None, depth: int = 0
+) -> list[Any]:
+    """Say which tensors stand in the modules of some arguments, to see whether a call
+    has put others there.
+
+    >>> layer = torch.nn.Linear(2, 3)
+    >>> [name for name, _ in places_of_tensors([layer])]
+    ['weight', 'bias']
+    """
+    found = [] if found is None else found
+    if isinstance(value, torch.nn.Module):
+        for part in value.modules():
+            found += [
+                (n, id(t))
+                for table in (part._parameters, part._buffers)
+                for n, t in table.items()
+            ]
+    elif isinstance(value, tuple | list | dict) and depth < 3:
+        for item in value.values() if isinstance(value, dict) else value:
+            places_of_tensors(item, found, depth + 1)
+    return found
+
+
+def methods_of(module: Any) -> list[str]:
+    """Name the methods that a test wrote for an object of its own: those alone are
+    there for the other side.
+
+    >>> methods_of(torch.nn.Linear(2, 3))
+    []
+    """
+    written = {
+        name: value
+        for kind in reversed(type(module).__mro__)
+        for name, value in vars(kind).items()
+    }
+    return [
+        name
+        for name, value in written.items()
+        if not name.startswith("_")
+        and type(value) is FunctionType
+        and value.__module__ == "__main__"
+    ]

@@ -1,0 +1,570 @@
+"""One process calls the functions of another as if they were its own: with data,
+gradients and random numbers.
+
+The grader's referee and the student's process each hold a :class:`Peer`. A call sends
+its arguments as data (:mod:`course_tools.grading.bridge.codec`); what is no data
+crosses as a handle that can be called back over the same pipe, while the call lasts.
+What a function changes in its arguments is changed in the caller's, too. A result that
+depends on arguments with gradients stands in the caller's graph: its ``backward`` asks
+the other side.
+
+The referee's peer is ``strict``: it lets the other side call what it was handed and
+nothing else, waits no longer than its deadline, and rebuilds errors as builtin
+exceptions.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from course_tools.grading.bridge.codec import (
+    MESSAGE_BYTES,
+    Handle,
+    Reader,
+    Refused,
+    Writer,
+)
+from course_tools.grading.bridge.errors import describe, rebuild
+from course_tools.grading.bridge.gradients import (
+    hang_in,
+    like,
+    now_shared,
+    place,
+    same_bytes,
+    share,
+)
+from course_tools.grading.bridge.held import (
+    HeldObject,
+    RemoteFunction,
+    methods_of,
+    places_of_tensors,
+    put,
+)
+from course_tools.grading.bridge.modules import Modules
+from course_tools.grading.bridge.randomness import (
+    Randomness,
+    draw_on,
+    state_of,
+    with_state,
+)
+from course_tools.grading.bridge.transplant import transplant
+from course_tools.grading.bridge.watched import Noting, show, watching
+
+ASK, ANSWER = b"?", b"!"
+HEAD = struct.Struct("<cQ")
+CALLS_DEEP = 30
+#: Calls whose graph of gradients is kept, the latest.
+GRAPHS = 200
+
+
+class PeerGone(BaseException):
+    """The other process ended, fell silent or sent no valid message; not to be caught
+    by tests that await errors."""
+
+
+class Peer:
+    """One end of the pipe.
+
+    Args:
+        connection: a stream socket.
+        strict: whether the other side is not to be trusted.
+        find: gives the object for a key of this side's own that is not in ``exports``,
+        e.g. a top-level name.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        strict: bool,
+        find: Callable[[str], Any] | None = None,
+    ) -> None:
+        self.connection, self.strict, self.find = connection, strict, find
+        self.exports: dict[str, Any] = {}
+        self.classes: dict[str, type] = {}
+        self.handlers: dict[str, Callable[..., Any]] = {}
+        self.modules = Modules(
+            strict,
+            self.call,
+            lambda name: self._object_of(Handle(False, f"name:{name}", "", "")),
+        )
+        self.make: Callable[[Handle], Any] = self._far_object
+        self.deadline = float("inf")
+        self.failed_call_back: BaseException | None = None
+        self.randomness = Randomness()
+        self._graphs: dict[int, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+        self._calls = self._deep = self._exported = 0
+
+    # ---- bytes
+    # ----------------------------------------------------------------------------------
+
+    def _remaining(self) -> float | None:
+        if self.deadline == float("inf"):
+            return None
+        return max(self.deadline - time.monotonic(), 0.001)
+
+    def _send(self, mark: bytes, data: bytes) -> None:
+        if len(data) > MESSAGE_BYTES:
+            raise Refused(
+                f"a value of {len(data) / 2**20:.0f} MiB is too large to be sent"
+            )
+        try:
+            self.connection.settimeout(self._remaining())
+            self.connection.sendall(HEAD.pack(mark, len(data)))
+            self.connection.sendall(data)
+        except TimeoutError:
+            raise PeerGone("late") from None
+        except OSError as error:
+            raise PeerGone("ended") from error
+
+    def _receive_bytes(self, size: int) -> bytes:
+        parts = []
+        while size:
+            try:
+                self.connection.settimeout(self._remaining())
+                part = self.connection.recv(min(size, 2**20))
+            except TimeoutError:
+                raise PeerGone("late") from None
+            except OSError as error:
+                raise PeerGone("ended") from error
+            if not part:
+                raise PeerGone("ended")
+            if self.strict and time.monotonic() > self.deadline:
+                raise PeerGone("late")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """Wait for one message: whether it asks or answers, and its bytes."""
+        mark, size = HEAD.unpack(self._receive_bytes(HEAD.size))
+        if mark not in (ASK, ANSWER) or size > MESSAGE_BYTES:
+            raise PeerGone("garbled")
+        return mark, self._receive_bytes(size)
+
+    # ---- what crosses
+    # ----------------------------------------------------------------------------------
+
+    def writer(self, known: dict[int, int] | None = None) -> Writer:
+        writer = Writer(
+            self._handle_of, lambda value: self._fields_of(writer, value), known
+        )
+        writer.unchanged = self.modules.unchanged
+        return writer
+
+    def reader(self, data: bytes) -> Reader:
+        reader = Reader(
+            data,
+            self._object_of,
+            lambda name, fields: self._rebuild(reader, name, fields),
+        )
+        return reader
+
+    def _far_object(self, handle: Handle) -> Any:
+        if handle.kind == "object":
+            return HeldObject(
+                self.modules, handle.key, handle.name, handle.methods.split()
+            )
+        return RemoteFunction(self, handle.key, handle.name)
+
+    def _handle_of(self, value: Any) -> Handle | None:
+        key = (
+            getattr(value, "_key", None)
+            if isinstance(value, RemoteFunction | HeldObject)
+            else None
+        )
+        key = key or getattr(value, "__dict__", {}).get("__course_key__")
+        if isinstance(key, str):
+            return Handle(False, key, "function", "")
+        if self.strict and not callable(value) and type(value).__module__ != "__main__":
+            return None
+        kind = "class" if isinstance(value, type) else "object"
+        if kind == "object" and callable(value) and hasattr(value, "__name__"):
+            kind = "function"
+        self._exported += 1
+        key = f"#{self._exported}"
+        self.exports[key] = value
+        if self.strict and kind == "object":
+            self.modules.own[key] = value
+        name = str(getattr(value, "__name__", type(value).__name__))[:80]
+        return Handle(
+            True,
+            key,
+            kind,
+            name,
+            " ".join(methods_of(value)) if kind == "object" else "",
+        )
+
+    def _object_of(self, handle: Handle) -> Any:
+        if handle.mine:
+            return self.make(handle)
+        if handle.key in self.exports:
+            return self.exports[handle.key]
+        if handle.key.startswith("method:"):
+            return self.modules.method(handle.key.removeprefix("method:"))
+        if self.strict or self.find is None:
+            raise Refused("a handle that was never given out")
+        return self.find(handle.key)
+
+    def _fields_of(
+        self, writer: Writer, value: Any
+    ) -> tuple[str, dict[str, Any]] | None:
+        if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
+            return self.modules.fields_of(writer, value)
+        name = type(value).__name__
+        if self.classes.get(name) is not type(value):
+            return None
+        return name, dict(getattr(value, "__dict__", {}))
+
+    def _rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
+        if name in ("module", "optimizer"):
+            return self.modules.rebuild(reader, name, fields)
+        if name not in self.classes:
+            raise Refused(
+                f"an object of a class {name[:80]!r} that the notebook does not give"
+            )
+        if self.strict and (
+            own := [
+                field
+                for field in fields
+                if callable(getattr(self.classes[name], field, None))
+            ]
+        ):
+            raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
+        made: Any = object.__new__(self.classes[name])
+        vars(made).update(fields)
+        return made
+
+    # ---- asking
+    # ----------------------------------------------------------------------------------
+
+    def ask(self, value: Any) -> Any:
+        """Send a request that is no call, and return what is answered."""
+        frozen, self.modules.frozen = (
+            self.modules.frozen,
+            self.strict,
+        )  # a backward, too, changes no weights
+        try:
+            self._send(ASK, self.writer().message(value))
+            reader = self.reader(self._await())
+            return self._unpack(reader.value(), 2)[1]
+        finally:
+            self.modules.frozen = frozen
+
+    def _await(self) -> bytes:
+        while True:
+            mark, data = self.receive()
+            if mark == ANSWER:
+                return data
+            self.answer(data)
+
+    def _unpack(self, value: Any, size: int) -> tuple[Any, ...]:
+        if type(value) is tuple and len(value) in (2, size) and value[0] == "raised":
+            if len(value) == size > 2:
+                return value
+            self.modules.forget_numbers()
+            raise rebuild(value[1])
+        if type(value) is not tuple or len(value) != size or value[0] != "done":
+            raise Refused("an answer of a form that no answer has")
+        return value
+
+    def call(self, key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what the other side knows by this key."""
+        self._calls += 1
+        self._deep += 1
+        call, frozen = self._calls, self.modules.frozen
+        self.modules.frozen |= key.startswith("method:")
+        if self._deep > CALLS_DEEP:
+            raise RecursionError(
+                "functions call each other back and forth without an end"
+            )
+        try:
+            if self._deep == 1:
+                self.modules.offered.clear()
+            writer = self.writer()
+            with_gradients = torch.is_grad_enabled()
+            watched = self.strict and watching()
+            request = (
+                "call",
+                call,
+                key,
+                args,
+                kwargs,
+                with_gradients,
+                self.randomness.to_send(),
+                watched,
+            )
+            message = writer.message(request)
+            self._send(ASK, message)
+            reader = self.reader(self._await())
+            if self.failed_call_back is not None:
+                failure, self.failed_call_back = self.failed_call_back, None
+                raise failure
+            for index, entry in enumerate(reader.entries):
+                if entry.same_as >= len(writer.tensors):
+                    raise Refused(
+                        "an answer that refers to an argument that was not there"
+                    )
+                if entry.same_as >= 0:
+                    reader.tensors[index] = writer.tensors[entry.same_as]
+            hang_in(
+                self,
+                reader,
+                call,
+                (
+                    [t for t in writer.tensors if t.requires_grad]
+                    if with_gradients
+                    else []
+                ),
+            )
+            answer = self._unpack(reader.value(), 8)
+            how, result, changed, after, states, generators, shared, sizes = answer
+            if watched:
+                show(sizes)
+            self._bring_home(writer, changed, generators)
+            if not self.modules.frozen:
+                share(shared, writer.tensors)
+            if after is not None:
+                transplant((args, kwargs), after)
+            if self.strict:
+                self.randomness.accept(states)
+            else:
+                self.randomness.adopt(states)
+            if how == "raised":
+                self.modules.forget_numbers()
+                raise rebuild(result)
+            return result
+        finally:
+            self._deep -= 1
+            self.modules.frozen = frozen
+
+    def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
+        """Change this side's tensors and generators as the call changed the other
+        side's copies."""
+        if (
+            type(changed) is not dict
+            or type(generators) is not list
+            or len(generators) > len(writer.generators)
+        ):
+            raise Refused("an answer of a form that no answer has")
+        for index, tensor in changed.items():
+            if type(index) is not int or not 0 <= index < len(writer.tensors):
+                raise Refused("a change of an argument that was not there")
+            mine = writer.tensors[index]
+            if self.strict and self.modules.frozen and id(mine) in writer.leaves:
+                continue
+            if like(tensor) == (mine.shape, mine.dtype):
+                with torch.no_grad():
+                    mine.copy_(tensor)
+            elif (
+                id(mine) in writer.leaves
+                and isinstance(tensor, torch.Tensor)
+                and tensor.is_floating_point()
+            ):
+                put(
+                    mine, tensor
+                )  # a module's own tensor, in whose place another was put: `parameter.data = other`  # noqa: E501
+            else:
+                raise Refused(
+                    "a change of an argument's shape or type, which cannot be carried"
+                    " over"
+                )
+            if id(mine) in writer.leaves:
+                self.modules.note(mine)
+        for mine_generator, state in zip(writer.generators, generators, strict=False):
+            if type(state) is bytes:
+                draw_on(mine_generator, state)
+
+    # ---- answering
+    # ----------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> None:
+        """Do what the other side asks for, and send what comes of it."""
+        try:
+            reader = self.reader(data)
+            for index, entry in enumerate(reader.entries):
+                if entry.parameter:
+                    reader.tensors[index] = torch.nn.Parameter(
+                        entry.value, entry.requires_grad
+                    )
+                elif entry.requires_grad:
+                    leaf = entry.value.requires_grad_()
+                    reader.tensors[index] = (
+                        leaf.clone() if reader.computed[index] else leaf
+                    )
+            for index, state in enumerate(reader.states):
+                reader.generators[index] = with_state(state)
+            request = reader.value()
+            if type(request) is not tuple or not request or type(request[0]) is not str:
+                raise Refused("a request of a form that no request has")
+            if request[0] == "call":
+                message = self._serve_call(reader, *request[1:])
+            elif request[0] == "backward":
+                message = self.writer().message(
+                    ("done", self._serve_backward(*request[1:]))
+                )
+            elif request[0] in self.handlers:
+                message = self.writer().message(
+                    ("done", self.handlers[request[0]](*request[1:]))
+                )
+            else:
+                raise Refused(
+                    f"a request {request[0][:40]!r} that this side does not serve"
+                )
+        except PeerGone:
+            raise
+        except BaseException as error:
+            self._failed(error)
+            message = self.writer().message(("raised", describe(error, self.strict)))
+        self._send(ANSWER, message)
+
+    def _failed(self, error: BaseException) -> None:
+        swallowed = isinstance(error, AssertionError) or not isinstance(
+            error, Exception | Refused
+        )
+        if self.strict and swallowed:
+            self.failed_call_back = error
+        self.modules.forget_numbers()
+
+    def _serve_call(
+        self,
+        reader: Reader,
+        call: int,
+        key: str,
+        args: tuple,
+        kwargs: dict,
+        with_gradients: bool,
+        states: Any,
+        watched: bool = False,
+    ) -> bytes:
+        if (
+            type(key) is not str
+            or type(args) is not tuple
+            or type(kwargs) is not dict
+            or type(call) is not int
+        ):
+            raise Refused("a call of a form that no call has")
+        function = self._object_of(Handle(False, key, "", ""))
+        if not callable(function):
+            raise TypeError(f"{type(function).__name__!r} object is not callable")
+        if self.strict:
+            self.randomness.accept(states)
+        else:
+            self.randomness.adopt(states)
+        began, asked = self.writer(), self._calls
+        of_module = key.startswith(
+            "method:"
+        )  # the other side takes nothing over of what this does to its modules
+        given = (args[1:], kwargs) if of_module else (args, kwargs)
+        before = began.structure(given), places_of_tensors(given)
+        kept = began.leaves if of_module and not self.strict else set()
+        contents = {
+            i: t.detach().clone()
+            for i, t in enumerate(reader.tensors)
+            if id(t) not in kept
+        }
+        places, failure = [place(tensor) for tensor in reader.tensors], None
+        outcome: tuple[str, Any]
+        noting = Noting()
+        with (
+            torch.set_grad_enabled(bool(with_gradients)),
+            noting if watched and not self.strict else nullcontext(),
+        ):
+            try:
+                outcome = "done", function(*args, **kwargs)
+            except PeerGone:
+                raise
+            except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too  # noqa: E501
+                outcome, failure = ("raised", describe(error, self.strict)), error
+                self._failed(error)
+        changed = {
+            i: t
+            for i, t in enumerate(reader.tensors)
+            if i in contents and not same_bytes(t, contents[i])
+        }
+        ended = self.writer()
+        now = ended.structure(given), places_of_tensors(given)
+        after = None if now == before else (args, kwargs)
+        if began.has_modules and not of_module and asked != self._calls:
+            # The other side has seen modules in between: it gets their last state.
+            changed = {
+                i: t
+                for i, t in enumerate(reader.tensors)
+                if i in changed or id(t) in began.leaves
+            }
+            after = (args, kwargs)
+        for tensor in changed.values():
+            if id(tensor) in began.leaves:
+                self.modules.note(tensor)
+        known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
+        generators = [
+            state_of(generator)
+            for generator in reader.generators
+            if generator is not None
+        ]
+        writer = self.writer(known)
+        mine = self.randomness.to_send() if self.strict else self.randomness.to_return()
+        fresh = {i: t.detach().clone() for i, t in changed.items()}
+        shared = [] if of_module else now_shared(reader.tensors, places, ended.tensors)
+        try:
+            message = writer.message(
+                (*outcome, fresh, after, mine, generators, shared, list(noting.sizes))
+            )
+        except Refused:
+            if failure is None:
+                raise
+            raise failure from None
+        outputs = [
+            t
+            for t in writer.tensors
+            if t.requires_grad and id(t) not in known and id(t) not in writer.leaves
+        ]
+        if outputs:
+            rows = zip(reader.tensors, reader.entries, reader.computed, strict=True)
+            wanted = [
+                entry.value if computed else t
+                for t, entry, computed in rows
+                if entry.requires_grad
+            ]
+            self._graphs[call] = (outputs, wanted)
+            while len(self._graphs) > GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
+        return message
+
+    def _serve_backward(
+        self, call: int, gradients: list[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        if call not in self._graphs or type(gradients) is not list:
+            raise Refused("gradients of a call that had none")
+        outputs, inputs = self._graphs[call]
+        pairs = [
+            (o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad
+        ]
+        kept = [
+            tensor.grad for tensor in inputs
+        ]  # a module's own: what it has gathered is not for this answer
+        try:
+            for tensor in inputs:
+                tensor.grad = None
+            torch.autograd.backward(
+                [o for o, _ in pairs], [g for _, g in pairs], retain_graph=True
+            )
+            return [
+                None if tensor.grad is None else tensor.grad.detach().clone()
+                for tensor in inputs
+            ]
+        finally:
+            for tensor, gradient in zip(inputs, kept, strict=True):
+                tensor.grad = gradient
+
+    def forget(self) -> None:
+        """Drop what was handed out: after a test, its call-backs are dead."""
+        self.exports.clear()
+        self.modules.forget()
+        self._graphs.clear()

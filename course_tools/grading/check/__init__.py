@@ -1,0 +1,1 @@
+"""`course check`: what a student asks before handing in."""

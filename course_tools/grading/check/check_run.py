@@ -1,0 +1,292 @@
+"""Run a student's notebook as the grader will, from top to bottom in a fresh kernel,
+and survive what it does.
+
+Code that students write loops for ever, floods the screen, waits for a key, leaves
+Python, or kills its kernel. Each of these ends here in bounded time and as a
+:class:`CellRun` that says what happened. The kernel is a process of its own but no
+sandbox: it can do what its user can.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import NoSuchKernel
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from traitlets import HasTraits, Int
+
+from course_tools.grading.check.check_structure import cell_name, grade_id
+
+#: Characters of output that one cell may print; the rest is thrown away.
+OUTPUT_LIMIT = 1_000_000
+#: Seconds that a kernel has to answer after it was interrupted.
+PATIENCE = 5
+TIMEOUT = "CellTimeoutError"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PLACE = re.compile(r"Cell In\s*\[(\d+)\], line (\d+)")
+
+
+class KernelProblem(Exception):
+    """The notebook cannot be run at all, whatever is in it: the message says what to
+    install."""
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """What became of one code cell.
+
+    Attributes:
+        index: its place in the notebook, from 0.
+        seconds: wall-clock time it took.
+        state: "done", "error", "stopped" (the time limit), "deaf" (did not stop when
+            interrupted), "died" (took its kernel with it) or "not run" (an earlier cell
+            was deaf or died).
+        error: the exception's name, "" if there was none.
+        message: the exception's text.
+        place: where it was raised in the notebook: "masked-softmax, line 3", "" if not
+        known.
+        flooded: it printed more than OUTPUT_LIMIT characters.
+    """
+
+    index: int
+    seconds: float = 0.0
+    state: str = "done"
+    error: str = ""
+    message: str = ""
+    place: str = ""
+    flooded: bool = False
+
+
+def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
+    """Make the notebook that the grader runs: the student's answers, and every other
+    released cell as it was released.
+
+    Args:
+        submitted: the student's notebook; it stays as it is.
+        released: the notebook as the student got it.
+
+    Returns:
+        A copy in which of several copies the last counts, deleted cells are back after
+        the released cell before them, types, metadata and locked texts are the released
+        ones, and outputs are gone.
+
+    Chapter: seq2seq-attention
+    """
+    notebook = nbformat.from_dict(submitted)  # a copy, and faster than deepcopy
+    notebook.metadata = nbformat.from_dict(released.metadata)
+    notebook.metadata.setdefault(
+        "kernelspec", {"name": "python3", "display_name": "Python 3"}
+    )
+    names = {name for cell in released.cells if (name := grade_id(cell)) is not None}
+    for cell in notebook.cells:
+        if grade_id(cell) not in names:
+            cell.metadata.pop("nbgrader", None)
+    marked = [grade_id(cell) for cell in notebook.cells]
+    before = -1  # index of the released cell before this one
+    for expected in released.cells:
+        if (name := grade_id(expected)) is None:
+            continue
+        places = [index for index, other in enumerate(marked) if other == name]
+        for index in places[:-1]:
+            del notebook.cells[index].metadata["nbgrader"]
+            marked[index] = None
+        if places:
+            before = places[-1]
+            cell = notebook.cells[before]
+            restored = nbformat.from_dict(expected)
+            if not expected.metadata.nbgrader.get("locked"):
+                restored.source = cell.source
+            notebook.cells[before] = restored
+        else:
+            before += 1
+            notebook.cells.insert(before, nbformat.from_dict(expected))
+            marked.insert(before, name)
+    for cell in notebook.cells:
+        cell.metadata.pop("tags", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
+class LimitedOutput(HasTraits):
+    """For a client of nbclient's: throws away what a cell prints beyond a limit."""
+
+    output_limit = Int(OUTPUT_LIMIT)
+    printed: dict[int, int]  # characters by the place of the cell
+
+    def process_message(
+        self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
+    ) -> NotebookNode | None:
+        if msg["msg_type"] in (
+            "stream",
+            "display_data",
+            "update_display_data",
+            "execute_result",
+        ):
+            content = msg["content"]
+            size = len(content.get("text", "")) + sum(
+                len(str(value)) for value in content.get("data", {}).values()
+            )
+            self.printed[cell_index] = self.printed.get(cell_index, 0) + size
+            if self.printed[cell_index] > self.output_limit:
+                return None
+        return super().process_message(msg, cell, cell_index)  # type: ignore[misc]
+
+
+class _Client(LimitedOutput, NotebookClient):
+    """nbclient's runner, with a limit on what a cell may print and a note of each
+    cell's exception."""
+
+    def __init__(self, nb: NotebookNode, **options: Any) -> None:
+        super().__init__(nb, on_cell_error=self._note_error, **options)
+        self.printed: dict[int, int] = {}
+        self.replies: dict[int, dict[str, Any]] = {}
+
+    def _note_error(
+        self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
+    ) -> None:
+        self.replies[cell_index] = execute_reply["content"]
+
+    def answers(self) -> bool:
+        """Whether the kernel is free to reply; asked after an interrupt, which some
+        loops swallow."""
+        assert self.kc is not None
+        before = self.timeout
+        self.timeout = PATIENCE
+        try:
+            return self.wait_for_reply(self.kc.kernel_info()) is not None
+        except DeadKernelError:
+            return False
+        finally:
+            self.timeout = before
+
+
+@dataclass
+class _Log:
+    """The runs so far, and which execution count belongs to which cell (tracebacks name
+    the count)."""
+
+    notebook: NotebookNode
+    runs: list[CellRun] = field(default_factory=list)
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def place(self, traceback: list[str]) -> str:
+        found = PLACE.findall(COLOUR.sub("", "\n".join(traceback)))
+        for count, line in reversed(found):
+            if int(count) in self.counts:
+                return (
+                    f"{cell_name(self.notebook, self.counts[int(count)])}, line {line}"
+                )
+        return ""
+
+
+def run_notebook(
+    notebook: NotebookNode, time_limit: int, files: Path | None = None
+) -> list[CellRun]:
+    """Run every code cell, in order, in a fresh kernel and an empty temporary folder.
+
+    Args:
+        notebook: what :func:`as_graded` returned; outputs are filled in.
+        time_limit: seconds that each cell may take.
+        files: folder of the released assignment; what lies there beside notebooks and
+        Python files is copied.
+
+    Returns:
+        One run for each code cell that is not blank, in the order of the notebook. A
+        cell that fails does not stop the next, as in grading.
+
+    Raises:
+        KernelProblem: the kernel is not installed, or does not start.
+
+    Chapter: seq2seq-attention
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        if files is not None:
+            ignore = shutil.ignore_patterns(
+                "*.ipynb", "*.py", ".ipynb_checkpoints", "__pycache__"
+            )
+            shutil.copytree(files, folder, dirs_exist_ok=True, ignore=ignore)
+        kernel = notebook.metadata.kernelspec.name
+        client = _Client(
+            notebook,
+            kernel_name=kernel,
+            timeout=time_limit,
+            allow_errors=True,
+            interrupt_on_timeout=True,
+            error_on_timeout={"ename": TIMEOUT, "evalue": "", "traceback": []},
+            skip_cells_with_tag="",
+            shutdown_kernel="immediate",
+            shell_timeout_interval=1,
+            extra_arguments=[
+                "--log-level=ERROR"
+            ],  # the kernel's own warnings are no findings
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+        )
+        client.log.setLevel(
+            "CRITICAL"
+        )  # what nbclient logs is said in words by the report
+        try:
+            client.reset_execution_trackers()
+            # One thread, as in grading: two of them wait for each other where another
+            # program has one of two cores.
+            with client.setup_kernel(env=os.environ | {"OMP_NUM_THREADS": "1"}):
+                return _run_cells(client, notebook)
+        except NoSuchKernel as error:
+            raise KernelProblem(
+                f"The Jupyter kernel {kernel!r} is not installed. Install it: python -m"
+                " ipykernel install --sys-prefix"
+            ) from error
+        except RuntimeError as error:
+            raise KernelProblem(
+                f"The Jupyter kernel {kernel!r} does not start: {error}. Run `course"
+                " doctor`."
+            ) from error
+
+
+def _run_cells(client: _Client, notebook: NotebookNode) -> list[CellRun]:
+    log = _Log(notebook)
+    gone = False
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code" or not cell.source.strip():
+            continue
+        if gone:
+            log.runs.append(CellRun(index, state="not run"))
+            continue
+        begin = time.monotonic()
+        log.counts[client.code_cells_executed + 1] = index
+        try:
+            client.execute_cell(cell, index)
+        except DeadKernelError:
+            log.runs.append(CellRun(index, time.monotonic() - begin, "died"))
+            gone = True
+            continue
+        run = _outcome(client, log, index, time.monotonic() - begin)
+        if run.state == "stopped" and not client.answers():
+            run = CellRun(index, run.seconds, "deaf", flooded=run.flooded)
+            gone = True
+        log.runs.append(run)
+    return log.runs
+
+
+def _outcome(client: _Client, log: _Log, index: int, seconds: float) -> CellRun:
+    flooded = client.printed.get(index, 0) > client.output_limit
+    reply = client.replies.get(index)
+    if reply is None:
+        return CellRun(index, seconds, flooded=flooded)
+    if reply["ename"] == TIMEOUT:
+        return CellRun(index, seconds, "stopped", flooded=flooded)
+    place = log.place(reply.get("traceback", []))
+    return CellRun(
+        index, seconds, "error", reply["ename"], reply["evalue"], place, flooded
+    )

@@ -1,0 +1,1 @@
+"""`course collect`: what a platform's download holds, and whose it is."""

@@ -1,0 +1,280 @@
+"""What the names in a download say: whose file it is, which attempt, when, and how the
+student called it.
+
+Whoever hands in names files and folders too, so only what the platform itself wrote is
+read: the names at the top of the download, and in those what stands to the left of the
+student's own words. A download is of one platform, the one in whose form most of its
+top names are; what has another form there is an odd name and nobody's. What the
+platform wrote is a claim all the same: `course_tools.grading.collect.roster` says
+whether there is such a student.
+
+- Moodle: ``Full Name_12345_assignsubmission_file_/x.ipynb``, or without the folder.
+- Canvas: ``lastfirst_LATE_123_456_x-1.ipynb``, LATE only where it is late, the user's
+  number, the submission's.
+- Blackboard: ``Title_user_attempt_2026-11-22-10-15-00_x.ipynb``, and a text file about
+  the attempt.
+- Folders: one for each student, ``ada/x.ipynb`` or ``ada/attention/x.ipynb``, also as
+  nbgrader's ``submitted``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from course_tools.grading.shown import shown
+
+MARK = re.compile(r"_attempt_(?P<when>\d{4}(?:-\d\d){5})", re.ASCII)
+#: Each stops at the first mark of the platform's: the same mark in the name of a
+#: student's file comes later.
+FORMS = {
+    platform: re.compile(form, re.ASCII | re.DOTALL)
+    for platform, form in {
+        "Moodle": (
+            r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"
+        ),
+        "Canvas": (
+            r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<number>\d+)_(?P<file>.*)"
+        ),
+        "Blackboard": rf"(?P<before>.+?){MARK.pattern}(?:_(?P<file>.*)|\.txt)",
+    }.items()
+}
+PLATFORMS = (*FORMS, "Folders")
+Top = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a place in a download says.
+
+    Attributes:
+        ids: what may be the student's id, the likeliest first.
+        name: the student's name, as far as the platform writes it.
+        number: the student's number on the platform; "" if it says none.
+        when: the attempt's time, as digits that sort by time; "" if it says none.
+        late: the platform calls it late.
+        file: the name that the student gave.
+        identity: what differs between two people of one name.
+        platform: which one writes names so.
+    """
+
+    ids: tuple[str, ...] = ()
+    name: str = ""
+    number: str = ""
+    when: str = ""
+    late: bool = False
+    file: PurePosixPath = field(default_factory=PurePosixPath)
+    platform: str = "folders"
+    identity: str = ""
+
+
+def labels(
+    places: Sequence[PurePosixPath],
+    assignment: str,
+    is_student: Callable[[str], bool] | None = None,
+    platform: str = "",
+) -> tuple[list[Label | None], list[str]]:
+    """Read the names of a whole download.
+
+    Args:
+        places: where its files lie.
+        assignment: its name; a folder of that name may stand directly in a student's.
+        is_student: says whether a folder of that name is a student of the class; None
+        if the class is not known.
+        platform: one of `PLATFORMS`, in letters of any size; "" to tell it from the
+        names.
+
+    Returns:
+        For each file what its name says, None if that is nothing about a student; and
+        notes, in words.
+
+    Raises:
+        ValueError: the platform is none or cannot be told, or a folder around all may
+        be a student's own.
+
+    >>> def first(place):
+    ...     return labels([PurePosixPath(place)], "attention")[0][0]
+    >>> first("Zoë Bö_77_assignsubmission_file_/a.ipynb").name
+    'Zoë Bö'
+    >>> first("boezoe_LATE_91_8_attention-2.ipynb").number
+    '91'
+    >>> first("A1_ada_attempt_2026-11-22-10-15-00_x.ipynb").ids
+    ('A1_ada', 'ada')
+    >>> first("ada/attention/x.ipynb").file
+    PurePosixPath('x.ipynb')
+    """
+    parts, notes = [place.parts for place in places], []
+    while _is_wrapped(parts, assignment, is_student):
+        notes.append(
+            f"All lies in the folder {parts[0][0]}; who handed in is read from the"
+            " names in it."
+        )
+        parts = [part[1:] for part in parts]
+    top = {(part[0], len(part) > 1) for part in parts}
+    names = {name for name, _ in top}
+    platform = platform.capitalize() or _platform(names)
+    if platform not in PLATFORMS:
+        raise ValueError(
+            f"There is no platform {platform}. Choose one of {', '.join(PLATFORMS)}."
+        )
+    if platform == "Folders":
+        return [_in_folder(part, assignment) for part in parts], notes
+    found = {one: _match(platform, one) for one in top}
+    users = (
+        _users([match["before"] for match in found.values() if match])
+        if platform == "Blackboard"
+        else {}
+    )
+    texts = {
+        name
+        for name in names
+        if (mark := MARK.search(name)) and name[mark.end() :] == ".txt"
+    }
+    read: list[Label | None] = []
+    for part in parts:
+        match = found[part[0], len(part) > 1]
+        if match is None:
+            read.append(None)
+        elif platform == "Moodle":
+            file = PurePosixPath(match["file"] or "", *part[1:])
+            read.append(
+                Label(
+                    name=match["name"],
+                    file=file,
+                    platform=platform,
+                    identity=match["number"],
+                )
+            )
+        elif platform == "Canvas":
+            late, file, number = (
+                bool(match["late"]),
+                PurePosixPath(match["file"]),
+                match["user"],
+            )
+            read.append(
+                Label((), match["name"], number, "", late, file, platform, number)
+            )
+        elif not _is_certain(part[0], names, texts):
+            read.append(None)
+        else:
+            file = PurePosixPath(match["file"] or "about.txt")
+            ids = users[match["before"]]
+            read.append(
+                Label(
+                    ids,
+                    when=match["when"],
+                    file=file,
+                    platform=platform,
+                    identity=match["before"],
+                )
+            )
+    return read, notes
+
+
+def _match(platform: str, top: Top) -> re.Match[str] | None:
+    """Match a name at the top; of a folder only Moodle writes the name, and nothing of
+    the student's stands in it."""
+    name, is_folder = top
+    match = FORMS[platform].fullmatch(name)
+    return (
+        match
+        if match and not (is_folder and (platform != "Moodle" or match["file"]))
+        else None
+    )
+
+
+def _platform(names: set[str]) -> str:
+    """Say in whose form most names are; a student's file has at least the form of the
+    platform that it came through."""
+    forms = {
+        platform: {name for name in names if form.fullmatch(name)}
+        for platform, form in FORMS.items()
+    }
+    most = max(len(those) for those in forms.values())
+    if not most or len(names - set().union(*forms.values())) > most:
+        return "Folders"
+    likely = [platform for platform, those in forms.items() if len(those) == most]
+    if len(likely) > 1:
+        raise ValueError(
+            f"The download could be of {' or '.join(likely)}. Say which: --platform"
+            f" {likely[0].lower()}"
+        )
+    return likely[0]
+
+
+def _users(names: list[str]) -> dict[str, tuple[str, ...]]:
+    """By what stands before the attempt, title and user, what the user may be called:
+    the title is the same for all."""
+    pieces = [name.split("_") for name in names]
+    shortest = min((len(one) for one in pieces), default=0)
+    differ = (
+        n for n, each in enumerate(zip(*pieces, strict=False)) if len(set(each)) > 1
+    )
+    title = min(next(differ, shortest), shortest - 1)
+    return {
+        "_".join(one): tuple("_".join(one[n:]) for n in range(title + 1))
+        for one in pieces
+    }
+
+
+def _is_certain(name: str, names: set[str], texts: set[str]) -> bool:
+    """Say whether a name of Blackboard's tells its attempt: of two times, one stands in
+    a user's or in a file's name.
+
+    Blackboard writes a text on each attempt, whose name ends at the time. So the first
+    time of a name is the attempt's if it has its text and no later one has; a download
+    that somebody took the texts out of is believed.
+    """
+    first, *later = [name[: mark.end()] + ".txt" for mark in MARK.finditer(name)]
+    return not later or ((not texts or first in texts) and names.isdisjoint(later))
+
+
+def _in_folder(parts: tuple[str, ...], assignment: str) -> Label | None:
+    if len(parts) > 1:
+        rest = parts[2:] if parts[1] == assignment and len(parts) > 2 else parts[1:]
+        return Label(
+            (parts[0],), parts[0], file=PurePosixPath(*rest), identity=parts[0]
+        )
+    stem = (
+        PurePosixPath(parts[0])
+        .stem.removeprefix(assignment)
+        .removesuffix(assignment)
+        .strip("_- ")
+    )
+    return (
+        Label(
+            (stem,), stem, file=PurePosixPath(parts[0]), platform="files", identity=stem
+        )
+        if stem
+        else None
+    )
+
+
+def _is_wrapped(
+    parts: list[tuple[str, ...]],
+    assignment: str,
+    is_student: Callable[[str], bool] | None,
+) -> bool:
+    """Say whether one folder stands around all students', as zips and nbgrader's
+    ``submitted`` have one."""
+    if len({part[0] for part in parts}) != 1 or any(len(part) == 1 for part in parts):
+        return False
+    name = parts[0][0]
+    if _match("Moodle", (name, True)) or (is_student and is_student(name)):
+        return False
+    inside = {(part[1], len(part) > 2) for part in parts}
+    students = is_student and any(
+        is_student(one) for one, is_folder in inside if is_folder
+    )
+    platforms = any(_match(platform, one) for platform in FORMS for one in inside)
+    if is_student and (students or platforms):
+        return True
+    if platforms or all(is_folder and one != assignment for one, is_folder in inside):
+        raise ValueError(
+            f"All lies in the folder {shown(name)}, which may be one student's or hold"
+            " everybody's. List the class, with --students students.csv, or name the"
+            " folder that the students' names stand in."
+        )
+    return False

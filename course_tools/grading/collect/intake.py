@@ -1,0 +1,193 @@
+"""Collect what students handed in, and take nothing on trust: who, where, what kind of
+file, how large.
+
+Nothing is skipped in silence: a submission that cannot be read is one with a problem,
+in words, and gets no points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import unicodedata
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from course_tools.grading.check.notebook_files import LARGEST, CannotCheck
+from course_tools.grading.run.reader import CannotRead
+from course_tools.grading.shown import shown
+
+#: Reads the text of a notebook, which messages call by a name, and gives what JSON can
+#: say.
+Read = Callable[[str, str], Any]
+NONE: Mapping[str, str] = MappingProxyType({})
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+@dataclass
+class Submission:
+    """One student's work.
+
+    Attributes:
+        student: the name of the folder, which is the student's id in the gradebook.
+        path: the notebook.
+        digest: SHA-256 of its bytes; "" if there are none to read.
+        packed: what reading it gave, compressed: of a large class all are held at once,
+        though few are open.
+        problem: why it cannot be graded, in words; "" if it can.
+        notes: what a person should know about it.
+    """
+
+    student: str
+    path: Path
+    digest: str = ""
+    packed: bytes = b""
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def content(self) -> Any:
+        """What reading it gave."""
+        return json.loads(zlib.decompress(self.packed))
+
+
+@dataclass
+class Collected:
+    """All that lies in the folder of submissions: what can be graded or explained, and
+    what belongs to nobody."""
+
+    submissions: list[Submission]
+    strangers: list[str]
+
+
+def collect(
+    folder: Path, assignment: str, read_text: Read, graded: Mapping[str, str] = NONE
+) -> Collected:
+    """Read every submission of an assignment:
+    ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
+
+    Args:
+        folder: nbgrader's ``submitted``.
+        assignment: its name.
+        read_text: reads the text of a notebook in a process of its own
+        (:mod:`course_tools.grading.run.reading`).
+        graded: by student, the digest of a submission that need not be opened again.
+
+    Returns:
+        Submissions by student, in alphabetical order, and in words what else lies
+        there.
+    """
+    submissions, strangers = [], []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_symlink() or not entry.is_dir(follow_symlinks=False):
+            strangers.append(
+                f"{shown(entry.name)!r} in {folder} is no folder of a student; it is"
+                " left out."
+            )
+        elif NAME.fullmatch(entry.name) is None:
+            alike = unicodedata.normalize("NFKC", entry.name)
+            hint = (
+                f" It looks like {shown(alike)!r}."
+                if alike != entry.name and NAME.fullmatch(alike)
+                else ""
+            )
+            strangers.append(
+                f"The folder {shown(ascii(entry.name))} is no student's id (letters,"
+                f" digits, . _ @ + -).{hint}"
+            )
+        elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
+            submissions.append(
+                read(entry.name, place, assignment, read_text, graded.get(entry.name))
+            )
+    return Collected(submissions, strangers)
+
+
+def read(
+    student: str,
+    folder: Path,
+    assignment: str,
+    read_text: Read,
+    graded: str | None = None,
+) -> Submission:
+    """Read one submission.
+
+    Args:
+        student: the id.
+        folder: ``submitted/STUDENT/ASSIGNMENT``.
+        assignment: its name, which the notebook must have.
+        read_text: reads the text of a notebook in a process of its own.
+        graded: its digest when it was graded; if it is the same still, the notebook is
+        not opened.
+
+    Returns:
+        The submission, with its content or a problem.
+    """
+    submission = Submission(student, folder / f"{assignment}.ipynb")
+    if folder.is_symlink() or not folder.is_dir():
+        submission.problem = (
+            f"{folder.name} is a link or a file, not a folder with a notebook."
+        )
+        return submission
+    if not os.path.lexists(submission.path):
+        others = sorted(path for path in folder.iterdir() if path.suffix == ".ipynb")
+        if len(others) != 1:
+            names = ", ".join(shown(path.name) for path in others) or "none"
+            submission.problem = (
+                f"There is no {assignment}.ipynb; notebooks here: {names}."
+            )
+            return submission
+        submission.path = others[0]
+        submission.notes.append(
+            f"The notebook should be called {assignment}.ipynb; the only one here was"
+            " taken."
+        )
+    try:
+        data = plain_bytes(submission.path)
+        submission.digest = hashlib.sha256(data).hexdigest()
+        if submission.digest == graded:
+            return submission
+        content = read_text(data.decode("utf-8"), f"{assignment}.ipynb")
+        submission.packed = zlib.compress(json.dumps(content).encode())
+    except UnicodeDecodeError as error:
+        submission.problem = (
+            f"{assignment}.ipynb cannot be read as text ({error.reason})."
+        )
+    except CannotRead as error:
+        submission.problem = shown(error)
+    return submission
+
+
+def plain_bytes(path: Path) -> bytes:
+    """Read a plain file of bounded size; no link is followed, no pipe or device
+    opened."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise CannotCheck(
+            f"{path.name} cannot be opened; it may be a link ({error.strerror})."
+        ) from error
+    with os.fdopen(number, "rb") as file:
+        about = os.fstat(number)
+        if not stat.S_ISREG(about.st_mode):
+            raise CannotCheck(f"{path.name} is no plain file.")
+        if about.st_nlink > 1:
+            raise CannotCheck(
+                f"{path.name} is one of several names of a file, which may be another's"
+                " work."
+            )
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise CannotCheck(
+            f"{path.name} is larger than {LARGEST // 2**20} MiB. Clear its outputs and"
+            " hand in again."
+        )
+    return data

@@ -1,0 +1,1 @@
+"""What stock nbgrader runs and shows, made safe."""

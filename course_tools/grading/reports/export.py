@@ -1,0 +1,507 @@
+"""`course export`: marks in the form that a learning platform takes, from
+``gradebook.db``, the single truth.
+
+A table is opened in spreadsheets, where a cell that begins with ``=``, ``+``, ``-`` or
+``@`` is a formula that runs. No such cell leaves here, wherever a spreadsheet may take
+a cell to begin: names are students' own choice.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.coursedir import CourseDirectory
+
+from course_lib._files import write_whole
+from course_tools.grading.assignments.release import course_settings
+from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.collect.late import LateWork
+from course_tools.grading.collect.roster import Roster, Student, class_of, plain
+from course_tools.grading.run.record import Records
+from course_tools.grading.shown import shown
+
+NUMBER = re.compile(
+    r"-|-?\d+(\.\d+)?", re.ASCII
+)  # a dash alone is how Moodle writes "nothing"
+MOST_LINES = 40  # of what failed, for Gradescope
+#: In which column of a platform's own table a student's id, email or number stands, the
+#: surest first.
+KEYS = (
+    "id",
+    "sis login id",
+    "sis user id",
+    "username",
+    "id number",
+    "student id",
+    "email address",
+    "email",
+    "full name",
+)
+
+
+class CannotExport(Exception):
+    """There is nothing to export, or nowhere to put it; the text says why and what to
+    do."""
+
+
+@dataclass
+class Row:
+    """One student's marks.
+
+    Attributes:
+        student: who.
+        marks: by question; None where a person has still to mark.
+        raw: their sum.
+        penalty: what late work costs.
+        comments: by question, what a person wrote.
+        handed_in: whether there is anything.
+    """
+
+    student: Student
+    marks: dict[str, float | None] = field(default_factory=dict)
+    raw: float = 0.0
+    penalty: float = 0.0
+    comments: dict[str, str] = field(default_factory=dict)
+    handed_in: bool = False
+
+    @property
+    def score(self) -> float:
+        """What counts: the marks without the penalty, and never less than nothing, as
+        nbgrader's own export."""
+        return max(0.0, self.raw - self.penalty)
+
+
+@dataclass
+class Exported:
+    """What was written, and what a person should know before it is handed on."""
+
+    place: Path
+    notes: list[str] = field(default_factory=list)
+
+
+def safe(cell: str) -> str:
+    """Make a cell that no spreadsheet runs: an apostrophe stands before each sign that
+    could begin a formula.
+
+    A spreadsheet in German splits lines at semicolons, quoted or not, and others at
+    tabs or bars: a formula can begin behind any of them, and behind white space of
+    every kind. A plain space within a name splits nothing.
+
+    >>> safe("=HYPERLINK(1)"), safe("Ada;=1+1"), safe("-3.5"), safe("Anne-Marie - Lee")
+    ("'=HYPERLINK(1)", "Ada;'=1+1", '-3.5', 'Anne-Marie - Lee')
+    """
+    if NUMBER.fullmatch(cell):
+        return cell
+    written, begins = "", True
+    for letter in cell:
+        plain_letter = unicodedata.normalize(
+            "NFKC", letter
+        )  # a full-width sign is one, too
+        if begins and plain_letter[0] in "=+-@":
+            written += "'"
+        written += letter
+        splits = plain_letter[0] in ";,|" or not letter.isprintable()
+        begins = splits or (begins and plain_letter.isspace())
+    return written
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows as CSV, every cell quoted, without formulas."""
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(
+        [safe(cell) for cell in row] for row in rows
+    )
+    return text.getvalue()
+
+
+def canvas(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
+    """Write the table that Canvas imports: a row of points, and a student by number or
+    login.
+
+    A column that Canvas does not know becomes a new assignment. One that it knows has
+    its number behind the name, which only Canvas can tell: fill its own table (`fill`).
+    """
+    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", name]
+    body = [
+        [
+            _last_first(r.student),
+            r.student.lms_user_id,
+            "",
+            r.student.id,
+            "",
+            f"{r.score:g}",
+        ]
+        for r in rows
+    ]
+    return table([head, ["    Points Possible", "", "", "", "", f"{most:g}"], *body])
+
+
+def moodle(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
+    """Write a table for Moodle's import of grades, where you say which column
+    is whose."""
+    head = [
+        "Username",
+        "First name",
+        "Last name",
+        "Email address",
+        name,
+        "Maximum grade",
+    ]
+    return table(
+        [head]
+        + [
+            [s.id, s.first_name, s.last_name, s.email, f"{row.score:g}", f"{most:g}"]
+            for row in rows
+            for s in [row.student]
+        ]
+    )
+
+
+def blackboard(
+    name: str, most: float, points: dict[str, float], rows: list[Row]
+) -> str:
+    """Write the table that Blackboard's grade centre uploads, a student by user name.
+
+    A column without Blackboard's own number becomes a new one, of text: fill its own
+    table (`fill`).
+    """
+    head = [
+        "Last Name",
+        "First Name",
+        "Username",
+        f"{name} [Total Pts: {most:g} Score]",
+    ]
+    body = [
+        [
+            row.student.last_name,
+            row.student.first_name,
+            row.student.id,
+            f"{row.score:g}",
+        ]
+        for row in rows
+    ]
+    return table([head, *body])
+
+
+def whole(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
+    """Write everything: each question, the sum, the penalty, what counts, what waits
+    for a person."""
+    head = [
+        "id",
+        "last_name",
+        "first_name",
+        "email",
+        *points,
+        "raw",
+        "late_penalty",
+        "score",
+        "max_score",
+        "to_mark",
+    ]
+    body = [
+        [
+            row.student.id, row.student.last_name, row.student.first_name, row.student.email,  # noqa: E501
+            *("" if (mark := row.marks.get(part)) is None else f"{mark:g}" for part in points),  # noqa: E501
+            f"{row.raw:g}", f"{row.penalty:g}", f"{row.score:g}", f"{most:g}",
+            str(sum(mark is None for mark in row.marks.values())),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    return table([head, *body])
+
+
+FORMS: dict[str, Callable[[str, float, dict[str, float], list[Row]], str]] = {
+    "canvas": canvas, "moodle": moodle, "blackboard": blackboard, "csv": whole,
+}  # fmt: skip
+
+
+def export(
+    name: str, to: str, root: Path = Path(), into: Path | None = None
+) -> Exported:
+    """Write the marks of an assignment into ``exports/``.
+
+    Args:
+        name: the assignment.
+        to: ``canvas``, ``moodle``, ``blackboard``, ``csv`` or ``gradescope`` (a
+        ``results.json`` for each student).
+        root: the course folder, where ``nbgrader_config.py`` stands.
+        into: a table that the platform gave you, whose column of this assignment is to
+        be filled.
+
+    Returns:
+        Where it was written, and what to know.
+
+    Raises:
+        CannotExport: the gradebook does not know the assignment, the form is none, or
+        the table has no such column.
+    """
+    if to not in (*FORMS, "gradescope"):
+        raise CannotExport(
+            f"There is no form {to!r}. Choose one of"
+            f" {', '.join([*FORMS, 'gradescope'])}."
+        )
+    courses = CourseDirectory(config=course_settings(root))
+    with Gradebook(courses.db_url, courses.course_id) as gradebook:
+        try:
+            assignment = gradebook.find_assignment(name)
+        except MissingEntry as error:
+            raise CannotExport(
+                f"The gradebook does not know {name}. Run: course release {name}"
+            ) from error
+        most = float(assignment.max_score)
+        points = {
+            cell.name: float(cell.max_score)
+            for book in assignment.notebooks
+            for cell in book.grade_cells
+        }
+        roster = class_of(gradebook)
+        found = {
+            each.student.id: each for each in gradebook.assignment_submissions(name)
+        }
+        rows = [
+            _row(student, found.get(student.id))
+            for _, student in sorted(roster.students.items())
+        ]
+        outdated = LateWork(courses, name).outdated(gradebook)
+    notes = [
+        f"{row.student.id} handed in nothing: 0 points."
+        for row in rows
+        if not row.handed_in
+    ]
+    notes += [
+        f"{row.student.id} has {waits} answers that nobody marked yet; they count as 0."
+        for row in rows
+        if (waits := sum(mark is None for mark in row.marks.values()))
+    ]
+    if outdated:
+        notes.append(
+            f"The penalty of {', '.join(outdated)} is not up to date. Run: course grade"
+            f" {name}"
+        )
+    folder = root / "exports"
+    folder.mkdir(exist_ok=True)
+    if to == "gradescope":
+        place = folder / f"{name}-gradescope"
+        _gradescope(
+            place, courses, name, points, [row for row in rows if row.handed_in]
+        )
+    else:
+        place = folder / f"{name}-{to}.csv"
+        text = (
+            FORMS[to](name, most, points, rows)
+            if into is None
+            else fill(into, name, rows, roster, notes)
+        )
+        write_whole(place, text)
+    return Exported(place, notes)
+
+
+def _row(student: Student, submission: SubmittedAssignment | None) -> Row:
+    if submission is None:
+        return Row(student)
+    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+    comments = [
+        comment for notebook in submission.notebooks for comment in notebook.comments
+    ]
+    return Row(
+        student,
+        {
+            grade.name: None if grade.needs_manual_grade else float(grade.score)
+            for grade in grades
+        },
+        float(submission.score),
+        float(submission.late_submission_penalty or 0.0),
+        {
+            comment.name: comment.manual_comment
+            for comment in comments
+            if comment.manual_comment
+        },
+        True,
+    )
+
+
+def _last_first(student: Student) -> str:
+    return (
+        f"{student.last_name}, {student.first_name}"
+        if student.last_name and student.first_name
+        else student.name
+    )
+
+
+def fill(
+    into: Path, name: str, rows: list[Row], roster: Roster, notes: list[str]
+) -> str:
+    """Fill the assignment's column of a platform's own table; all else in it stays.
+
+    Args:
+        into: the table, as CSV or with tabs, in UTF-8 or UTF-16 as Blackboard writes
+        it.
+        name: the assignment; one column must begin with it, or be called Grade as in
+        Moodle's worksheet.
+        rows: the marks.
+        roster: the class.
+        notes: gets a line for each row of the table that is nobody, and for each
+        student that is not in it.
+
+    Raises:
+        CannotExport: it cannot be read, or has no such column, or several.
+    """
+    cells = read_table(into)
+    head = [cell.strip().casefold() for cell in cells[0]]
+    columns = [
+        place for place, cell in enumerate(head) if cell.startswith(name.casefold())
+    ]
+    columns = columns or [place for place, cell in enumerate(head) if cell == "grade"]
+    if len(columns) != 1:
+        raise CannotExport(
+            f"{into} has {len(columns)} columns whose name begins with {name}; it needs"
+            " one."
+        )
+    keys = [(key, head.index(key)) for key in KEYS if key in head]
+    left = {row.student.id: row for row in rows}
+    for line in cells[1:]:
+        if len(line) < len(head) or not any(line[place].strip() for _, place in keys):
+            # Canvas has rows on points and on posting between its head and its students
+            continue
+        student = next(
+            (
+                found
+                for key, place in keys
+                if (found := known(key, line[place], roster))
+            ),
+            None,
+        )
+        if student is None:
+            notes.append(
+                f"The row of {safe(line[0]) or 'nobody'} in {into.name} is no student"
+                " of the gradebook."
+            )
+        elif student in left:
+            line[columns[0]] = f"{left.pop(student).score:g}"
+    notes += [
+        f"{student} has no row in {into.name}."
+        for student, row in left.items()
+        if row.handed_in
+    ]
+    return table(cells)
+
+
+def read_table(into: Path) -> list[list[str]]:
+    """Read a table as platforms write them: with commas, semicolons or tabs, in UTF-8
+    or UTF-16.
+
+    Raises:
+        CannotExport: it cannot be read, or it is empty.
+    """
+    try:
+        data = into.read_bytes()
+        text = data.decode(
+            "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        )
+        first = text.partition("\n")[0]
+        delimiter = (
+            "\t"
+            if "\t" in first
+            else ";"
+            if first.count(";") > first.count(",")
+            else ","
+        )
+        csv.field_size_limit(
+            max(csv.field_size_limit(), len(text))
+        )  # a student's own text may stand in a cell
+        cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CannotExport(f"{into} cannot be read as a table: {error}.") from error
+    if not cells:
+        raise CannotExport(f"{into} is empty.")
+    return cells
+
+
+def known(key: str, cell: str, roster: Roster) -> str | None:
+    """Say which student a cell of a platform's table means, by the kind of its column;
+    None if nobody or two."""
+    cell = cell.strip()
+    kinds: dict[str, Callable[[Student], str]] = {
+        "id": lambda student: student.lms_user_id, "full name": lambda student: plain(student.name),  # noqa: E501
+        "email": lambda student: student.email, "email address": lambda student: student.email,  # noqa: E501
+    }  # fmt: skip
+    kind = kinds.get(key, lambda student: student.id)
+    wanted = plain(cell) if key == "full name" else cell
+    found = [
+        student.id
+        for student in roster.students.values()
+        if wanted and kind(student) == wanted
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _gradescope(
+    folder: Path,
+    courses: CourseDirectory,
+    name: str,
+    points: dict[str, float],
+    rows: list[Row],
+) -> None:
+    """Write ``STUDENT/results.json`` as Gradescope's autograders do: a test for each
+    question, and what failed."""
+    ours = Records(courses, name).done()
+    for row in rows:
+        place = folder / row.student.id / "results.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # a page that stock nbgrader made may quote hidden tests; what `course grade`
+        # says never does
+        words = _words(
+            Path(
+                courses.format_path(courses.autograded_directory, row.student.id, name)
+            ),
+            name,
+        )
+        tests = [
+            {
+                "name": part,
+                "score": mark or 0.0,
+                "max_score": points[part],
+                "output": (
+                    row.comments.get(part)
+                    or (words.get(part, "") if row.student.id in ours else "")
+                ),
+            }
+            for part, mark in row.marks.items()
+        ]
+        notes = ours.get(row.student.id, {}).get("notes", [])
+        results = {
+            "score": row.score,
+            "output": "\n".join(notes),
+            "visibility": "visible",
+            "tests": tests,
+        }
+        write_whole(
+            place,
+            json.dumps(
+                results | {"stdout_visibility": "hidden"}, indent=1, ensure_ascii=False
+            )
+            + "\n",
+        )
+
+
+def _words(folder: Path, name: str) -> dict[str, str]:
+    """By question, what failed, as the graded notebook has it."""
+    place = folder / f"{name}.ipynb"
+    if not place.is_file():
+        return {}
+    return {
+        part: "\n".join(shown(line) for line in output.evalue.splitlines()[:MOST_LINES])
+        for cell in nbformat.read(place, as_version=4).cells
+        if (part := grade_id(cell)) and cell.cell_type == "code"
+        for output in cell.outputs
+        if output.output_type == "error"
+    }

@@ -1,0 +1,1 @@
+"""`course grade`: a class is run, judged and recorded."""

@@ -1,0 +1,254 @@
+"""Run a class behind the wall, several submissions at a time: first every visible
+round, then every hidden one.
+
+:mod:`course_tools.grading.run.rounds` says why. Only few submissions are open at any
+time: the next is read when a worker is about to be free. Of those that would run the
+same cells only one is run.
+
+What the clock stops while other submissions run may have been stopped because of them.
+Such a round is run once more at the end of its phase, when nothing else runs, and that
+counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import queue
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+from course_tools.grading.collect.intake import Submission
+from course_tools.grading.run.execute import (
+    Round,
+    Run,
+    Steps,
+    Transcript,
+    hidden_round,
+    packed_transcript,
+    unpacked_transcript,
+    visible_round,
+)
+from course_tools.grading.run.flaky import run_settled
+from course_tools.grading.run.rounds import Rounds, joined, without_words
+from course_tools.grading.sandbox.sandbox import Limits, Warm, Worker
+
+MANY = 8  # submissions from which on it pays to make the worker's forks cheap
+Todo = queue.SimpleQueue[tuple[str, Round] | None]
+Finished = queue.SimpleQueue[tuple[str, Transcript | BaseException]]
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Something that runs submissions on other machines
+    (:class:`course_tools.grading.sandbox.cluster.Cluster`)."""
+
+    def hands(
+        self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
+    ) -> list[Run]:
+        """Give as many functions that run one round of a submission as shall be called
+        at a time."""
+        ...
+
+
+@dataclass
+class Work:
+    """Submissions that run the same cells. What may be long is packed, because a class
+    may be large.
+
+    Attributes:
+        steps: of :func:`course_tools.grading.run.plan.steps`.
+        visible: what their visible round gave; nothing yet if it is empty.
+        submissions: who handed them in.
+    """
+
+    steps: bytes
+    visible: bytes = b""
+    submissions: list[Submission] = field(default_factory=list)
+
+    def round(self, hidden: bool) -> Round:
+        """Give the one or the other round."""
+        steps = json.loads(zlib.decompress(self.steps))
+        return (
+            hidden_round(steps, unpacked_transcript(self.visible))
+            if hidden
+            else visible_round(steps)
+        )
+
+
+def run_class(
+    submissions: Sequence[Submission],
+    plan: Callable[[Submission], Steps],
+    files: dict[str, bytes],
+    workers: int,
+    warm: Warm | Elsewhere,
+    limits: Limits,
+    chancy: Mapping[str, float],
+    rounds: Rounds | None,
+) -> Iterator[tuple[Submission, Transcript | None]]:
+    """Run submissions.
+
+    Args:
+        submissions: of a class.
+        plan: gives the steps of one.
+        files: what the assignment ships beside the notebook.
+        workers: submissions at a time.
+        warm: forks the workers, or has its own on other machines.
+        limits: what a submission may use.
+        chancy: tests that are run again where they fail, and their points
+        (:mod:`course_tools.grading.run.flaky`).
+        rounds: says whose words may be told, and keeps them; None for answers of the
+            instructor's own, for whom hidden tests are no secret: all words are told,
+            and nothing is kept.
+
+    Yields:
+        Each submission, as soon as its hidden round has run, with what the referee
+        said; None if it cannot be run.
+
+    Raises:
+        NoIsolation: nothing can be run here.
+    """
+    runnable = [submission for submission in submissions if not submission.problem]
+    yield from ((submission, None) for submission in submissions if submission.problem)
+    if not runnable:
+        return
+    works: dict[str, Work] = {}
+    with ExitStack() as stack:
+        if isinstance(warm, Elsewhere):
+            runs = warm.hands(files, limits, chancy)[: len(runnable)]
+        else:
+            sockets = warm.fork(min(workers, len(runnable)), many=len(runnable) >= MANY)
+            here = [
+                stack.enter_context(Worker(limits, warm, orders)) for orders in sockets
+            ]
+            runs = [partial(run_settled, worker, files, chancy) for worker in here]
+        crew = _Crew(runs, stack)
+        for key, visible in crew.run(
+            _to_be_seen(runnable, plan, files, rounds, works), works, hidden=False
+        ):
+            work = works[key]
+            if rounds is None:
+                work.visible = packed_transcript(visible)
+                continue
+            if rounds.hidden_began():  # so it may have met what a hidden round left
+                visible = without_words(visible)
+            work.visible = work.visible or packed_transcript(visible)
+            for submission in work.submissions:
+                rounds.keep(submission.student, key, work.visible)
+        unfinished = {
+            key: seen
+            for key, work in works.items()
+            if (seen := unpacked_transcript(work.visible)).trouble
+        }
+        for key, visible in unfinished.items():
+            yield from (
+                (submission, visible) for submission in works.pop(key).submissions
+            )
+        if rounds and works:
+            rounds.begin_hidden()
+        for key, hidden in crew.run(list(works), works, hidden=True):
+            work = works.pop(key)
+            transcript = joined(unpacked_transcript(work.visible), hidden)
+            yield from ((submission, transcript) for submission in work.submissions)
+
+
+def _to_be_seen(
+    submissions: Iterable[Submission],
+    plan: Callable[[Submission], Steps],
+    files: dict[str, bytes],
+    rounds: Rounds | None,
+    works: dict[str, Work],
+) -> Iterator[str]:
+    """Fill the works, and name those whose visible round is to be run: no earlier
+    command has, nor an equal one."""
+    shipped = sorted(
+        (name, hashlib.sha256(data).hexdigest()) for name, data in files.items()
+    )
+    for submission in submissions:
+        steps = plan(submission)
+        seen = json.dumps([visible_round(steps).steps, shipped], sort_keys=True)
+        key = hashlib.sha256(seen.encode()).hexdigest()
+        work = works.setdefault(
+            key, Work(zlib.compress(json.dumps(steps).encode(), level=1))
+        )
+        work.submissions.append(submission)
+        if rounds and work.visible:
+            rounds.keep(submission.student, key, work.visible)
+        elif rounds and (kept := rounds.kept(submission.student, key)):
+            work.visible = kept
+        elif len(work.submissions) == 1:
+            yield key
+
+
+class _Crew:
+    """Threads that run rounds, each with a worker of its own.
+
+    Args:
+        runs: what each of them calls.
+        stack: closes them.
+    """
+
+    def __init__(self, runs: list[Run], stack: ExitStack) -> None:
+        self.todo, self.finished, self.size = Todo(), Finished(), len(runs)
+        self._lock = threading.Lock()
+        self._beside: dict[
+            str, int
+        ] = {}  # of each that runs now: how many others did at the same time, at most
+        for run in runs:
+            threading.Thread(target=self._work, args=(run,), daemon=True).start()
+            stack.callback(self.todo.put, None)
+
+    def run(
+        self, keys: Iterable[str], works: Mapping[str, Work], hidden: bool
+    ) -> Iterator[tuple[str, Transcript]]:
+        """Run a round of works; at the end, one at a time, of those again that others
+        may have made late."""
+        waiting, in_hand, late = iter(keys), 0, dict[str, int]()
+        while True:
+            while in_hand < 2 * self.size and (key := next(waiting, None)) is not None:
+                self.todo.put((key, works[key].round(hidden)))
+                in_hand += 1
+            if not in_hand:
+                break
+            key, transcript = self._next()
+            in_hand -= 1
+            if transcript.late_beside:
+                late[key] = transcript.late_beside
+            else:
+                yield key, transcript
+        for key, others in late.items():
+            self.todo.put((key, works[key].round(hidden)))
+            key, transcript = self._next()
+            transcript.late_beside = others
+            yield key, transcript
+
+    def _next(self) -> tuple[str, Transcript]:
+        key, transcript = self.finished.get()
+        if isinstance(transcript, BaseException):
+            raise transcript
+        return key, transcript
+
+    def _work(self, run: Run) -> None:
+        """Run what there is to do, one after the other, in a thread of its own."""
+        while (item := self.todo.get()) is not None:
+            key, one = item
+            with self._lock:
+                self._beside[key] = 0
+                for other, beside in self._beside.items():
+                    self._beside[other] = max(beside, len(self._beside) - 1)
+            try:
+                transcript = run(one)
+            except BaseException as error:
+                self.finished.put((key, error))
+                return
+            with self._lock:
+                beside = self._beside.pop(key)
+            transcript.late_beside = (
+                beside if set(transcript.late) - set(one.slow) else 0
+            )
+            self.finished.put((key, transcript))

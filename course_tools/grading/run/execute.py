@@ -1,0 +1,247 @@
+"""Run one round of a submission behind the wall, and bring back what the referee says.
+
+The visible round runs the tests that students see, and its words are kept for the
+student; it knows no hidden test. The hidden round runs whole tests, and gives points
+alone (:mod:`course_tools.grading.run.rounds` says why, and when each runs).
+
+The grader starts two processes of a warm worker, hands the referee its job, gives it a
+new student's process when it asks for one, and ends both when the referee is done or
+the time is up. What arrives is read as JSON: the grader needs no torch.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import struct
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_tools.grading.sandbox.sandbox import Worker
+
+HEAD = struct.Struct("<Q")
+REPORT_BYTES = 8 * 2**20
+
+
+@dataclass
+class Transcript:
+    """What the referee said.
+
+    Attributes:
+        cells: by place in the student's notebook, what the cell printed and raised.
+        tests: by name, what the visible tests of a test cell gave, and their words.
+        marks: by name, what the test cell earned with its hidden tests.
+        given: given cells that raised an error.
+        trouble: why the report is incomplete, in words; "" if it is complete.
+        over: of what the submission's processes together took more than they may, in
+        words.
+        seconds: by the clock.
+        repeated: tests that depend on chance and failed, and how often each was run
+        (:mod:`course_tools.grading.run.flaky`).
+        deadly: cells that ended their process or could not be interrupted: the hidden
+        round does not run them again.
+        late: cells and tests that were stopped by the clock, and "" if the whole round
+        was.
+        late_beside: so many other submissions ran when it was late and was therefore
+        run again alone; 0 if it was not.
+        points_alone: whether nothing but points may be told
+        (:mod:`course_tools.grading.run.rounds`).
+    """
+
+    cells: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    given: list[dict[str, Any]] = field(default_factory=list)
+    trouble: str = ""
+    over: str = ""
+    seconds: float = 0.0
+    repeated: dict[str, int] = field(default_factory=dict)
+    deadly: list[int] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    late_beside: int = 0
+    points_alone: bool = False
+
+
+Steps = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the referee is told of one round of a submission.
+
+    Attributes:
+        hidden: whether tests are whole, and only points are told.
+        steps: as :func:`course_tools.grading.run.plan.steps` gives them, but of each
+        test the source of this round alone.
+        deadly: cells that are not run.
+        spent: seconds of the submission's time that another round has used up.
+        slow: what was late in another round though it ran alone.
+    """
+
+    hidden: bool
+    steps: Steps
+    deadly: list[int] = field(default_factory=list)
+    spent: float = 0.0
+    slow: list[str] = field(default_factory=list)
+
+
+#: Runs one round, here or elsewhere.
+Run = Callable[[Round], Transcript]
+
+
+def visible_round(steps: Steps) -> Round:
+    """The round of the tests that students see: no hidden test is anywhere in it."""
+    return Round(
+        False,
+        [
+            step | {"source": step["visible"]} if step["kind"] == "test" else step
+            for step in steps
+        ],
+    )
+
+
+def hidden_round(steps: Steps, visible: Transcript) -> Round:
+    """The round of the whole tests, after what the visible round has found out."""
+    return Round(True, steps, visible.deadly, visible.seconds, visible.late)
+
+
+class _TimeUp(Exception):
+    pass
+
+
+class Unreadable(Exception):
+    """A report that is none; the text says why."""
+
+
+class _Control:
+    """The grader's end of the pipe to the referee, with a time and a size that it may
+    take."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self.connection, self.until, self.taken = (
+            connection,
+            time.monotonic() + seconds,
+            0,
+        )
+
+    def _wait(self) -> None:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise _TimeUp
+        self.connection.settimeout(left)
+
+    def send(self, value: Any) -> None:
+        data = json.dumps(value).encode()
+        self._wait()
+        self.connection.sendall(HEAD.pack(len(data)) + data)
+
+    def _exactly(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            self._wait()
+            part = self.connection.recv(min(size - len(parts), 2**20))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def hear(self) -> tuple[str, Any]:
+        size = HEAD.unpack(self._exactly(HEAD.size))[0]
+        self.taken += size
+        if self.taken > REPORT_BYTES:
+            raise Unreadable("it is too long")
+        try:
+            event, content = json.loads(self._exactly(size))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Unreadable("it is of a form that no report has") from error
+        return event, content
+
+
+def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transcript:
+    """Run one round of a submission.
+
+    Args:
+        worker: a warm worker.
+        one_round: what is to be run.
+        files: what the assignment ships beside the notebook; each process gets its own
+        copy.
+
+    Returns:
+        The referee's report; every test that it does not name was not reached.
+
+    Raises:
+        NoIsolation: the worker cannot start a process.
+    """
+    transcript, began, started = Transcript(), time.monotonic(), []
+    ours, theirs = socket.socketpair()
+    student = 0
+    try:
+        with theirs:
+            started.append(worker.start("referee", [theirs]))
+        control = _Control(ours, worker.limits.total_seconds - one_round.spent)
+        limits = {
+            "cell_seconds": worker.limits.cell_seconds,
+            "total_seconds": worker.limits.total_seconds,
+        }
+        packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
+        control.send(
+            {
+                "hidden": one_round.hidden,
+                "steps": one_round.steps,
+                "deadly": one_round.deadly,
+                "files": packed,
+                **limits,
+            }
+        )
+        while True:
+            event, content = control.hear()
+            if event == "done":
+                transcript.deadly, transcript.late = content["deadly"], content["late"]
+                break
+            if event == "student":
+                if student:
+                    transcript.over = worker.end(student) or transcript.over
+                one, other = socket.socketpair()
+                with one, other:
+                    student = worker.start("student", [other])
+                    started.append(student)
+                    socket.send_fds(ours, [b"s"], [one.fileno()])
+            elif event == "cell":
+                transcript.cells[content["index"]] = content
+            elif event == "test":
+                transcript.tests[content["name"]] = content
+            elif event == "mark":
+                transcript.marks[content["name"]] = content
+            elif event == "given":
+                transcript.given.append(content)
+    except (_TimeUp, TimeoutError):
+        transcript.trouble = (
+            f"It was not done after {worker.limits.total_seconds:g} s and was stopped."
+        )
+        transcript.late = [""]
+    except (EOFError, OSError):
+        transcript.trouble = "The referee's process ended before it was done."
+    except Unreadable as error:
+        transcript.trouble = f"The referee's report cannot be read: {error}."
+    finally:
+        ours.close()
+        for number in started:
+            transcript.over = worker.end(number) or transcript.over
+    transcript.seconds = time.monotonic() - began
+    return transcript
+
+
+def packed_transcript(transcript: Transcript) -> bytes:
+    """Write a report as compressed JSON."""
+    return zlib.compress(json.dumps(vars(transcript)).encode())
+
+
+def unpacked_transcript(data: bytes) -> Transcript:
+    """Read it again; JSON writes the places of cells as texts."""
+    fields: dict[str, Any] = json.loads(zlib.decompress(data))
+    fields["cells"] = {int(index): told for index, told in fields["cells"].items()}
+    return Transcript(**fields)

@@ -1,0 +1,129 @@
+"""Which cell runs where: the steps of one submission, from the instructor's notebook
+and the student's.
+
+A student's cells run in the student's process. Test cells run in the referee's, with
+their hidden tests, as the instructor's notebook has them; cells that the notebook gives
+run in both, the referee's as they were released.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course_tools.grading.assignments.source import is_demonstration
+from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.run.given_objects import defined_names
+from course_tools.grading.run.interfaces import interfaces
+
+#: The tag of a test cell that depends on chance.
+FLAKY = "flaky"
+
+
+def role(cell: NotebookNode) -> str:
+    """Say what a released cell is: "answer", "test", "given" or "text"."""
+    metadata = cell.metadata.get("nbgrader", {})
+    if cell.cell_type != "code":
+        return "text"
+    if metadata.get("solution"):
+        return "answer"
+    return "test" if metadata.get("grade") else "given"
+
+
+def steps(
+    instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode
+) -> list[dict[str, Any]]:
+    """Put the cells of a submission in the order in which they run.
+
+    Args:
+        instructor: the notebook with solutions and hidden tests.
+        released: the same as students got it.
+        submitted: the student's, restored
+        (:func:`course_tools.grading.check.check_run.as_graded`).
+
+    Returns:
+        Steps for :mod:`course_tools.grading.run.referee`. Before each of the
+        instructor's cells come the student's cells up to the place that this cell has
+        in the student's notebook.
+    """
+    places: dict[str | None, int] = {
+        name: index
+        for index, cell in enumerate(submitted.cells)
+        if (name := grade_id(cell)) is not None
+    }
+    visible = {grade_id(cell): cell.source for cell in released.cells}
+    tests = {
+        name
+        for cell in instructor.cells
+        if role(cell) == "test" and (name := grade_id(cell))
+    }
+    slow = {
+        name
+        for cell in released.cells
+        if is_demonstration(cell) and (name := grade_id(cell)) is not None
+    }
+    found: list[dict[str, Any]] = []
+    done = -1
+
+    def students_cells(last: int, names: list[str], declared: dict[str, str]) -> None:
+        nonlocal done
+        for index in range(done + 1, last + 1):
+            cell = submitted.cells[index]
+            name = grade_id(cell)
+            if (
+                cell.cell_type == "code"
+                and cell.source.strip()
+                and name not in tests
+                and name not in slow
+            ):
+                found.append(
+                    {
+                        "kind": "student",
+                        "index": index,
+                        "source": cell.source,
+                        "names": [],
+                    }
+                )
+        done = max(done, last)
+        if names and found and found[-1]["kind"] == "student":
+            found[-1].update(names=names, interfaces=declared)
+        elif names:
+            empty = {"kind": "student", "index": last, "source": "pass"}
+            found.append({**empty, "names": names, "interfaces": declared})
+
+    for cell in instructor.cells:
+        name, kind = grade_id(cell), role(cell)
+        if kind == "text" or name in slow or is_demonstration(cell):
+            continue
+        if kind == "given":
+            if name is not None:
+                students_cells(places.get(name, done), [], {})
+            found.append({"kind": "given", "name": name or "", "source": cell.source})
+        elif kind == "answer":
+            declared = interfaces(cell.source, visible.get(name, ""))
+            students_cells(places.get(name, done), defined_names(cell.source), declared)
+        else:
+            students_cells(places.get(name, done + 1) - 1, [], {})
+            found.append(
+                {
+                    "kind": "test",
+                    "name": name,
+                    "source": cell.source,
+                    "visible": visible[name],
+                    "points": float(cell.metadata.nbgrader.points),
+                }
+            )
+    return found
+
+
+def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
+    """Name the tests declared to depend on chance
+    (:mod:`course_tools.grading.run.flaky`), and their points."""
+    return {
+        name: float(cell.metadata.nbgrader.points)
+        for cell in instructor.cells
+        if role(cell) == "test"
+        and FLAKY in cell.metadata.get("tags", [])
+        and (name := grade_id(cell))
+    }

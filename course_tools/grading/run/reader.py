@@ -1,0 +1,214 @@
+"""A child process, with limits, for each look that the grader takes at what a student
+handed in.
+
+Whatever reads, compares, judges or lays out a submission runs here: a notebook can be
+made so that a parser, a regular expression or a page takes hours or all memory. What
+one submission costs, or breaks, is then its own problem, in words, and the class goes
+on. The children are forked from a server that has imported everything and knows the
+assignment; the answers are JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from course_tools.grading.shown import shown
+
+
+class CannotRead(Exception):
+    """A submission that cannot be read, or not within bounds; the text says why, for
+    its student."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one look at one submission may take.
+
+    Attributes:
+        memory: bytes of address space beside what the server has.
+        cpu_seconds: of processor time; released notebooks take a few hundredths.
+        seconds: by the clock, for a child that waits for something.
+        answer: bytes of the answer.
+    """
+
+    memory: int = 2**30
+    cpu_seconds: int = 10
+    seconds: float = 600.0
+    answer: int = 64 * 2**20
+
+
+BOUNDS = Bounds()
+
+
+class Reader:
+    """The server and its children. Without `os.fork` (Windows, where nobody grades) the
+    caller's process does the work.
+
+    Args:
+        functions: by name, what a child may be asked; arguments and results are JSON.
+        bounds: of each child.
+
+    >>> with Reader({"count": len}) as reader:
+    ...     reader.ask("count", "abc")
+    3
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], bounds: Bounds = BOUNDS
+    ) -> None:
+        self._functions, self._bounds, self._lock = functions, bounds, threading.Lock()
+        self._server = 0
+        if not hasattr(os, "fork"):
+            return
+        self._requests, theirs = Pipe()
+        self._server = os.fork()
+        if self._server == 0:
+            try:
+                self._requests.close()
+                _serve(theirs, functions, bounds)
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Call a function in a child of its own.
+
+        Raises:
+            CannotRead: it raised something, took more than it may, or did not end.
+        """
+        request = json.dumps([name, arguments]).encode()
+        if self._server:
+            with self._lock:
+                self._requests.send_bytes(request)
+                answer = self._requests.recv_bytes()
+        else:
+            answer = _answer(request, self._functions)
+        done, value = json.loads(answer)
+        if not done:
+            raise CannotRead(value)
+        return value
+
+    def close(self) -> None:
+        """End the server; a child that is still at work ends at its limits."""
+        if self._server:
+            self._requests.close()
+            os.kill(self._server, signal.SIGTERM)
+            os.waitpid(self._server, 0)
+            self._server = 0
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _serve(
+    requests: Connection, functions: Mapping[str, Callable[..., Any]], bounds: Bounds
+) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the grader, which ends this process with itself
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()
+    while True:
+        try:
+            request = requests.recv_bytes()
+        except EOFError:
+            return
+        requests.send_bytes(_in_child(request, functions, bounds))
+
+
+def _in_child(
+    request: bytes, functions: Mapping[str, Callable[..., Any]], bounds: Bounds
+) -> bytes:
+    ours, theirs = Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            _silence()
+            _limit(bounds)
+            theirs.send_bytes(_answer(request, functions))
+        finally:
+            os._exit(0)
+    theirs.close()
+    why = ""
+    try:
+        if ours.poll(bounds.seconds):
+            return ours.recv_bytes(bounds.answer)
+        why = f"it was not done after {bounds.seconds:g} s"
+    except EOFError:
+        pass  # what ended the child is told by its status
+    except OSError:
+        why = f"it gives more than {bounds.answer // 2**20} MiB"
+    finally:
+        ours.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if not why and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        why = f"it takes more than {bounds.cpu_seconds} s of processor time"
+    return _failed(why or "it ends the process that reads it")
+
+
+def _silence() -> None:
+    """Libraries warn of what they meet in its own words, which are a stranger's and
+    belong on no terminal."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+
+
+def _limit(bounds: Bounds) -> None:
+    import resource  # not on Windows, where there is no child either
+
+    from course_tools.grading.sandbox.confine import virtual_bytes
+
+    limits = {resource.RLIMIT_CPU: bounds.cpu_seconds, resource.RLIMIT_CORE: 0}
+    if sys.platform == "linux":  # macOS does not keep this limit
+        limits[resource.RLIMIT_AS] = virtual_bytes() + bounds.memory
+    for what, most in limits.items():
+        _, hard = resource.getrlimit(what)
+        resource.setrlimit(
+            what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
+
+
+def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> bytes:
+    name, arguments = json.loads(request)
+    try:
+        return json.dumps([True, functions[name](*arguments)]).encode()
+    except CannotRead as error:
+        return json.dumps([False, str(error)]).encode()
+    except MemoryError:
+        return _failed("it takes more memory than there is for reading one")
+    except RecursionError:
+        return _failed("it is nested more deeply than Python can read")
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = (
+            f"{type(error).__name__} in {Path(place.filename).name}, line"
+            f" {place.lineno}"
+        )
+        return _failed(f"{what}: {shown(error, 200)}")
+
+
+def _failed(why: str) -> bytes:
+    words = (
+        f"The grader cannot read this notebook: {shown(why)}. Start again from the"
+        " released one and copy your answers."
+    )
+    return json.dumps([False, words]).encode()

@@ -1,0 +1,220 @@
+"""What a :class:`course_tools.grading.run.reader.Reader` does with one submission:
+functions of texts that give texts.
+
+A notebook goes in as the text of its file, or as the text that `prepared` made of it,
+and comes out the same way; no object made of it leaves the child in which these run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum
+
+from course_tools.grading.check.check_run import as_graded
+from course_tools.grading.check.check_structure import grade_id, structure_problems
+from course_tools.grading.check.notebook_files import open_notebook
+from course_tools.grading.reports.feedback import page
+from course_tools.grading.reports.fingerprints import fingerprints
+from course_tools.grading.run import rounds
+from course_tools.grading.run.assignment import Assignment
+from course_tools.grading.run.execute import Transcript
+from course_tools.grading.run.judge import Mark, judge
+from course_tools.grading.run.plan import role, steps
+from course_tools.grading.run.reader import BOUNDS, Bounds, CannotRead, Reader
+from course_tools.grading.shown import shown
+
+#: What the restored notebook makes good, and a person should know of.
+TOLD = (
+    "deleted",
+    "duplicated",
+    "retyped",
+    "altered",
+    "tampered",
+    "moved",
+    "tagged",
+    "unknown",
+    "unmarked",
+)
+#: Notes of one kind of which a person is told; more than that is one note.
+MOST_NOTES = 50
+
+
+def reader_of(assignment: Assignment, bounds: Bounds = BOUNDS) -> Reader:
+    """A reader that knows an assignment: it prepares, judges and judges again."""
+    functions = (prepared, judged, judged_again)
+    return Reader(
+        {function.__name__: partial(function, assignment) for function in functions},
+        bounds,
+    )
+
+
+def opened(text: str, name: str) -> NotebookNode:
+    """Take the text of a file for a notebook that was made from a released one."""
+    notebook = open_notebook(text, name)
+    if not any(grade_id(cell) for cell in notebook.cells):
+        raise CannotRead(
+            f"{name} has no cell marked for grading: it was not made from the released"
+            " notebook."
+        )
+    return notebook
+
+
+def readable(text: str, name: str) -> bool:
+    """Whether the text of a file is a notebook that can be graded.
+
+    Raises:
+        CannotRead: it is none, and why.
+    """
+    return bool(opened(text, name).cells)
+
+
+def answers(text: str, name: str) -> list[int]:
+    """The fingerprints of the answer cells of a notebook."""
+    return sorted(
+        fingerprints(
+            cell.source for cell in opened(text, name).cells if role(cell) == "answer"
+        )
+    )
+
+
+def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:
+    """Say what is to be run of a submission.
+
+    Returns:
+        ``notebook``: as it is graded, ``steps``: which cells run where, ``notes``: what
+        a person should know.
+    """
+    submitted = opened(text, name)
+    problems = [
+        problem
+        for problem in structure_problems(submitted, assignment.released)
+        if problem.kind in TOLD
+    ]
+    notes = [shown(problem.message) for problem in problems[:MOST_NOTES]]
+    if more := len(problems) - len(notes):
+        notes.append(f"{more} more such findings are left out.")
+    restored = as_graded(submitted, assignment.released)
+    plan = steps(assignment.instructor, assignment.released, restored)
+    return {"notebook": json.dumps(restored), "steps": plan, "notes": notes}
+
+
+def judged(
+    assignment: Assignment,
+    student: str,
+    text: str,
+    told: Mapping[str, Any],
+    notes: list[str],
+) -> dict[str, Any]:
+    """Mark a submission that has run.
+
+    Args:
+        assignment: which it answers.
+        student: whose it is.
+        text: the notebook of :func:`prepared`.
+        told: the fields of the referee's report.
+        notes: what is known already.
+
+    Returns:
+        ``notebook``: as ``autograded/`` keeps it, ``marks``, ``notes``, ``unanswered``:
+        cells that are as they were released, ``page``: the student's feedback.
+    """
+    restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
+    notes = [*notes, *rounds.words(transcript)]
+    if transcript.trouble:
+        notes.append(transcript.trouble)
+    if transcript.over:
+        notes.append(
+            f"The submission's processes took together {transcript.over}, and were"
+            " ended."
+        )
+    notebook, marks = judge(restored, transcript)
+    return {
+        "notebook": nbformat.v4.writes(notebook),
+        "marks": [asdict(mark) for mark in marks],
+        "notes": notes,
+        "unanswered": [
+            name
+            for cell in restored.cells
+            if (name := grade_id(cell)) and _as_released(cell)
+        ],
+        "page": page(assignment.name, student, marks, notes),
+    }
+
+
+def judged_again(
+    assignment: Assignment,
+    student: str,
+    text: str,
+    told: Mapping[str, Any],
+    notes: list[str],
+    question: str,
+    kept: Mapping[str, float | None],
+    before: str,
+) -> dict[str, Any]:
+    """Mark one question of a submission that has run again; all other marks stay.
+
+    Args:
+        assignment, student, text, told, notes: as in :func:`judged`.
+        question: which test.
+        kept: the marks that are recorded.
+        before: the text of the notebook in ``autograded/``; "" if there is none.
+
+    Returns:
+        ``notebook``: the one in ``autograded/`` with this question's cell in its place;
+        ``earned``, ``notes`` and ``page``.
+    """
+    restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
+    notebook, marks = judge(restored, transcript)
+    mark = next(mark for mark in marks if mark.cell == question)
+    notes = [
+        *notes,
+        *(words for words in rounds.words(transcript) if words not in notes),
+    ]
+    if (old := kept.get(question)) != mark.earned:
+        change = " -> ".join(
+            "by hand" if earned is None else f"{earned:g}"
+            for earned in (old, mark.earned)
+        )
+        notes.append(f"{question} was judged again with a mended test: {change}.")
+    if before:
+        cells = {grade_id(cell): cell for cell in notebook.cells}
+        notebook = nbformat.reads(before, as_version=4)
+        notebook.cells = [
+            cells[question] if grade_id(cell) == question else cell
+            for cell in notebook.cells
+        ]
+    shown_marks = [
+        mark if mark.cell == question else _kept(mark, kept) for mark in marks
+    ]
+    return {
+        "notebook": nbformat.v4.writes(notebook),
+        "earned": mark.earned,
+        "notes": notes,
+        "page": page(assignment.name, student, shown_marks, notes),
+    }
+
+
+def _kept(mark: Mark, kept: Mapping[str, float | None]) -> Mark:
+    """A question that keeps its mark; today's words only where they explain it."""
+    earned = kept.get(mark.cell, 0.0)
+    if earned == mark.earned:
+        return mark
+    return Mark(mark.cell, mark.points, earned, "This question was not judged again.")
+
+
+def _as_released(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.nbgrader.get("checksum") == compute_checksum(cell))
+
+
+def _transcript(told: Mapping[str, Any]) -> Transcript:
+    """JSON writes the places of cells as texts."""
+    return Transcript(
+        **{**told, "cells": {int(index): cell for index, cell in told["cells"].items()}}
+    )

@@ -1,0 +1,271 @@
+"""Write marks where nbgrader reads them, and an audit log that says who got what, when,
+and by which tests.
+
+``gradebook.db`` is the single truth; ``nbgrader export``, ``nbgrader formgrader`` and
+``nbgrader generate_feedback`` go on working on it and on ``autograded/``. One process
+writes. All marks of a submission are one transaction, and the line in the log comes
+after it: a submission without its line is graded again, with the same marks.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from sqlalchemy.exc import OperationalError
+
+from course_lib._files import write_whole
+from course_tools.grading.run.judge import Mark
+from course_tools.grading.shown import shown
+
+LOG = "grading-log.jsonl"
+SECONDS_LOCKED = 120
+
+
+class CannotRecord(Exception):
+    """Marks cannot be written; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the audit log.
+
+    Attributes:
+        time: when, in UTC.
+        assignment: of which.
+        student: whose.
+        submission: SHA-256 of the notebook that was handed in.
+        tests: SHA-256 of the assignment: all that marks depend on.
+        environment: versions of what runs the tests.
+        marks: by question; None where a person marks.
+        problem: why it could not be graded, in words.
+        notes: what a person should know.
+        tampering: what looked like it.
+        cells: by question, a checksum of its test; under "" of all the rest.
+        question: the only one that was judged for this line; "" if all were.
+        who: the account under which the command ran.
+    """
+
+    time: str
+    assignment: str
+    student: str
+    submission: str
+    tests: str
+    environment: str
+    marks: dict[str, float | None]
+    problem: str
+    notes: list[str]
+    tampering: list[str]
+    cells: dict[str, str] = field(default_factory=dict)
+    question: str = ""
+    who: str = field(default_factory=lambda: account())
+
+
+def append(log: Path, entry: dict[str, Any]) -> None:
+    """Add a line to a log, and wait until it is on the disk; one that a crash cut off
+    is closed first."""
+    line = (
+        json.dumps(entry).encode() + b"\n"
+    )  # in ASCII: a student's words can neither act on a terminal nor fail here
+    with log.open("a+b") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read() == b"\n" else b"\n" + line
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def lines(log: Path) -> Iterator[dict[str, Any]]:
+    """Read the whole lines of a log, first to last; one that a crash cut off is left
+    out."""
+    for line in log.read_bytes().split(b"\n") if log.exists() else []:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _fit(entry: Entry) -> dict[str, Any]:
+    """An entry for the log, with an end to what may be a student's words."""
+    said = {
+        "notes": [*map(shown, entry.notes)],
+        "tampering": [*map(shown, entry.tampering)],
+    }
+    return asdict(entry) | said | {"problem": shown(entry.problem)}
+
+
+def account() -> str:
+    """Name the account that runs this; a container may have none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+class Records:
+    """The gradebook, the graded notebooks and the log of one course folder."""
+
+    def __init__(self, courses: CourseDirectory, assignment: str) -> None:
+        self.courses, self.assignment = courses, assignment
+        self.log = Path(courses.root) / LOG
+        self._gradebook: Gradebook | None = (
+            None  # open while marks are written: to open it takes longer than to write
+        )
+        with Gradebook(courses.db_url, courses.course_id) as gradebook:
+            try:
+                gradebook.find_notebook(assignment, assignment)
+            except MissingEntry as error:
+                raise CannotRecord(
+                    f"The gradebook does not know {assignment}. Run: course release"
+                    f" {assignment}"
+                ) from error
+
+    def done(self) -> dict[str, dict[str, Any]]:
+        """By student, the last line of the log for this assignment; a line that a crash
+        cut off does not count."""
+        return {
+            line["student"]: line
+            for line in lines(self.log)
+            if line["assignment"] == self.assignment
+        }
+
+    def in_gradebook(self) -> set[str]:
+        """Students who have a submission of this assignment there."""
+        with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
+            return {
+                s.student.id for s in gradebook.assignment_submissions(self.assignment)
+            }
+
+    def graded_notebook(self, student: str) -> Path:
+        """Where nbgrader looks for the notebook that was marked."""
+        return (
+            self._place(self.courses.autograded_directory, student)
+            / f"{self.assignment}.ipynb"
+        )
+
+    def write(
+        self,
+        entry: Entry,
+        notebook: str | None,
+        marks: list[Mark],
+        unanswered: Sequence[str] = (),
+    ) -> None:
+        """Record one submission: graded notebook, gradebook, log, in this order.
+
+        Args:
+            entry: the line of the log.
+            notebook: the text of the graded notebook, if there is one.
+            marks: of all questions.
+            unanswered: cells that are as they were released.
+        """
+        if notebook is not None:
+            place = self.graded_notebook(entry.student)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, notebook + "\n")
+        earned = {mark.cell: mark.earned for mark in marks}
+        self.patiently(
+            entry.student, lambda: self._marks(entry.student, earned, set(unanswered))
+        )
+        append(self.log, _fit(entry))
+
+    def write_question(
+        self, entry: Entry, notebook: str, question: str, earned: float | None
+    ) -> None:
+        """Record one question that was judged again; whatever else is recorded of the
+        submission stays."""
+        place = self.graded_notebook(entry.student)
+        if place.is_file():
+            write_whole(place, notebook + "\n")
+        self.patiently(
+            entry.student, lambda: self._one_mark(entry.student, question, earned)
+        )
+        append(self.log, _fit(entry))
+
+    def patiently(self, what: str, write: Callable[[], Any]) -> Any:
+        """Write into the gradebook, and wait while another program holds it.
+
+        Raises:
+            CannotRecord: it was held for too long.
+        """
+        patience = time.monotonic() + SECONDS_LOCKED
+        while True:
+            try:
+                return write()
+            except OperationalError as error:  # another program holds the database
+                self.close()
+                if time.monotonic() > patience:
+                    words = (
+                        f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not"
+                        " recorded."
+                    )
+                    raise CannotRecord(
+                        f"{words} Close what holds it and start again: graded work is"
+                        " kept."
+                    ) from error
+
+    def _place(self, directory: str, student: str) -> Path:
+        return Path(self.courses.format_path(directory, student, self.assignment))
+
+    def _marks(
+        self, student: str, earned: dict[str, float | None], unanswered: set[str]
+    ) -> None:
+        gradebook = self._open()
+        gradebook.update_or_create_student(student)
+        when = self.courses.get_existing_timestamp(
+            str(self._place(self.courses.submitted_directory, student))
+        )
+        # None, too: the time of a notebook that this one replaces says nothing about
+        # this one
+        gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
+        submitted = gradebook.find_submission_notebook(
+            self.assignment, self.assignment, student
+        )
+        with gradebook.db.no_autoflush:
+            for grade in submitted.grades:
+                _enter(grade, earned.get(grade.name, 0.0))
+            for comment in submitted.comments:
+                comment.auto_comment = (
+                    "No response." if comment.name in unanswered else None
+                )
+        gradebook.db.commit()
+
+    def _open(self) -> Gradebook:
+        if self._gradebook is None:
+            self._gradebook = Gradebook(self.courses.db_url, self.courses.course_id)
+        return self._gradebook
+
+    def close(self) -> None:
+        """Let go of the gradebook."""
+        if self._gradebook is not None:
+            self._gradebook.close()
+            self._gradebook = None
+
+    def _one_mark(self, student: str, question: str, earned: float | None) -> None:
+        gradebook = self._open()
+        _enter(
+            gradebook.find_grade(question, self.assignment, self.assignment, student),
+            earned,
+        )
+        gradebook.db.commit()
+
+
+def _enter(grade: Grade, earned: float | None) -> None:
+    grade.auto_score = earned
+    grade.needs_manual_grade = earned is None or grade.manual_score is not None
+
+
+def now() -> str:
+    """The time for the log."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,445 @@
+"""The grader's own process for one submission: it runs the tests, and asks the
+student's process for the answers.
+
+Here run the cells that the notebook gives and the test cells with their hidden tests,
+as the instructor wrote them. The names that the student was to define stand for
+functions in the other process (:mod:`course_tools.grading.bridge.peer`). So no line of
+a student's runs here, nor do hidden tests exist there; only arguments and results
+cross, as data.
+
+A referee runs one round. In a visible round the tests are those that students see, and
+what is printed and said is kept for the student. In a hidden round, with a referee and
+a student's process of its own, hidden tests run too, and nothing but the points is
+kept: a process that has seen hidden tests can tell nobody.
+
+A submission's process may die or hang. It is then started anew, all its cells run again
+but the one that killed it, and the next question is asked.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import math
+import random
+import signal
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_tools.grading.bridge.asking_modules import declare
+from course_tools.grading.bridge.codec import Handle, Refused
+from course_tools.grading.bridge.peer import Peer, PeerGone
+from course_tools.grading.run.given_objects import given_classes
+from course_tools.grading.run.shell import fresh_shell
+
+STARTS = 8
+WORDS = 2000
+PRINTED = 20_000
+GRACE = 3.0
+HEAD = struct.Struct("<Q")
+GONE = {
+    "ended": (
+        "Your code ended its process (exit, a crash, or more memory or processor time"
+        " than there is)."
+    ),
+    "late": "Your code was still busy after {seconds:g} s and was stopped.",
+    "garbled": (
+        "Your process wrote into the pipe of the grader: this looks like tampering."
+    ),
+}
+
+
+class TestTooSlow(BaseException):
+    """A test cell that is still busy after its time."""
+
+    __test__ = False
+
+
+class OutOfStarts(BaseException):
+    """The student's process died too often."""
+
+
+class Opaque:
+    """Something of the student's that is no data: a test can see its type's name and
+    nothing else."""
+
+
+def opaque(handle: Handle) -> Any:
+    """Make a stand-in for a handle whose type has the name that the student's has."""
+    name = handle.name if handle.name.isidentifier() else "object"
+    made = type(name, (Opaque,), {})()
+    made.__dict__["__course_key__"] = handle.key
+    return made
+
+
+class Referee:
+    """One round of a submission's tests, and the student's process that answers."""
+
+    def __init__(self, control: socket.socket, job: dict[str, Any]) -> None:
+        self.control, self.job, self.hidden = control, job, job["hidden"]
+        self.shell, self.namespace = fresh_shell()
+        self.namespace["In"] = self.In = [""]
+        self.peer: Peer | None = None
+        self.starts = 0
+        self.ran: list[dict[str, Any]] = []  # the student's cells so far
+        self.deadly = set(
+            job["deadly"]
+        )  # cells that end their process, or cannot be interrupted: they run once
+        self.late: set[str] = set()  # what the clock stopped
+        self.step: dict[str, Any] = {}
+        self.given: list[str] = []
+
+    # ---- the student's process
+    # ----------------------------------------------------------------------------------
+
+    def student(self) -> Peer:
+        """The student's process, started and brought to this place of the notebook if
+        it is not there."""
+        if self.peer is None:
+            if self.starts >= STARTS:
+                raise OutOfStarts
+            self.starts += 1
+            tell(self.control, "student", None)
+            _, pipes, _, _ = socket.recv_fds(self.control, 1, 1)
+            peer = Peer(socket.socket(fileno=pipes[0]), strict=True)
+            peer.make = self._stand_for
+            peer.classes = given_classes(self.given, self.namespace)
+            peer.randomness.watch_seeds()
+            self.peer = peer
+            peer.deadline = time.monotonic() + self.job["total_seconds"]
+            peer.ask(("files", self.job["files"]))
+            for cell in self.ran:
+                if cell["index"] not in self.deadly:
+                    self._run_there(peer, cell)
+            peer.ask(("classes", self.given))
+        return self.peer
+
+    def _stand_for(self, handle: Handle) -> Any:
+        if handle.kind in ("function", "class"):
+            return self.function(handle.key, handle.name, "")
+        return opaque(handle)
+
+    def _run_there(self, peer: Peer, cell: dict[str, Any]) -> dict[str, Any]:
+        peer.deadline = time.monotonic() + self.job["cell_seconds"] + GRACE
+        return peer.ask(("run", cell["source"], self.job["cell_seconds"]))
+
+    def gone(self, error: PeerGone) -> str:
+        """Part from a student's process that died or hangs, and say in words what it
+        did."""
+        self.part()
+        if str(error) == "late":
+            self.note_late()
+        return GONE[str(error)].format(seconds=self.job["cell_seconds"])
+
+    def note_late(self) -> None:
+        """Note that the clock stopped the step that is being taken."""
+        self.late.add(self.step.get("name") or f"cell {self.step.get('index')}")
+
+    def function(self, key: str, name: str, text: str) -> Any:
+        """A function here that stands for one of the student's."""
+
+        def ask(*args: Any, **kwargs: Any) -> Any:
+            peer = self.peer
+            if peer is None:
+                raise PeerGone("ended")
+            return peer.call(key, args, kwargs)
+
+        ask.__name__ = ask.__qualname__ = name if name.isidentifier() else "answer"
+        ask.__doc__ = text
+        ask.__dict__["__course_key__"] = key
+        return ask
+
+    def ask_module(
+        self, method: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call a method that the student wrote, of a module of the grader's own."""
+        if self.peer is None:
+            raise PeerGone("ended")
+        return self.peer.modules.ask(method, module, args, kwargs)
+
+    def learn_names(self, names: list[str], interfaces: dict[str, str]) -> None:
+        """Let names stand for what the student's process has under them."""
+        peer = self.student()
+        told = peer.ask(("names", names))
+        for name in names:
+            what = told.get(name) if type(told) is dict else None
+            self.namespace.pop(name, None)
+            if type(what) is not tuple or not what:
+                continue
+            if what[0] == "callable" and what[1:2] == (True,) and name in interfaces:
+                self.shell.run_cell(interfaces[name], store_history=False).raise_error()
+                declare(self.namespace[name], self.ask_module)
+            elif what[0] == "callable":
+                text = what[2] if len(what) == 3 and type(what[2]) is str else ""
+                self.namespace[name] = self.function(f"name:{name}", name, text)
+            else:
+                self.namespace[name] = peer.ask(("value", name))
+
+    # ---- cells
+    # ----------------------------------------------------------------------------------
+
+    def student_cell(self, step: dict[str, Any]) -> None:
+        """Run a cell in the student's process, and learn what it defines."""
+        told: dict[str, Any] = {"error": None, "printed": "", "result": None}
+        try:
+            peer = self.student()
+            self.ran.append(step)
+            if step["index"] in self.deadly:
+                raise Refused("it ended its process before")
+            answer = self._run_there(peer, step)
+            if type(answer) is dict:
+                told.update({key: answer.get(key) for key in told})
+            if (
+                type(told["error"]) is dict
+                and told["error"].get("type") == "CellTooSlow"
+            ):  # stopped itself
+                self.note_late()
+        except PeerGone as error:
+            self.deadly.add(step["index"])
+            told["error"] = {
+                "type": "Stopped",
+                "message": self.gone(error),
+                "trace": "",
+            }
+        except Refused as error:
+            told["error"] = {"type": "Refused", "message": str(error), "trace": ""}
+        self.In.append(step["source"])
+        if not self.hidden:
+            tell(self.control, "cell", {"index": step["index"], **_told(told)})
+        self.try_names(step["names"], step.get("interfaces", {}))
+
+    def try_names(self, names: list[str], interfaces: dict[str, str]) -> None:
+        if names:
+            try:
+                self.learn_names(names, interfaces)
+            except PeerGone as error:
+                self.gone(error)
+            except Refused:
+                pass
+
+    def given_cell(self, step: dict[str, Any]) -> None:
+        """Run a cell that the notebook gives; its errors show in the tests that need
+        it."""
+        self.given.append(step["source"])
+        if self.peer is not None:
+            self.peer.deadline = time.monotonic() + self.job["cell_seconds"]
+        outcome = self.run_here(step["source"])
+        if self.peer is not None:
+            self.peer.classes = given_classes(self.given, self.namespace)
+            try:
+                self.peer.ask(("classes", self.given))
+            except PeerGone as error:
+                self.gone(error)
+            except Refused:
+                pass
+        if outcome["error"] and not self.hidden:
+            del outcome["result"]
+            tell(self.control, "given", {"name": step["name"], **outcome})
+
+    def test_cell(self, step: dict[str, Any]) -> None:
+        """Run a test cell; of a hidden round the grader hears the points alone."""
+        outcome = self.run_test(step["source"], step["points"])
+        if self.hidden:
+            said = {
+                "name": step["name"],
+                "earned": outcome["earned"],
+                "tampering": outcome["tampering"],
+            }
+            tell(self.control, "mark", said)
+        else:
+            tell(self.control, "test", {"name": step["name"], **outcome})
+
+    def part(self) -> None:
+        """Let go of the student's process; the next question gets a fresh one."""
+        if self.peer is not None:
+            self.peer.connection.close()
+            self.peer = None
+
+    def run_test(self, source: str, points: float) -> dict[str, Any]:
+        """Run one version of a test cell and say what it earns, by nbgrader's rule,
+        numbers taken strictly."""
+        try:
+            peer = self.student()
+        except OutOfStarts:
+            words = "Your process ended or hung so often that the rest was not asked."
+            return {
+                "earned": 0.0,
+                "error": "Stopped",
+                "words": words,
+                "printed": "",
+                "tampering": "",
+            }
+        except (PeerGone, Refused) as error:
+            words = self.gone(error) if isinstance(error, PeerGone) else str(error)
+            return {
+                "earned": 0.0,
+                "error": "Stopped",
+                "words": words,
+                "printed": "",
+                "tampering": "",
+            }
+        peer.deadline = time.monotonic() + self.job["cell_seconds"]
+        outcome = self.run_here(source)
+        peer.forget()
+        earned, words = 0.0, outcome["message"]
+        result = outcome.pop("result")
+        if not outcome["error"]:
+            if result is None:
+                earned = points
+            elif (
+                type(result) in (int, float)
+                and math.isfinite(result)
+                and 0 <= result <= points
+            ):
+                earned = float(result)
+            else:
+                outcome["error"] = "NoMark"
+                words = "The test cell ends in what is no mark; tell your instructor."
+        return {
+            "earned": earned,
+            "error": outcome["error"],
+            "words": words,
+            "printed": outcome["printed"],
+            "tampering": (
+                words if "tampering" in words and outcome["error"] == "Stopped" else ""
+            ),
+        }
+
+    def run_here(self, source: str) -> dict[str, Any]:
+        """Run a cell of the instructor's in this process."""
+        printed = io.StringIO()
+        self.In.append(source)
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+            self._in_time(),
+        ):
+            done = self.shell.run_cell(source, store_history=False)
+        raised = done.error_before_exec or done.error_in_exec
+        error = "" if raised is None else type(raised).__name__
+        if raised is None:
+            message = ""
+        elif isinstance(raised, PeerGone):
+            error, message = "Stopped", self.gone(raised)
+        elif isinstance(raised, TestTooSlow):
+            self.note_late()
+            error, message = (
+                "Stopped",
+                (
+                    "The test was still busy with your answers after its time and was"
+                    " stopped."
+                ),
+            )
+        elif isinstance(raised, Refused):
+            message = f"What your code gives back cannot be read: {raised}."
+        else:
+            message = (
+                str(raised)
+                if isinstance(raised, AssertionError)
+                else f"{error}: {raised}"
+            )
+        text = printed.getvalue()[:PRINTED]
+        if len(message) > WORDS:  # what to do about it often stands at the end
+            message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
+        return {
+            "error": error,
+            "message": message,
+            "printed": text,
+            "result": done.result,
+        }
+
+    @contextlib.contextmanager
+    def _in_time(self) -> Iterator[None]:
+        def stop(*_: object) -> None:
+            raise TestTooSlow
+
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, self.job["cell_seconds"] + 2 * GRACE)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def play(self) -> None:
+        """Take the steps in their order."""
+        torch.manual_seed(0)
+        random.seed(0)
+        steps = {
+            "student": self.student_cell,
+            "given": self.given_cell,
+            "test": self.test_cell,
+        }
+        for step in self.job["steps"]:
+            self.step = step
+            with contextlib.suppress(OutOfStarts):
+                steps[step["kind"]](step)
+        self.part()
+
+
+def tell(control: socket.socket, event: str, content: Any) -> None:
+    """Say something to the grader, in whole characters: a half, which Python's texts
+    can hold, stops who writes it."""
+    data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
+    control.sendall(HEAD.pack(len(data)) + data)
+
+
+def hear(control: socket.socket) -> Any:
+    """Wait for what the grader says."""
+    return json.loads(_exactly(control, HEAD.unpack(_exactly(control, HEAD.size))[0]))
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = control.recv(min(size - len(parts), 2**20))
+        if not part:
+            raise SystemExit
+        parts += part
+    return bytes(parts)
+
+
+def _told(told: dict[str, Any]) -> dict[str, Any]:
+    """What a student's cell said, cut to texts of bounded length."""
+    told = {"error": None, "printed": "", "result": None, **told}
+    error = told["error"]
+    if type(error) is dict:
+        error = {
+            key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")
+        }
+    else:
+        error = None
+    printed = told["printed"] if type(told["printed"]) is str else ""
+    result = told["result"] if type(told["result"]) is str else None
+    return {
+        "error": error,
+        "printed": printed[:PRINTED],
+        "result": result and result[:PRINTED],
+    }
+
+
+def play(control: int) -> None:
+    """Be the referee of the submission that the grader sends.
+
+    Args:
+        control: the descriptor of the socket that leads to the grader.
+    """
+    connection = socket.socket(fileno=control)
+    job = hear(connection)
+    job["files"] = {name: base64.b64decode(data) for name, data in job["files"].items()}
+    for name, data in job["files"].items():
+        Path(name).write_bytes(data)
+    referee = Referee(connection, job)
+    referee.play()
+    tell(
+        connection,
+        "done",
+        {"deadly": sorted(referee.deadly), "late": sorted(referee.late)},
+    )

@@ -1,0 +1,150 @@
+"""What runs in the student's process: the cells of the notebook, and the functions that
+the referee calls.
+
+Nothing that this process says about itself decides a mark. A student's code can change
+everything here, and gains the power to send wrong data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from course_tools.grading.bridge.errors import describe
+from course_tools.grading.bridge.peer import Peer, PeerGone
+from course_tools.grading.run.given_objects import given_classes
+from course_tools.grading.run.shell import fresh_shell, shell
+
+PRINTED = 100_000
+
+
+class CellTooSlow(BaseException):
+    """Raised in a cell that has used up its time; code that swallows it is ended from
+    outside a little later."""
+
+
+class LimitedText(io.StringIO):
+    """Holds what a cell prints, and drops what is too much."""
+
+    def write(self, text: str) -> int:
+        if self.tell() < PRINTED:
+            super().write(text[: PRINTED - self.tell()])
+        return len(text)
+
+
+@contextlib.contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise CellTooSlow
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def run_cell(source: str, seconds: float) -> dict[str, Any]:
+    """Run one cell and say what it printed and what it raised."""
+    printed = LimitedText()
+    error: BaseException | None = None
+    result = None
+    try:
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            _stopped_after(seconds),
+        ):
+            done = shell().run_cell(source, store_history=True)
+            error = done.error_before_exec or done.error_in_exec
+            result = done.result
+    except CellTooSlow as slow:
+        error = slow
+    told = None if error is None else describe(error)
+    return {
+        "error": told,
+        "printed": printed.getvalue()[:PRINTED],
+        "result": _short(result),
+    }
+
+
+def _short(result: Any) -> str | None:
+    try:
+        return None if result is None else repr(result)[:PRINTED]
+    except BaseException as error:
+        return f"(a result whose repr raises {type(error).__name__})"
+
+
+def student_peer(connection: socket.socket) -> Peer:
+    """Make the student's end of the bridge: what the referee may ask for, and an empty
+    notebook to ask it of."""
+    _, namespace = fresh_shell()
+    objects: dict[str, Any] = {}
+
+    def find(key: str) -> Any:
+        kind, _, name = key.partition(":")
+        if kind == "name" and name in namespace:
+            return namespace[name]
+        raise NameError(f"name {name!r} is not defined")
+
+    peer = Peer(connection, strict=False, find=find)
+
+    def describe_names(names: list[str]) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        for name in names:
+            if name not in namespace:
+                continue
+            value = namespace[name]
+            if callable(value):
+                told[name] = (
+                    "callable",
+                    isinstance(value, type),
+                    str(getattr(value, "__doc__", None) or "")[:5000],
+                )
+            else:
+                told[name] = ("value",)
+        return told
+
+    def put_files(files: dict[str, bytes]) -> None:
+        for name, data in files.items():
+            Path(name).write_bytes(data)
+
+    def learn_classes(sources: list[str]) -> None:
+        peer.classes.update(given_classes(sources, namespace))
+
+    peer.handlers = {
+        "run": run_cell,
+        "names": describe_names,
+        "value": lambda name: namespace[name],
+        "files": put_files,
+        "classes": learn_classes,
+        "objects": lambda: len(objects),
+    }
+    return peer
+
+
+def serve(peer: Peer) -> None:
+    """Answer the referee until it closes the pipe."""
+    with contextlib.suppress(PeerGone):
+        while True:
+            _, data = peer.receive()
+            with (
+                contextlib.redirect_stdout(LimitedText()),
+                contextlib.redirect_stderr(LimitedText()),
+            ):
+                peer.answer(data)
+
+
+def play(pipe: int) -> None:
+    """Serve the referee until it closes the pipe.
+
+    Args:
+        pipe: the descriptor of the socket that leads to it.
+    """
+    serve(student_peer(socket.socket(fileno=pipe)))

@@ -1,0 +1,1 @@
+"""The walls around a submission, and the workers behind them."""

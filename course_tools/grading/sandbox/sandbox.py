@@ -1,0 +1,302 @@
+"""The grader's side of the wall: bubblewrap around a warm worker, and the pipes that
+lead in.
+
+Inside there is Python, what pip installed, and ``course_lib``, all read-only; no
+network, no environment, no gradebook, no submissions, no hidden tests, no other file of
+this machine. See :mod:`course_tools.grading.sandbox.confine` for what shuts in each
+submission on its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from course_tools.grading.sandbox import confine
+from course_tools.grading.sandbox.devices import Device
+from course_tools.grading.sandbox.isolation import (
+    DOOR,
+    PACKAGES,
+    NoIsolation,
+    bound,
+    wall,
+)
+
+SECONDS_TO_START = 120
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use.
+
+    Attributes:
+        memory: bytes that all its processes together may take beside what a worker has.
+        cpu_seconds: processor time that all its processes together may take.
+        processes: and threads, at a time; a data loader with two workers fails with 8
+        and runs with 10.
+        file_bytes: of one file.
+        disk: of home, of the temporary folder and of shared memory, each, as tmpfs
+        writes sizes.
+        cell_seconds: by the clock, for one cell or one call from a test.
+        total_seconds: by the clock, for all of it.
+    """
+
+    memory: int = 3 * 2**30
+    cpu_seconds: int = 300
+    processes: int = 16
+    file_bytes: int = 64 * 2**20
+    disk: str = "64m"
+    cell_seconds: float = 60.0
+    total_seconds: float = 600.0
+
+
+class Warm:
+    """The process that imports torch behind the wall, once for all workers.
+
+    It is started and not waited for: while it imports, the grader imports and reads
+    what was handed in.
+
+    Args:
+        isolation: the name of a wall of :mod:`course_tools.grading.sandbox.isolation`;
+        never another one in its place.
+        memory: bytes that one submission may take.
+        device: the GPU that submissions see; none if left out.
+    """
+
+    def __init__(
+        self,
+        isolation: str = "bubblewrap",
+        memory: int = Limits.memory,
+        device: Device | None = None,
+    ) -> None:
+        self.name, self.device = isolation, device
+        self._process: subprocess.Popen[bytes] | None = None
+        self._orders: socket.socket | None = None
+        self._refused = ""
+        self._door = tempfile.TemporaryDirectory()
+        try:
+            self.isolation = wall(isolation)
+            self._begin(memory)
+        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall  # noqa: E501
+            self._refused = str(error)
+
+    def _begin(self, memory: int) -> None:
+        around = self.isolation
+        program = [sys.executable, "-s", "-m", "course_tools.grading.sandbox.worker"]
+        settings: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.PIPE,
+        }
+        if around.by_socket:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
+            self._listener.listen(1)
+            self._process = subprocess.Popen(
+                around.command([*program, DOOR, around.way], memory, self._door.name, self.device),  # noqa: E501
+                env=around.environment(), **settings,
+            )  # fmt: skip
+            return
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                around.command([*program, str(theirs.fileno()), around.way], memory, self._door.name, self.device),  # noqa: E501
+                env=around.environment(), pass_fds=[theirs.fileno()], **settings,
+            )  # fmt: skip
+
+    def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
+        """Wait until torch is there, and fork workers.
+
+        Args:
+            workers: how many.
+            many: whether so many submissions come that it pays to make forks cheap
+            first.
+
+        Returns:
+            The socket of each, for :class:`Worker`.
+
+        Raises:
+            NoIsolation: the process does not start.
+        """
+        if self._process is None:
+            raise NoIsolation(self._refused)
+        try:
+            if self._orders is None:
+                self._orders = self._connected()
+            self._orders.settimeout(SECONDS_TO_START)
+            ready = self._orders.recv(64)
+        except TimeoutError:
+            ready = b""
+        if ready != b"ready" or self._orders is None:
+            self._process.kill()
+            assert self._process.stderr is not None
+            said = (
+                self._process.stderr.read()
+                .decode(errors="replace")
+                .strip()
+                .splitlines()
+            )
+            raise NoIsolation(
+                f"The worker does not start: {said[-1] if said else 'it says nothing'}."
+            )
+        pairs = [socket.socketpair() for _ in range(min(workers, confine.MOST_WORKERS))]
+        socket.send_fds(
+            self._orders,
+            [b"many" if many else b"few"],
+            [theirs.fileno() for _, theirs in pairs],
+        )
+        for _, theirs in pairs:
+            theirs.close()
+        return [ours for ours, _ in pairs]
+
+    def _connected(self) -> socket.socket:
+        """Wait until the process inside connects; one that has ended will not."""
+        assert self._process is not None
+        until = time.monotonic() + SECONDS_TO_START
+        self._listener.settimeout(0.2)
+        while True:
+            try:
+                orders = self._listener.accept()[0]
+                self._listener.close()  # nobody else is let in by that door
+                return orders
+            except TimeoutError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        self._door.cleanup()
+        if self._process is None:
+            return
+        if self._orders is not None:
+            self._orders.close()
+        if self.isolation.by_socket:
+            self._listener.close()
+        if (
+            self.isolation.name != "bubblewrap"
+        ):  # the others end by themselves when their orders do
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
+        self._process.kill()
+        self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        self._process = None
+
+    def __enter__(self) -> Warm:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Worker:
+    """A warm worker, and the processes that it has started.
+
+    Args:
+        limits: what each of them may use.
+        warm: of which it was forked; without one, and its socket, the worker has a warm
+        process of its own.
+        orders: a socket that :meth:`Warm.fork` gave.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        warm: Warm | None = None,
+        orders: socket.socket | None = None,
+    ) -> None:
+        self.limits, self._number, self._own = limits, 0, None
+        if warm is None or orders is None:
+            warm = self._own = Warm(memory=limits.memory)
+            try:
+                (orders,) = warm.fork(1)
+            except BaseException:
+                warm.close()
+                raise
+        self.isolation, self.device, self._orders = warm.isolation, warm.device, orders
+        self._orders.settimeout(SECONDS_TO_START)
+
+    def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
+        """Start a process of this role that holds these ends of pipes, and return its
+        number.
+
+        Raises:
+            NoIsolation: the kernel refuses a namespace of its own to a submission.
+        """
+        self._number += 1
+        limits = asdict(self.limits)
+        common = ("/tmp", "/home", *self.isolation.hides)
+        hide = [
+            place
+            for place in common
+            if not any(str(b).startswith(place + "/") for b in bound())
+        ]
+        order = {
+            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, *map(str, PACKAGES)],  # noqa: E501
+            "device": self.device.name if self.device else "",
+        }  # fmt: skip
+        answer = self._order(order, [pipe.fileno() for pipe in pipes])
+        if not answer["ok"]:
+            raise NoIsolation(
+                f"A submission cannot be shut in by {self.isolation.name}:"
+                f" {answer['why']}."
+            )
+        return self._number
+
+    def end(self, number: int) -> str:
+        """Kill a process that :meth:`start` started, and its whole tree.
+
+        Returns:
+            What it took more of than it may, for which it was ended before; "" if
+            nothing.
+        """
+        return str(self._order({"do": "end", "number": number}, []).get("over", ""))
+
+    def _order(self, order: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
+        try:
+            socket.send_fds(self._orders, [json.dumps(order).encode()], pipes)
+            answer = self._orders.recv(2**16)
+        except OSError as error:
+            raise NoIsolation(f"The worker has ended: {error}") from error
+        if not answer:
+            raise NoIsolation("The worker has ended.")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """Let go of the worker; one that has a warm process of its own ends with all
+        that it started."""
+        self._orders.close()
+        if self._own is not None:
+            self._own.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def isolation(name: str = "bubblewrap") -> str:
+    """Shut in a process behind this wall, and say which it is.
+
+    Raises:
+        NoIsolation: it cannot be; the text says why and what to do.
+    """
+    with Warm(name) as warm, Worker(Limits(), warm, warm.fork(1)[0]) as worker:
+        one, other = socket.socketpair()
+        with one, other:
+            worker.end(worker.start("student", [other]))
+    return name
+
+
+__all__ = ["Limits", "NoIsolation", "Warm", "Worker", "isolation"]

@@ -1,0 +1,179 @@
+"""How a worker shuts in the processes that it starts: what is done before a student's
+code runs, and after.
+
+``namespaces`` is for inside bubblewrap or a container; ``unsafe`` shuts nobody in. A
+process's tree begins with a process that runs no line of a student's and adopts whoever
+loses a parent, so that the tree can be found and ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from course_tools.grading.sandbox import confine
+from course_tools.grading.sandbox.system_calls import BY_ARGUMENT, refuse_system_calls
+from course_tools.grading.sandbox.watch import tree_of
+
+ADOPT = 36  # prctl: be the parent of those who lose theirs
+#: What CUDA's driver reads of /proc.
+DRIVER = ("/proc/driver/nvidia", "/proc/devices")
+
+Order = dict[str, Any]
+
+
+@runtime_checkable
+class Way(Protocol):
+    """How one process of a worker is shut in."""
+
+    def folder(self) -> Path:
+        """Say, in the worker, where the process will have its home; make it unless the
+        process does."""
+        ...
+
+    def before_the_tree(self, order: Order) -> None:
+        """Get ready to fork the first process of a tree."""
+        ...
+
+    def first_of_tree(self, order: Order) -> None:
+        """Shut in the process from which all others of the tree descend."""
+        ...
+
+    def before_the_role(self, order: Order) -> None:
+        """Take the last rights away, in the process that goes on to run a student's
+        code."""
+        ...
+
+    def end_the_others(self) -> None:
+        """Kill, in the first process of a tree, all others: the one that matters has
+        ended."""
+        ...
+
+    def end(self, tree: int, folder: Path) -> None:
+        """Kill the tree and remove what it wrote."""
+        ...
+
+
+class Namespaces:
+    """A namespace of its own for everything, whose processes the kernel ends with the
+    first."""
+
+    def folder(self) -> Path:
+        return Path(confine.OWN)
+
+    def before_the_tree(self, order: Order) -> None:
+        confine.become_nobody()
+        confine.leave_the_world()
+
+    def first_of_tree(self, order: Order) -> None:
+        confine.own_folders(
+            order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ()
+        )
+        confine.drop_privileges()
+
+    def before_the_role(self, order: Order) -> None:
+        # CUDA shares pages of no file between its processes and the device.
+        needed = {"mmap"} if order["device"] else set()
+        refuse_system_calls(
+            rules=tuple(rule for rule in BY_ARGUMENT if rule[0] not in needed)
+        )
+
+    def end_the_others(self) -> None:
+        pass  # the kernel does
+
+    def end(self, tree: int, folder: Path) -> None:
+        _kill(tree)
+
+
+class Unsafe:
+    """Nothing but limits: only where the instructor asked for that by name."""
+
+    def folder(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
+        _empty_home(folder)
+        return folder
+
+    def before_the_tree(self, order: Order) -> None:
+        # The kernel counts all processes and threads of this user, those outside too.
+        order["limits"]["processes"] += _threads_of_this_user()
+
+    def first_of_tree(self, order: Order) -> None:
+        adopt()
+
+    def before_the_role(self, order: Order) -> None:
+        pass
+
+    def end_the_others(self) -> None:
+        # Ended without its first process a tree falls apart: nobody knows any more who
+        # belonged to it.
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    _kill_below(os.getpid())
+                    os.wait()
+
+    def end(self, tree: int, folder: Path) -> None:
+        _kill_all(tree)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Unsafe}
+
+
+def _empty_home(folder: Path) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name in ("home", "tmp"):
+        (folder / name).mkdir(mode=0o700)
+
+
+def adopt(orphans: bool = True) -> None:
+    """Be, or no longer be, the parent of descendants of this process who lose
+    theirs."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(ADOPT, int(orphans), 0, 0, 0)
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _kill_all(tree: int) -> None:
+    """Kill everybody; the first of the tree, with whom the others would be lost, goes
+    last."""
+    if sys.platform != "linux":  # no list of processes: those of the group, then
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(tree, signal.SIGKILL)
+        return
+    _kill_below(tree)
+    _kill(tree)
+
+
+def _kill_below(tree: int) -> None:
+    """Kill who descends from a process: stop everybody first, so that nobody starts
+    another one meanwhile."""
+    stopped: set[int] = set()
+    while found := set(tree_of(tree)) - stopped - {tree}:
+        for process in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGSTOP)
+        stopped |= found
+    for process in stopped:
+        _kill(process)
+
+
+def _threads_of_this_user() -> int:
+    threads = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == os.getuid():
+                threads += len(os.listdir(process / "task"))
+    return threads

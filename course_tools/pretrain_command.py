@@ -1,0 +1,420 @@
+"""What ``course pretrain`` does: a pre-training that lives in a folder.
+
+The folder holds, from the beginning, ``plan.json``: all that decides the run, and its
+sittings; and, once the first steps are saved, ``training.safetensors``: where it
+stands. At the end of each sitting come the model in Hugging Face's layout, ``log.json``
+with every figure, and ``README.md``, the model card, which is made from the log alone.
+
+A budget in minutes is turned into steps once, from the speed of the first steps, and
+written into the plan: what is trained does not depend on the clock afterwards, so that
+a killed run is resumed exactly.
+"""
+
+import dataclasses
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from course_lab import records
+from course_lab.ch06_pretraining.pretrain import (
+    Plan,
+    build,
+    plan_from,
+    pretrain,
+    steps_for,
+)
+from course_lab.ch06_pretraining.pretrain_card import write_card
+from course_lab.ch06_pretraining.pretrain_data import Corpus, prepare
+from course_lab.ch06_pretraining.pretrain_results import results, write_log
+from course_lib._files import write_whole
+from course_lib.bert.model import BertForPreTraining
+from course_lib.pretraining.masking import MaskingConfig
+from course_lib.pretraining.token_store import TokenStoreError
+from course_lib.training.checkpoint import CheckpointError, load_tensors
+from course_lib.training.loop import History, TrainingConfig, TrainingError, device
+from course_lib.training.parallel import copy_from_first, join
+from course_lib.training.precision import agreed_precision, describe_rates
+
+PLAN, CHECKPOINT = "plan.json", "training.safetensors"
+# The peak by size. Tiny and mini: from trials on `stories` and `pydocs`, where three
+# times as much kept the model on the plateau of word frequencies as long as it was
+# watched; base and large: Devlin et al. 2019, appendix A.2.
+LEARNING_RATES = {
+    "tiny": 1e-3,
+    "mini": 3e-4,
+    "small": 3e-4,
+    "medium": 2e-4,
+    "base": 1e-4,
+    "large": 1e-4,
+}
+WARM_UP = 0.06  # of the first budget
+# Part of a plan that TrainingConfig and MaskingConfig hold.
+TRAINING = ("learning_rate", "weight_decay", "precision", "seed", "accumulate")
+MASKING = {
+    "masking_rate": "rate",
+    "mask_share": "mask_share",
+    "random_share": "random_share",
+    "masking_unit": "unit",
+}
+
+
+class PretrainError(RuntimeError):
+    """A pre-training cannot begin or go on; the message says why and what to do."""
+
+
+def run_in_folder(
+    folder: Path,
+    options: Mapping[str, Any],
+    *,
+    command: Sequence[str],
+    minutes: float | None = None,
+    steps: int | None = None,
+    decay: float | None = None,
+    resume: bool = False,
+    prolong: bool = False,
+    source: str | None = None,
+    half: bool = False,
+    evaluations: int = 20,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Begin, resume or prolong the pre-training of a folder, and leave its model, log
+    and card there.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there.
+    options
+        What the plan is to be, by the names of `plan_of`; None for what is left to the
+        defaults.
+    command
+        The words that were typed, for the log.
+    minutes, steps
+        The budget: one of them. For a run that is prolonged: what is added to the steps
+        that are made.
+    decay
+        Share of the steps of this budget, at its end, in which the learning rate falls:
+        0.2 if not given.
+    resume
+        Go on to the end of the plan; begin if there is none.
+    prolong
+        Give the run another end, counted from where it stands.
+    source
+        As in `course_lib.data.load`.
+    half
+        Write the weights in float16. What is measured at the end is the model as it was
+        written.
+    evaluations
+        How often, within the budget, the model is looked at on validation.
+    say
+        Told what happens, in process 0.
+
+    Returns
+    -------
+    Path
+        The model card.
+
+    Raises
+    ------
+    PretrainError
+        If the folder and the wishes do not fit together, or training failed.
+    """
+    try:
+        rank, processes = join(device())
+        tell = say if rank == 0 else (lambda text: None)
+        held = _read(folder)
+        copy_from_first(
+            torch.zeros(1, device=device())
+        )  # no process writes before all have read
+        _check_wishes(folder, held, minutes, steps, decay, resume, prolong)
+        if held is None:
+            plan = plan_of(options, processes)
+            precision = agreed_precision(
+                plan.training.precision, device()
+            )  # now in the plan: where it goes on, too
+            plan = replace(plan, training=replace(plan.training, precision=precision))
+            corpus = prepare(plan.data, plan.vocab_size, source)
+            model = build(plan, corpus)
+            count = _budget(plan, corpus, model, minutes, steps, tell)
+            plan = _planned(plan, count, decay, evaluations)
+            content: dict[str, Any] = {
+                "source": source,
+                "fingerprints": corpus.identity(),
+                "sittings": [],
+            }
+            first = 0
+        else:
+            plan, content = plan_from(held["plan"]), dict(held)
+            _check_same(folder, plan, options, minutes, steps, held, prolong)
+            corpus = prepare(plan.data, plan.vocab_size, content["source"])
+            _check_text(folder, content["fingerprints"], corpus)
+            model = build(plan, corpus)
+            first = _made(folder)
+            if prolong:
+                count = _budget(plan, corpus, model, minutes, steps, tell)
+                plan = plan.lasting(
+                    first + count, math.ceil(count * (0.2 if decay is None else decay))
+                )
+                plan = replace(
+                    plan,
+                    training=replace(
+                        plan.training, evaluate_every=max(1, count // evaluations)
+                    ),
+                )
+        began = "" if held is None else ", as the run began"
+        tell(
+            f"computing in {plan.training.precision}{began}; {describe_rates(device())}"
+        )
+        sitting = {
+            "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps,  # noqa: E501
+            "began": datetime.now(UTC).isoformat(timespec="seconds"), "commit": records.commit(),  # noqa: E501
+            "machine": records.machine(), "processes": processes,
+        }  # fmt: skip
+        if held is None or prolong:
+            content["minutes"] = minutes
+        content |= {
+            "plan": dataclasses.asdict(plan),
+            "sittings": [*content["sittings"], sitting],
+        }
+        if rank == 0:
+            _write(folder, content)
+        here = _saving_in(folder, plan)
+        report = _reporter(folder, content, plan, tell)
+        model, history = pretrain(here, corpus, model, report=report)
+        if rank == 0:
+            model.save_pretrained(
+                folder, corpus.tokenizer, torch.float16 if half else None
+            )
+            tell("measuring the model as it was written, and its controls")
+            saved = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).to(
+                device()
+            )
+            write_log(folder, content, history, results(plan, corpus, saved, history))
+            write_card(folder)
+        return folder / "README.md"
+    except (
+        ValueError,
+        OSError,
+        CheckpointError,
+        TrainingError,
+        TokenStoreError,
+    ) as error:
+        raise PretrainError(str(error)) from error
+
+
+def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
+    """Make a plan of what was asked for.
+
+    Parameters
+    ----------
+    options
+        Fields of `Plan`, of `TrainingConfig` (learning_rate, weight_decay, precision,
+        seed, accumulate) and of `MaskingConfig` (masking_rate, mask_share,
+        random_share, masking_unit). None, or absent, for the default.
+    processes
+        Where they cannot share a step's batches evenly, the batches are cut into parts.
+
+    Returns
+    -------
+    Plan
+        Without a budget: of one step.
+
+    Examples
+    --------
+    >>> plan_of({"size": "tiny", "masking_rate": 0.4, "seed": 3}).masking.rate
+    0.4
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    training = {name: given.pop(name) for name in TRAINING if name in given}
+    masking = {
+        field: given.pop(name) for name, field in MASKING.items() if name in given
+    }
+    training.setdefault("precision", "auto")
+    training.setdefault(
+        "learning_rate", LEARNING_RATES.get(given.get("size", "mini"), 1e-3)
+    )
+    given.setdefault("start", "scaled")  # what a small model learns from sooner
+    batches = training.get("accumulate", 1)
+    training["accumulate"] = math.lcm(batches, processes)
+    config = TrainingConfig(steps=1, schedule="trapezoid", **training)
+    return Plan(
+        config,
+        masking=MaskingConfig(**masking),
+        split=training["accumulate"] // batches,
+        **given,
+    )
+
+
+def _planned(plan: Plan, steps: int, decay: float | None, evaluations: int) -> Plan:
+    """Give a new plan its budget."""
+    fall = math.ceil(steps * (0.2 if decay is None else decay))
+    training = replace(
+        plan.training,
+        steps=steps,
+        warmup_steps=min(math.ceil(WARM_UP * steps), steps - fall),
+        decay_steps=fall,
+        evaluate_every=max(1, steps // evaluations),
+    )
+    return replace(plan, training=training)
+
+
+def _saving_in(folder: Path, plan: Plan) -> Plan:
+    """The plan with what does not change its numbers."""
+    every = max(1, min(plan.training.steps // 50, 200))
+    return replace(
+        plan,
+        training=replace(
+            plan.training, checkpoint=folder / CHECKPOINT, checkpoint_every=every
+        ),
+    )
+
+
+def _budget(
+    plan: Plan,
+    corpus: Corpus,
+    model: BertForPreTraining,
+    minutes: float | None,
+    steps: int | None,
+    tell: Callable[[str], None],
+) -> int:
+    if steps is not None:
+        return steps
+    assert minutes is not None
+    count = steps_for(plan, corpus, model, minutes)
+    tell(
+        f"{minutes:g} minutes are {count:,} steps at the speed of the first; this is"
+        " now the plan"
+    )
+    return count
+
+
+def _check_wishes(
+    folder: Path,
+    held: Mapping[str, Any] | None,
+    minutes: float | None,
+    steps: int | None,
+    decay: float | None,
+    resume: bool,
+    prolong: bool,
+) -> None:
+    if minutes is not None and steps is not None:
+        raise PretrainError("a budget is either --minutes or --steps; leave one out")
+    if steps is not None and steps < 1:
+        raise PretrainError(f"--steps is {steps}; choose at least 1")
+    if decay is not None and not 0 <= decay <= 1:
+        raise PretrainError(
+            f"--decay is {decay}; it is a share of the steps, from 0 to 1"
+        )
+    if resume and prolong:
+        raise PretrainError(
+            "--resume goes on to the end that was planned, --prolong plans another;"
+            " choose one"
+        )
+    if prolong and held is None:
+        raise PretrainError(
+            f"there is no pre-training in {folder} to prolong; begin one without"
+            " --prolong"
+        )
+    if held is not None and not (resume or prolong):
+        raise PretrainError(
+            f"{folder} holds a pre-training; --resume it, --prolong it, or choose"
+            " another folder"
+        )
+    if (held is None or prolong) and minutes is None and steps is None:
+        raise PretrainError("say how long to train: --minutes 10, or --steps 1000")
+
+
+def _check_same(
+    folder: Path,
+    plan: Plan,
+    options: Mapping[str, Any],
+    minutes: float | None,
+    steps: int | None,
+    held: Mapping[str, Any],
+    prolong: bool,
+) -> None:
+    """What is asked for again must be what the plan says."""
+    named = {
+        **{f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)},
+        **{name: getattr(plan.training, name) for name in TRAINING},
+        **{name: getattr(plan.masking, field) for name, field in MASKING.items()},
+        "accumulate": plan.training.accumulate // plan.split,
+    }
+    if not prolong:
+        named |= {"minutes": held["minutes"], "steps": plan.training.steps}
+        options = {**options, "minutes": minutes, "steps": steps}
+    for name, value in options.items():
+        if (name, value) == ("precision", "auto"):
+            continue  # auto takes what the run began with
+        if value is not None and value != named[name]:
+            raise PretrainError(
+                f"the pre-training in {folder} has {name.replace('_', '-')}"
+                f" {named[name]}, not {value}; leave it out to go on with that plan, or"
+                " choose another folder"
+            )
+
+
+def _check_text(folder: Path, fingerprints: Mapping[str, str], corpus: Corpus) -> None:
+    now = corpus.identity()
+    for name, fingerprint in fingerprints.items():
+        if now[name] != fingerprint:
+            what = "vocabulary" if name == "vocabulary" else f"{name} text"
+            raise PretrainError(
+                f"the {what} of {corpus.name} is not what the pre-training in {folder}"
+                f" began with ({now[name]} instead of {fingerprint}); restore it, or"
+                " choose another folder"
+            )
+
+
+def _made(folder: Path) -> int:
+    """The number of steps that are saved."""
+    path = folder / CHECKPOINT
+    return int(load_tensors(path)[1]["history"]["steps"]) if path.exists() else 0
+
+
+def _read(folder: Path) -> dict[str, Any] | None:
+    path = folder / PLAN
+    if not path.exists():
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise PretrainError(
+            f"{path} is no plan ({error}); restore it, or choose another folder"
+        ) from error
+
+
+def _write(folder: Path, content: Mapping[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / PLAN, json.dumps(content, indent=1) + "\n")
+
+
+def _reporter(
+    folder: Path, content: Mapping[str, Any], plan: Plan, tell: Callable[[str], None]
+) -> Callable[[History], None]:
+    """Write the log as the run goes on, and tell what an evaluation found."""
+
+    def report(history: History) -> None:
+        write_log(folder, content, history, None)
+        if history.metric_steps and history.metric_steps[-1] == history.steps[-1]:
+            figures = {name: values[-1] for name, values in history.metrics.items()}
+            pairs = (
+                f", next sentence {figures['nsp_accuracy']:.1%}"
+                if "nsp_accuracy" in figures
+                else ""
+            )
+            tell(
+                f"step {history.steps[-1]:,} of {plan.training.steps:,},"
+                f" {history.seconds[-1] / 60:.1f} min: loss {history.losses[-1]:.3f};"
+                f" validation: hidden tokens {figures['mlm_accuracy']:.1%}"
+                f" ({figures['mlm_loss']:.3f} nats){pairs}"
+            )
+
+    return report

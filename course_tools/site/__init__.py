@@ -1,0 +1,1 @@
+"""The site: pages executed and laid out."""

@@ -1,0 +1,276 @@
+"""Chapter 5's pictures: the input, shares of a whole, functions, a ladder. Words can
+replace each of them."""
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.figures.functions import function_curves
+from course_lib.figures.input import EDGES, input_rows
+from course_lib.figures.ladder import ladder
+from course_lib.figures.shares import PARTS, share_bars
+from course_lib.figures.style import INK, SIZE, alt_text, contrast_ratio, style_of
+
+PIECES = ["[CLS]", "hug", "##s", "[SEP]", "yes", "[SEP]"]
+SEGMENTS = [0, 0, 0, 0, 1, 1]
+ROWS = {
+    "pieces": [2, 917, 31, 3, 8042, 3],
+    "segments": SEGMENTS,
+    "positions": list(range(6)),
+}
+SHARES = {
+    "tiny": {"embeddings": 90, "attention": 7, "heads": 3},
+    "large": {"embeddings": 10, "attention": 80, "heads": 10},
+}
+
+
+class TestInput:
+    def test_each_box_names_the_row_that_is_looked_up(self):
+        axes = input_rows(PIECES, ROWS, SEGMENTS).axes[0]
+        boxes = {
+            text.get_position(): text.get_text()
+            for text in axes.texts
+            if text.get_text() != "+"
+        }
+        assert boxes == {
+            (c, line): str(n)
+            for line, of_matrix in enumerate(ROWS.values())
+            for c, n in enumerate(of_matrix)
+        }
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == PIECES
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == list(ROWS)
+        assert axes.yaxis_inverted(), "the first matrix stands on top"
+
+    def test_boxes_of_a_column_are_added(self):
+        axes = input_rows(PIECES, ROWS, SEGMENTS).axes[0]
+        signs = [text.get_position() for text in axes.texts if text.get_text() == "+"]
+        assert signs == [(column, line - 0.5) for line in (1, 2) for column in range(6)]
+
+    def test_a_line_parts_the_segments_and_nothing_else(self):
+        (line,) = input_rows(PIECES, ROWS, SEGMENTS).axes[0].lines
+        assert set(line.get_xdata()) == {
+            3.5
+        }  # after the first [SEP], which is of the first segment
+        assert (
+            not input_rows(PIECES[:4], {"pieces": [2, 917, 31, 3]}, [0] * 4)
+            .axes[0]
+            .lines
+        )
+
+    @pytest.mark.parametrize(
+        ("length", "row"), [(14, 9999), (12, 30521), (24, 511), (5, 0)]
+    )
+    def test_numbers_fit_their_boxes(self, length, row):
+        figure = input_rows(
+            ["x"] * length, {"row of the matrix": [row] * length}, [0] * length
+        )
+        figure.canvas.draw()
+        axes = figure.axes[0]
+        for text, box in zip(axes.texts, axes.patches, strict=True):
+            inner, outer = text.get_window_extent(), box.get_window_extent()
+            assert outer.x0 < inner.x0
+            assert inner.x1 < outer.x1
+
+    def test_words_give_every_sum(self):
+        words = alt_text(input_rows(PIECES, ROWS, SEGMENTS))
+        assert words.startswith(
+            "Rows of pieces, segments, positions that are added for each piece."
+        )
+        assert "##s: 31, 0, 2; [SEP]: 3, 0, 3; yes: 8042, 1, 4;" in words
+
+    def test_it_is_no_larger_than_a_figure_may_be_and_its_edges_can_be_seen(self):
+        width, height = input_rows(PIECES, ROWS, SEGMENTS).get_size_inches()
+        assert width == SIZE[0]
+        assert height <= SIZE[1]
+        for edge in EDGES:
+            assert (
+                min(contrast_ratio(edge, "white"), contrast_ratio(edge, "black")) >= 3
+            )
+
+    @pytest.mark.parametrize(
+        ("pieces", "rows", "groups", "message"),
+        [
+            ([], {"pieces": []}, [], "0 pieces and 1 matrices"),
+            (["a"], {}, [0], "1 pieces and 0 matrices"),
+            (["a"], {name: [1] for name in "wxyz"}, [0], "1 pieces and 4 matrices"),
+            (
+                ["a", "b"],
+                {"pieces": [1]},
+                [0, 0],
+                "pieces has 1 entries, but there are 2 pieces",
+            ),
+            (
+                ["a", "b"],
+                {"pieces": [1, 2]},
+                [0],
+                "groups has 1 entries, but there are 2 pieces",
+            ),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, pieces, rows, groups, message):
+        with pytest.raises(ValueError, match=message):
+            input_rows(pieces, rows, groups)
+
+
+class TestShares:
+    def test_parts_lie_end_to_end_and_make_up_the_whole(self):
+        axes = share_bars(SHARES, "share of the parameters (%)").axes[0]
+        bars = [bar for container in axes.containers for bar in container]
+        of_tiny = [
+            (bar.get_x(), bar.get_width())
+            for bar in bars
+            if abs(bar.get_y() + 0.35) < 1e-9
+        ]
+        np.testing.assert_allclose(of_tiny, [(0, 90), (90, 7), (97, 3)])
+        assert [tick.get_text() for tick in axes.get_yticklabels()] == ["tiny", "large"]
+        assert axes.yaxis_inverted(), "the first model stands on top"
+
+    def test_only_a_part_with_room_states_its_share(self):
+        axes = share_bars(SHARES, "share (%)").axes[0]
+        assert [text.get_text() for text in axes.texts] == ["90", "7", "10", "80", "10"]
+
+    def test_a_part_has_one_colour_and_hatch_in_all_bars_and_one_entry_in_the_legend(
+        self,
+    ):
+        figure = share_bars(SHARES, "share (%)")
+        hatches = [
+            bar.get_hatch()
+            for container in figure.axes[0].containers
+            for bar in container
+        ]
+        assert hatches == [hatch for _, hatch in PARTS[:3]] * 2
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == list(
+            SHARES["tiny"]
+        )
+        for colour, _ in PARTS:
+            assert (
+                min(contrast_ratio(colour, "white"), contrast_ratio(colour, "black"))
+                >= 3
+            )
+
+    def test_words_give_every_share(self):
+        assert "large: embeddings 10%, attention 80%, heads 10%." in alt_text(
+            share_bars(SHARES, "share (%)")
+        )
+
+    @pytest.mark.parametrize(
+        ("counts", "message"),
+        [
+            ({}, "there are 0 parts"),
+            ({"x": dict.fromkeys("abcdef", 1)}, "there are 6 parts; expected 1 to 5"),
+            (
+                {"x": {"a": 1}, "y": {"b": 1}},
+                "y has .*expected a count of at least 0 for each of a",
+            ),
+            ({"x": {"a": 2, "b": -1}}, "x has"),
+            ({"x": {"a": 0}}, "x has"),
+        ],
+    )
+    def test_what_is_no_share_is_refused(self, counts, message):
+        with pytest.raises(ValueError, match=message):
+            share_bars(counts, "share (%)")
+
+
+class TestFunctions:
+    X = torch.linspace(-3, 2, 6)
+
+    def test_each_function_is_drawn_in_its_own_style(self):
+        axes = function_curves(
+            self.X, {"GELU": self.X.sin(), "ReLU": self.X.relu()}, "input", "output"
+        ).axes[0]
+        curves = {
+            line.get_label(): line
+            for line in axes.lines
+            if not line.get_label().startswith("_")
+        }
+        np.testing.assert_allclose(
+            curves["ReLU"].get_ydata(), [0, 0, 0, 0, 1, 2], atol=1e-6
+        )
+        assert curves["GELU"].get_color() == style_of("GELU").colour
+        zeros = [
+            line.get_color() for line in axes.lines if line.get_label().startswith("_")
+        ]
+        assert zeros == [INK, INK]
+
+    def test_words_say_where_a_function_is_least(self):
+        words = alt_text(
+            function_curves(self.X, {"GELU": (self.X + 1) ** 2 - 1}, "input", "output")
+        )
+        assert "GELU: from 3.00 to 8.00, least -1.00 at -1.00." in words
+
+    @pytest.mark.parametrize(
+        ("x", "curves"),
+        [
+            ([0.0], {"ReLU": [1.0]}),
+            ([0.0, 0.0], {"ReLU": [1.0, 1.0]}),
+            ([0.0, 1.0], {}),
+        ],
+    )
+    def test_places_that_are_no_axis_are_refused(self, x, curves):
+        with pytest.raises(ValueError, match="give increasing places"):
+            function_curves(x, curves, "input", "output")
+
+    def test_a_function_needs_a_value_at_each_place(self):
+        with pytest.raises(ValueError, match="ReLU has values of shape"):
+            function_curves([0.0, 1.0], {"ReLU": [1.0, 2.0, 3.0]}, "input", "output")
+
+
+RUNGS = ("nothing", "no mask", "bf16")
+RATIOS = {
+    "tiny": {
+        "nothing": (0.9, 1.0, 1.3),
+        "no mask": (1.4, 1.5, 1.7),
+        "bf16": (2.0, 2.5, 2.6),
+    },
+    "mini": {"nothing": (0.8, 0.9, 1.1), "bf16": (1.2, 1.6, 1.9)},
+}
+
+
+class TestLadder:
+    def test_markers_are_medians_and_lines_reach_from_quartile_to_quartile(self):
+        axes = ladder(RUNGS, RATIOS, "times as fast").axes[0]
+        medians = {
+            line.get_label(): list(line.get_xdata())
+            for line in axes.lines
+            if line.get_label() in RATIOS
+        }
+        assert medians == {"tiny": [1.0, 1.5, 2.5], "mini": [0.9, 1.6]}
+        spans = [
+            tuple(line.get_xdata())
+            for line in axes.lines
+            if len(line.get_xdata()) == 2 and line.get_linewidth() == 2
+        ]
+        assert spans[:3] == [(0.9, 1.3), (1.4, 1.7), (2.0, 2.6)]
+        assert (1, 1) in [tuple(line.get_xdata()) for line in axes.lines]
+        assert axes.yaxis_inverted(), "the first rung stands on top"
+
+    def test_a_rung_that_a_model_lacks_leaves_its_row_empty(self):
+        axes = ladder(RUNGS, RATIOS, "times as fast").axes[0]
+        (mini,) = [line for line in axes.lines if line.get_label() == "mini"]
+        assert [round(row) for row in mini.get_ydata()] == [0, 2]
+
+    def test_words_give_every_median(self):
+        words = alt_text(ladder(RUNGS, RATIOS, "times as fast"))
+        assert (
+            words
+            == "times as fast, rung by rung. tiny: nothing 1.00, no mask 1.50, bf16"
+            " 2.50. mini: nothing 0.90, bf16 1.60."
+        )
+
+    @pytest.mark.parametrize(
+        ("rungs", "ratios", "message"),
+        [
+            ([], {"tiny": {}}, "0 rungs and 1 models"),
+            (["a"], {}, "1 rungs and 0 models"),
+            (
+                ["a"],
+                {"tiny": {"b": (1.0, 1.0, 1.0)}},
+                "tiny, 'b'.*expected a rung of a",
+            ),
+            (["a"], {"tiny": {"a": (1.0, 2.0, 1.5)}}, "quartiles in order"),
+            (["a"], {"tiny": {"a": (0.0, 1.0, 1.5)}}, "quartiles in order"),
+        ],
+    )
+    def test_what_is_no_ladder_is_refused(self, rungs, ratios, message):
+        with pytest.raises(ValueError, match=message):
+            ladder(rungs, ratios, "times as fast")

@@ -1,0 +1,175 @@
+"""The page on a class: what it measures of each question, whom it names, and that
+nothing of a student's runs in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from course_tools.grading.reports.class_report import page, question
+from course_tools.grading.reports.fingerprints import (
+    RUN,
+    WINDOW,
+    Alike,
+    alike,
+    fingerprints,
+    tokens,
+)
+
+POINTS = {"easy": 2.0, "hard": 4.0, "odd": 3.0, "essay": 5.0}
+#: Who knows more gets more, but for `odd`, where it is the other way round.
+MARKS: dict[str, dict[str, float | None]] = {
+    "ada": {"easy": 2.0, "hard": 4.0, "odd": 0.0, "essay": None},
+    "bo": {"easy": 2.0, "hard": 3.0, "odd": 1.0, "essay": 4.0},
+    "cy": {"easy": 2.0, "hard": 0.0, "odd": 3.0, "essay": 1.0},
+    "dee": {"easy": 2.0, "hard": 0.0, "odd": 3.0, "essay": None},
+    "eve": {"easy": 2.0, "hard": 4.0, "odd": 0.0, "essay": 5.0},
+}
+
+
+def test_a_question_s_mean_and_its_shares_of_full_and_no_marks():
+    found = question("hard", 4.0, MARKS)
+    assert (found.marked, found.mean, found.full, found.none) == (
+        5,
+        pytest.approx(11 / 20),
+        2 / 5,
+        2 / 5,
+    )
+
+
+def test_what_waits_for_a_person_is_no_mark():
+    found = question("essay", 5.0, MARKS)
+    assert (found.marked, found.mean) == (3, pytest.approx(10 / 15))
+
+
+def test_discrimination_is_the_correlation_with_the_sum_of_the_others():
+    """By hand: `odd` is 0, 1, 3, 3, 0, and the others sum to 6, 9, 3, 2, 11; means 1.4
+    and 6.2."""
+    deviations = zip(
+        (-1.4, -0.4, 1.6, 1.6, -1.4), (-0.2, 2.8, -3.2, -4.2, 4.8), strict=True
+    )
+    products = sum(one * other for one, other in deviations)
+    expected = products / (9.2**0.5 * 58.8**0.5)
+    assert question("odd", 3.0, MARKS).discrimination == pytest.approx(expected)
+    assert expected < -0.7
+
+
+def test_a_question_that_all_answer_alike_discriminates_nobody():
+    assert question("easy", 2.0, MARKS).discrimination is None
+
+
+def test_a_question_that_nobody_has_a_mark_for_is_measured_as_nothing():
+    nobody = {student: {"essay": None, "easy": 1.0} for student in ("ada", "bo")}
+    found = question("essay", 5.0, nobody)
+    assert (found.marked, found.mean, found.discrimination) == (0, 0.0, None)
+
+
+def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
+    text = page(
+        "attention",
+        MARKS,
+        POINTS,
+        {"cy": ["wrote into the pipe"], "dee": []},
+        [Alike("bo", "eve", 31, 0.875)],
+    )
+    assert "5 submissions, 14 points. Mean 7.6, median 6.0." in text
+    assert "2 answers are still to be marked by hand" in text
+    # The totals are 6, 10, 6, 5 and 11 of 14.
+    for tenth, count in (
+        ("30 to 40%", 1),
+        ("40 to 50%", 2),
+        ("50 to 60%", 0),
+        ("70 to 80%", 2),
+    ):  # 5, 6, 6, 10, 11 of 14
+        assert f"<td>{tenth}</td><td>{count}</td>" in text
+    assert "<td>cy</td><td>wrote into the pipe</td>" in text
+    assert "<td>dee</td>" not in text
+    assert "<td>bo</td><td>eve</td><td>31</td><td>88%</td>" in text
+
+
+def test_nothing_of_a_student_s_becomes_markup():
+    evil = "<script>alert(1)</script>"
+    text = page(
+        evil,
+        {evil: {"easy": 1.0}},
+        {"easy": 2.0},
+        {evil: [evil]},
+        [Alike(evil, evil, 9, 1.0)],
+    )
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;") >= 5
+
+
+# -- fingerprints
+# --------------------------------------------------------------------------------------
+
+ANSWER = """def scores(query, key, mask):
+    products = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        products = products.masked_fill(~mask, float("-inf"))
+    return products.softmax(dim=-1)
+"""
+COPY = """def scores(q, k, m):  # all mine
+    s = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+
+    if m is not None:
+        s = s.masked_fill(~m, float('-inf'))
+    return s.softmax(dim=-1)
+"""
+OTHER = """def scores(query, key, mask):
+    result = torch.einsum("bqd,bkd->bqk", query, key)
+    result = result.mul(query.size(-1) ** -0.5)
+    if mask is None:
+        return torch.softmax(result, -1)
+    weights = torch.where(mask, result.exp(), torch.zeros(()))
+    return weights / weights.sum(-1, keepdim=True)
+"""
+#: Each student's own, so that no way of answering is the common one.
+FILLERS = {
+    f"student-{n}": fingerprints([f"def f(a, b):\n    return b.way{n}(a).end{n}(b, a)"])
+    for n in range(4)
+}
+
+
+def test_renamed_variables_comments_and_spaces_hide_nothing():
+    assert tokens(COPY) == tokens(ANSWER)
+    found = alike(
+        {"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS},
+        frozenset(),
+    )
+    assert [(pair.one, pair.other, pair.share) for pair in found] == [
+        ("ada", "bo", 1.0)
+    ]
+
+
+def test_another_way_to_the_same_result_is_not_alike():
+    assert (
+        alike(
+            {"ada": fingerprints([ANSWER]), "bo": fingerprints([OTHER]), **FILLERS},
+            frozenset(),
+        )
+        == []
+    )
+
+
+def test_what_everybody_was_given_is_no_likeness():
+    both = {"ada": fingerprints([ANSWER]), "bo": fingerprints([COPY]), **FILLERS}
+    assert alike(both, fingerprints([ANSWER])) == []
+
+
+def test_what_most_of_the_class_wrote_is_no_likeness():
+    many = {name: fingerprints([ANSWER]) for name in ("ada", "bo", "cy", "dee")} | {
+        "eve": fingerprints([OTHER])
+    }
+    assert alike(many, frozenset()) == []
+
+
+def test_a_copied_run_is_found_in_the_middle_of_other_code():
+    """Winnowing's guarantee: RUN + WINDOW - 1 tokens in a row that both have are one
+    fingerprint at least."""
+    shared = " ".join(f"x.part{number}()" for number in range(5))  # four tokens each
+    assert len(tokens(shared)) >= RUN + WINDOW - 1
+    one, other = (
+        fingerprints([f"{OTHER}\n{shared}\n"]),
+        fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"]),
+    )
+    assert one & other
