@@ -23,36 +23,8 @@ Pairs = Iterator[tuple[str, Tensor, Tensor]]
 
 @torch.no_grad()
 def peer(ours: nn.Module) -> nn.Module:
-    """Return torch's module for one of ours, with its weights, dtype, device and mode.
-
-    Parameters
-    ----------
-    ours
-        A `MultiHeadAttention`, `EncoderBlock`, `DecoderBlock`, `TransformerEncoder` or
-        `Transformer`. Of the last two, torch has the blocks only: embeddings and output
-        layer are the caller's.
-
-    Returns
-    -------
-    torch.nn.Module
-        With ``batch_first=True``.
-
-    Raises
-    ------
-    TypeError
-        If torch has no such module.
-    ValueError
-        If torch's module cannot be built like this: no residual connections, or no
-        layer norm.
-
-    Examples
-    --------
-    >>> ours = MultiHeadAttention(12, num_heads=3)
-    >>> theirs = peer(ours)
-    >>> hidden = torch.randn(2, 5, 12)
-    >>> torch.allclose(ours(hidden), theirs(hidden, hidden, hidden)[0], atol=1e-6)
-    True
-    """
+    """Return torch's module for one of ours, with its weights, dtype, device and
+    mode."""
     theirs = _build(ours)
     example = next(ours.parameters())
     theirs = theirs.to(example.device, example.dtype).train(ours.training)
@@ -63,25 +35,7 @@ def peer(ours: nn.Module) -> nn.Module:
 
 def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
     """Yield name, our parameter and torch's parameter for each that both have, and
-    refuse to leave one of torch's out.
-
-    Parameters
-    ----------
-    ours
-        As `peer` takes it.
-    theirs
-        As `peer` returns it.
-
-    Yields
-    ------
-    tuple of str, Parameter and Parameter
-        Our name, ours, and torch's.
-
-    Raises
-    ------
-    KeyError, ValueError
-        If one of the two has a parameter that the other lacks.
-    """
+    refuse to leave one of torch's out."""
     pairs = list(_pairs(ours, theirs))
     paired = {id(its) for _, _, its in pairs}
     left_out = [

@@ -50,21 +50,6 @@ class Record:
         Processor, cores, device and versions.
     date
         When the last run ended, in UTC.
-
-    Examples
-    --------
-    >>> record = Record(
-    ...     "x",
-    ...     "course experiment seq2seq",
-    ...     {},
-    ...     [0],
-    ...     [{"seed": 0}],
-    ...     "unknown",
-    ...     {},
-    ...     "2026-01-01",
-    ... )
-    >>> record.results[0]["seed"]
-    0
     """
 
     name: str
@@ -81,24 +66,7 @@ def make(
     name: str, command: Sequence[str], configuration: Any, results: list[dict[str, Any]]
 ) -> Record:
     """Complete the results of an experiment with what this machine and this checkout
-    are.
-
-    Parameters
-    ----------
-    name
-        Name of the file.
-    command
-        The words that were typed.
-    configuration
-        A dataclass of settings.
-    results
-        One entry for each run, with its ``seed`` if it has one.
-
-    Returns
-    -------
-    Record
-        Ready for `save`.
-    """
+    are."""
     return Record(
         name,
         shlex.join(command),
@@ -130,29 +98,7 @@ def held(
     folder: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Return the runs that a record holds already, if it was made with this very
-    configuration.
-
-    Parameters
-    ----------
-    name
-        Of the record; it need not exist.
-    configuration
-        A dataclass: what is to be run.
-    read
-        Loads such a dataclass from what a record keeps of it.
-    folder
-        Where it lies; None for ``book/results/``.
-
-    Returns
-    -------
-    list of dict
-        Its results; none if there is no such record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another configuration.
-    """
+    configuration."""
     folder = folder or RESULTS
     if not (folder / f"{name}.json").is_file():
         return []
@@ -168,27 +114,7 @@ def held(
 
 
 def load(name: str, folder: Path = RESULTS) -> Record:
-    """Read a record.
-
-    Parameters
-    ----------
-    name
-        Name of the file, without ending.
-    folder
-        Where it lies.
-
-    Returns
-    -------
-    Record
-        As it was saved.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such record; the message names those that there are.
-    ValueError
-        If the file is not a record.
-    """
+    """Read a record."""
     path = folder / f"{name}.json"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.json"))) or "none"
@@ -214,31 +140,7 @@ def run_missing(
     folder: Path | None = None,
 ) -> Path:
     """Do the runs that a record lacks, and save it after each: whoever interrupts it
-    loses one.
-
-    Parameters
-    ----------
-    name, configuration, read, folder
-        As in `held`. A record of another configuration is an error before the first run
-        is looked at.
-    command
-        What was typed.
-    runs
-        Of each run what tells it from the others, and what does it and returns what it
-        found.
-    say
-        Told of each run that ended.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another configuration.
-    """
+    loses one."""
     folder = folder or RESULTS
     held(name, configuration, read, folder)
     for key, run in runs:
@@ -260,40 +162,7 @@ def run_missing(
 
 def recorded_note(record: Record, what: str) -> str:
     """Write what stands before recorded figures on a page, so that nobody takes them
-    for live ones.
-
-    Parameters
-    ----------
-    record
-        Where the figures come from.
-    what
-        Begins the sentence that ends in "recorded by": "The next figure was", "The next
-        two tables were".
-
-    Returns
-    -------
-    str
-        A quotation in Markdown: command, date, machine, versions and file.
-
-    Examples
-    --------
-    >>> made_on = {"name": "a laptop", "threads": 1, "torch": "2.13.0"}
-    >>> record = Record(
-    ...     "x",
-    ...     "course experiment x",
-    ...     {},
-    ...     [0],
-    ...     [],
-    ...     "0123456789abcdef",
-    ...     made_on,
-    ...     "2026-01-02T03:04:05",
-    ... )
-    >>> print(recorded_note(record, "The next figure was"))
-    > **Recorded, not live.** The next figure was recorded by `course experiment x` on
-    2026-01-02 (a laptop, 1 thread,
-    torch 2.13.0, commit 0123456789); all figures, seeds and settings are in
-    `book/results/x.json`.
-    """
+    for live ones."""
     made_on = record.machine
     threads = f"{made_on['threads']} thread{'' if made_on['threads'] == 1 else 's'}"
     return (
@@ -331,11 +200,7 @@ def _processor() -> str:
 
 def commit() -> str:
     """Return the checkout's commit, with "+changes" if tracked files differ from it;
-    "unknown" outside a checkout.
-
-    Records themselves do not count: one that is continued, run by run, differs from
-    what was committed of it.
-    """
+    "unknown" outside a checkout."""
     root = Path(__file__).parents[1]
 
     def git(*words: str) -> str | None:

@@ -70,20 +70,7 @@ def pools() -> dict[str, Sequence[str]]:
 
 
 def hostile_texts(number: int, seed: int) -> list[str]:
-    """Generate texts, each mixed from one to four of the pools.
-
-    Parameters
-    ----------
-    number
-        How many.
-    seed
-        The same seed gives the same texts.
-
-    Returns
-    -------
-    list of str
-        Of 0 to 120 entries of the pools each.
-    """
+    """Generate texts, each mixed from one to four of the pools."""
     choose = random.Random(seed)
     names = [name for name in pools() if name != "long"]
     texts = []

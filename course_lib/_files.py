@@ -11,38 +11,7 @@ __all__ = ["digest_of_code", "write_whole"]
 
 def write_whole(path: Path, content: str | Callable[[Path], Any]) -> None:
     r"""Write a file under another name beside its place, and give it its own name when
-    it is complete.
-
-    Parameters
-    ----------
-    path
-        The file, in a folder that is there. An earlier file of that name stays as it is
-        until then, and if writing fails.
-    content
-        The text, written in UTF-8 with ends of lines as they are; or a function that
-        writes to the path that it is given.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written there.
-
-    Notes
-    -----
-    A rename within a folder is one step for who reads it (POSIX). It is not flushed to
-    the disk: a checkpoint, which has to survive a power cut, is written by
-    :mod:`course_lib.training.checkpoint`.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "vocab.txt"
-    >>> write_whole(path, "[PAD]\n")
-    >>> path.read_text(encoding="utf-8"), [file.name for file in path.parent.iterdir()]
-    ('[PAD]\n', ['vocab.txt'])
-    """
+    it is complete."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         if isinstance(content, str):
@@ -55,26 +24,7 @@ def write_whole(path: Path, content: str | Callable[[Path], Any]) -> None:
 
 
 def digest_of_code(files: Iterable[Path | str], imports: bool = True) -> str:
-    """Name what some Python files do, by 64 hexadecimal digits.
-
-    Docstrings, comments and the layout of lines do not count, nor do the files' names.
-
-    Parameters
-    ----------
-    files
-        Python files, in an order that is always the same.
-    imports
-        Whether import statements count. Without them a digest outlives a move.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> digest_of_code([__file__]) == digest_of_code([__file__], imports=False)
-    False
-    """
+    """Name what some Python files do, by 64 hexadecimal digits."""
     digest = hashlib.sha256()
     for file in files:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))

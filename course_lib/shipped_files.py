@@ -13,25 +13,7 @@ PACKAGE = Path(__file__).resolve().parent
 
 def shipped_folder(path: str, package: Path = PACKAGE) -> Path:
     """Return a folder of the checkout or, where the library is installed from a wheel,
-    the package's copy of it.
-
-    Parameters
-    ----------
-    path
-        The folder in the checkout, e.g. ``book/results``.
-    package
-        The folder of the package.
-
-    Returns
-    -------
-    Path
-        The folder that is there.
-
-    Examples
-    --------
-    >>> shipped_folder("book/results").name
-    'results'
-    """
+    the package's copy of it."""
     inside = package / Path(path).name
     return inside if inside.is_dir() else package.parent / path
 

@@ -65,44 +65,8 @@ def record_experiment(
     steps: int | None = None,
     checkpoint: str | None = None,
 ) -> Path:
-    """Run an experiment for each seed and each model that it compares, and record it.
-
-    Parameters
-    ----------
-    name
-        The experiment: "seq2seq", "transformer", "pretraining", "layers", "finetuning",
-        "errors", "contexts", "sentences" or "family".
-    data
-        For "seq2seq", a data set that `seq2seq.RECIPES` has a recipe for; for the
-        others, a plan in `transformer.PLANS`, `pretraining_plans.PLANS`,
-        `layer_table.STUDIES`, `finetuning_plans.PLANS`, `error_runs.STUDIES`,
-        `context_runs.STUDIES`, `sentence_plans.PLANS` or `family_runs.STUDIES`.
-    source
-        As in `course_lib.data.load`.
-    attentions
-        For "seq2seq": "dot", "bilinear", "scaled", "additive" or "none". For "layers"
-        checkpoints, for the others names of the plan's variants. Empty for those that
-        the recipe names, or for all of the plan.
-    seeds
-        One run for each.
-    steps
-        Training steps, if not the recipe's own; the record then has the steps in its
-        name.
-    checkpoint
-        For "finetuning", "errors" and "sentences": what is trained, a folder or a name
-        on the hub.
-
-    Returns
-    -------
-    Path
-        The record. Runs that it held already, made with the same configuration, are
-        kept and not run again.
-
-    Raises
-    ------
-    ExperimentError
-        If the experiment, its data or an option is not known, or training failed.
-    """
+    """Run an experiment for each seed and each model that it compares, and record
+    it."""
     if name not in EXPERIMENTS:
         raise ExperimentError(
             f"there is no experiment {name!r}; there is: {', '.join(EXPERIMENTS)}"

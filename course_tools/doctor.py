@@ -43,28 +43,7 @@ def _install(extra: str = "") -> str:
 
 
 def requirement(package: str) -> Requirement:
-    """Return what course_lib's own metadata requires of a package, in any extra.
-
-    Parameters
-    ----------
-    package
-        The name of a distribution, e.g. "torch".
-
-    Returns
-    -------
-    Requirement
-        The requirement, with its range of versions.
-
-    Raises
-    ------
-    LookupError
-        If course_lib does not depend on the package.
-
-    Examples
-    --------
-    >>> requirement("nbgrader").specifier.contains("0.9.6")
-    True
-    """
+    """Return what course_lib's own metadata requires of a package, in any extra."""
     for line in metadata.requires("course_lib") or []:
         candidate = Requirement(line)
         if candidate.name == package:
@@ -76,23 +55,7 @@ def requirement(package: str) -> Requirement:
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
-    """Check that Python is new enough.
-
-    Parameters
-    ----------
-    version
-        Major and minor version; by default the running interpreter's.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Examples
-    --------
-    >>> check_python((3, 10)).ok
-    False
-    """
+    """Check that Python is new enough."""
     found = f"{version[0]}.{version[1]} in {sys.prefix}"
     if version >= (3, 11):
         return Finding("python", True, found)
@@ -106,33 +69,7 @@ def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
 
 def check_version(name: str, package: str, extra: str = "") -> Finding:
     """Check that a package is installed, imports, and has a version in the range that
-    course_lib requires.
-
-    Parameters
-    ----------
-    name
-        The name of the finding.
-    package
-        The name of the distribution and of its module.
-    extra
-        The extra of course_lib that brings the package; empty where every installation
-        has it.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Raises
-    ------
-    LookupError
-        If course_lib does not depend on the package.
-
-    Examples
-    --------
-    >>> check_version("numbers", "numpy").ok
-    True
-    """
+    course_lib requires."""
     wanted = requirement(package)
     try:
         importlib.import_module(package)
@@ -155,36 +92,13 @@ def check_version(name: str, package: str, extra: str = "") -> Finding:
 
 
 def check_torch() -> Finding:
-    """Check that torch is installed in a version that the course runs on.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Examples
-    --------
-    >>> check_torch().ok
-    True
-    """
+    """Check that torch is installed in a version that the course runs on."""
     return check_version("torch", "torch")
 
 
 def check_device() -> Finding:
     """Check that the device which every chapter would use computes a product of two
-    matrices.
-
-    Returns
-    -------
-    Finding
-        The finding. A machine without an accelerator is well: every chapter is written
-        for a CPU.
-
-    Examples
-    --------
-    >>> check_device().name
-    'device'
-    """
+    matrices."""
     without = (
         "Set COURSE_DEVICE=cpu to do without it."
         if "COURSE_DEVICE" not in os.environ
@@ -228,19 +142,7 @@ def check_device() -> Finding:
 
 def check_precision() -> Finding:
     """Measure how fast the device multiplies in float32 and in bfloat16, and say which
-    of them "auto" takes.
-
-    Returns
-    -------
-    Finding
-        The finding. No rate is too slow; with two machines' rates, their times can be
-        compared.
-
-    Examples
-    --------
-    >>> check_precision().name
-    'precision'
-    """
+    of them "auto" takes."""
     try:
         from course_lib.training.loop import device
         from course_lib.training.precision import describe_rates
@@ -256,23 +158,7 @@ def check_precision() -> Finding:
 
 
 def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
-    """Check that enough memory is free for a chapter's kernel.
-
-    Parameters
-    ----------
-    needed_gib
-        The memory needed, in GiB.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Examples
-    --------
-    >>> check_memory(needed_gib=0.0).ok
-    True
-    """
+    """Check that enough memory is free for a chapter's kernel."""
     memory = psutil.virtual_memory()
     found = f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
     if memory.available >= needed_gib * GIB:
@@ -284,23 +170,7 @@ def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
 
 def check_kernel(name: str = "python3") -> Finding:
     """Check that Jupyter starts the kernel of the notebooks, and that it runs in this
-    environment.
-
-    Parameters
-    ----------
-    name
-        The name of a kernel that Jupyter knows.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Examples
-    --------
-    >>> check_kernel("no-such-kernel").found
-    'Jupyter knows no kernel called no-such-kernel'
-    """
+    environment."""
     register = f"Run: {sys.executable} -m ipykernel install --sys-prefix --name {name}"
     try:
         from jupyter_client.kernelspec import NoSuchKernel
@@ -367,24 +237,7 @@ def check_kernel(name: str = "python3") -> Finding:
 
 def check_nbgrader(root: Path | None = None) -> Finding:
     """Check that nbgrader is installed in the version the course is written for, and
-    that its settings load.
-
-    Parameters
-    ----------
-    root
-        The folder that holds nbgrader_config.py; by default the working folder, where
-        nbgrader looks.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Examples
-    --------
-    >>> check_nbgrader(Path("no-such-folder")).ok
-    False
-    """
+    that its settings load."""
     installed = check_version("nbgrader", "nbgrader", extra="grading")
     if not installed.ok:
         return installed
@@ -406,30 +259,7 @@ def check_nbgrader(root: Path | None = None) -> Finding:
 def check_disk(
     folder: Path | None = None, needed_gib: float = DISK_NEEDED_GIB
 ) -> Finding:
-    """Check that enough disk is free where the site is built.
-
-    Parameters
-    ----------
-    folder
-        A folder on the disk in question; by default the working folder.
-    needed_gib
-        The space needed, in GiB.
-
-    Returns
-    -------
-    Finding
-        The finding.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder does not exist.
-
-    Examples
-    --------
-    >>> check_disk(needed_gib=0.0).ok
-    True
-    """
+    """Check that enough disk is free where the site is built."""
     folder = folder or Path.cwd()
     free = shutil.disk_usage(folder).free
     found = f"{free / GIB:.1f} GiB free at {folder}"
@@ -456,21 +286,5 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 
 
 def examine(checks: Iterable[Callable[[], Finding]] = CHECKS) -> list[Finding]:
-    """Run the checks, in order.
-
-    Parameters
-    ----------
-    checks
-        Functions without arguments that each return a finding.
-
-    Returns
-    -------
-    list of Finding
-        One finding for each check.
-
-    Examples
-    --------
-    >>> [finding.name for finding in examine([check_python, check_torch])]
-    ['python', 'torch']
-    """
+    """Run the checks, in order."""
     return [check() for check in checks]

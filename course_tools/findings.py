@@ -27,16 +27,6 @@ class Finding:
         What this machine has.
     remedy
         What to do; empty where all is well.
-
-    Raises
-    ------
-    ValueError
-        If a finding that is not OK says no remedy, or one that is OK says one.
-
-    Examples
-    --------
-    >>> Finding("disk", ok=False, found="0.1 GiB free", remedy="Free 2 GiB.").remedy
-    'Free 2 GiB.'
     """
 
     name: str
@@ -53,24 +43,7 @@ class Finding:
 
 
 def to_json(findings: Iterable[Finding]) -> str:
-    """Write findings as JSON.
-
-    Parameters
-    ----------
-    findings
-        The findings.
-
-    Returns
-    -------
-    str
-        A JSON object with `ok` (all are) and `findings`, a list with the fields of
-        each.
-
-    Examples
-    --------
-    >>> json.loads(to_json([Finding("python", True, "3.11")]))["ok"]
-    True
-    """
+    """Write findings as JSON."""
     listed = [asdict(finding) for finding in findings]
     return json.dumps(
         {"ok": all(finding["ok"] for finding in listed), "findings": listed}, indent=2
@@ -79,24 +52,7 @@ def to_json(findings: Iterable[Finding]) -> str:
 
 def render(findings: Iterable[Finding], console: Console | None = None) -> None:
     """Print findings for a person to read: a line each, with the remedy under what is
-    not OK.
-
-    Parameters
-    ----------
-    findings
-        The findings.
-    console
-        Where to print; by default standard output.
-
-    Examples
-    --------
-    >>> render(
-    ...     [Finding("disk", False, "0.1 GiB free", "Free 2 GiB.")],
-    ...     Console(width=60, color_system=None),
-    ... )
-    disk      NO  0.1 GiB free
-                  -> Free 2 GiB.
-    """
+    not OK."""
     console = console or Console()
     for finding in findings:
         verdict = "[green]OK[/green]" if finding.ok else "[red]NO[/red]"

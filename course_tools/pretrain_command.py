@@ -85,47 +85,7 @@ def run_in_folder(
     say: Callable[[str], None] = print,
 ) -> Path:
     """Begin, resume or prolong the pre-training of a folder, and leave its model, log
-    and card there.
-
-    Parameters
-    ----------
-    folder
-        Made if it is not there.
-    options
-        What the plan is to be, by the names of `plan_of`; None for what is left to the
-        defaults.
-    command
-        The words that were typed, for the log.
-    minutes, steps
-        The budget: one of them. For a run that is prolonged: what is added to the steps
-        that are made.
-    decay
-        Share of the steps of this budget, at its end, in which the learning rate falls:
-        0.2 if not given.
-    resume
-        Go on to the end of the plan; begin if there is none.
-    prolong
-        Give the run another end, counted from where it stands.
-    source
-        As in `course_lib.data.load`.
-    half
-        Write the weights in float16. What is measured at the end is the model as it was
-        written.
-    evaluations
-        How often, within the budget, the model is looked at on validation.
-    say
-        Told what happens, in process 0.
-
-    Returns
-    -------
-    Path
-        The model card.
-
-    Raises
-    ------
-    PretrainError
-        If the folder and the wishes do not fit together, or training failed.
-    """
+    and card there."""
     try:
         rank, processes = join(device())
         tell = say if rank == 0 else (lambda text: None)
@@ -210,27 +170,7 @@ def run_in_folder(
 
 
 def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
-    """Make a plan of what was asked for.
-
-    Parameters
-    ----------
-    options
-        Fields of `Plan`, of `TrainingConfig` (learning_rate, weight_decay, precision,
-        seed, accumulate) and of `MaskingConfig` (masking_rate, mask_share,
-        random_share, masking_unit). None, or absent, for the default.
-    processes
-        Where they cannot share a step's batches evenly, the batches are cut into parts.
-
-    Returns
-    -------
-    Plan
-        Without a budget: of one step.
-
-    Examples
-    --------
-    >>> plan_of({"size": "tiny", "masking_rate": 0.4, "seed": 3}).masking.rate
-    0.4
-    """
+    """Make a plan of what was asked for."""
     given = {name: value for name, value in options.items() if value is not None}
     training = {name: given.pop(name) for name in TRAINING if name in given}
     masking = {

@@ -22,11 +22,7 @@ from course_lib.transformer.model import Transformer
 @torch.no_grad()
 def attention_weights(model: Seq2Seq, pairs: Sequence[Pair]) -> list[Tensor]:
     """Return for each pair the weights with which its own target was written: target
-    words (rows) by source words.
-
-    The target is given (teacher forcing), so that its words are those of the gold
-    alignment; the row of `<eos>` is left out.
-    """
+    words (rows) by source words."""
     model.eval()
     found: dict[int, Tensor] = {}
     for places, chunk in sorted_chunks(pairs, 256):
@@ -49,25 +45,7 @@ def attention_weights(model: Seq2Seq, pairs: Sequence[Pair]) -> list[Tensor]:
 
 def alignment_scores(model: Seq2Seq, corpus: Corpus, seed: int) -> dict[str, float]:
     """Measure the alignment error rate on the test split, beside two controls that know
-    less.
-
-    Parameters
-    ----------
-    model
-        A model with attention.
-    corpus
-        The test split needs gold alignments.
-    seed
-        Of the shuffling.
-
-    Returns
-    -------
-    dict of str to float
-        ``model``: of the model's weights. ``shuffled``: of the same weights with the
-        source words of each sentence permuted, which are as sharp and know nothing of
-        position. ``diagonal``: of no model at all, each target word linked to the
-        source word at the same relative position.
-    """
+    less."""
     return scores_of(attention_weights(model, corpus.pairs["test"]), corpus, seed)
 
 
@@ -96,10 +74,7 @@ def scores_of(weights: Sequence[Tensor], corpus: Corpus, seed: int) -> dict[str,
 @torch.no_grad()
 def cross_attention_weights(model: Transformer, pairs: Sequence[Pair]) -> list[Tensor]:
     """Return for each pair the weights of every layer and head: layers, heads, target
-    words, source words.
-
-    As in `attention_weights`, the target is given and the row of `<eos>` is left out.
-    """
+    words, source words."""
     model.eval()
     found: dict[int, Tensor] = {}
     for places, chunk in sorted_chunks(pairs, 128):
@@ -122,20 +97,7 @@ def error_rate_of_heads(
     weights: Sequence[Tensor], alignments: Sequence[Sequence[Sequence[int]]]
 ) -> Tensor:
     """Return the alignment error rate of each layer's heads, and of their mean in the
-    last column.
-
-    Parameters
-    ----------
-    weights
-        From `cross_attention_weights`.
-    alignments
-        Gold links [source, target] of each pair.
-
-    Returns
-    -------
-    Tensor
-        Layers (rows) by heads + 1.
-    """
+    last column."""
     gold = [{(s, t) for s, t in links} for links in alignments]
     layers, heads = weights[0].shape[:2]
     tables = [

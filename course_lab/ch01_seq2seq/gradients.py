@@ -22,22 +22,7 @@ def source_gradients(
     model: Seq2Seq, batch: dict[str, Tensor], positions: Tensor
 ) -> Float[Tensor, "B S"]:
     """Measure how much each source word's embedding sways the log-probability of one
-    target word in each sentence.
-
-    Parameters
-    ----------
-    model
-        Trained or not.
-    batch
-        From `course_lab.ch01_seq2seq.text.collate`.
-    positions
-        The target word of each sentence, shape (B,).
-
-    Returns
-    -------
-    Tensor
-        The gradient's norm for each source word; 0 at padding.
-    """
+    target word in each sentence."""
     embedded: list[Tensor] = []
 
     def keep(module: torch.nn.Module, inputs: object, output: Tensor) -> Tensor:
@@ -65,26 +50,7 @@ def aligned_share(
     model: Seq2Seq, corpus: Corpus, edges: Sequence[int], seed: int = 0
 ) -> list[float]:
     """Return the share of the gradient that reaches the right source words, for each
-    group of source lengths.
-
-    For each test sentence one linked target word is drawn; the share is the gradient
-    norm on the source words that gold links it to, over the norm on all source words. A
-    gradient that is spread evenly gives about 1 / length.
-
-    Parameters
-    ----------
-    model, corpus
-        The test split needs gold alignments.
-    edges
-        Upper edge of each group, in source words.
-    seed
-        Draws the target words.
-
-    Returns
-    -------
-    list of float
-        The mean share of each group, 0 to 1.
-    """
+    group of source lengths."""
     generator = torch.Generator().manual_seed(seed)
     pairs, alignments = corpus.pairs["test"], corpus.text["test"]["alignment"]
     shares: list[list[float]] = [[] for _ in edges]

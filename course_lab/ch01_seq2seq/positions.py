@@ -7,20 +7,7 @@ from course_lib.transformer.model import Transformer
 
 
 def replace_positions(model: Transformer, kind: str) -> None:
-    """Overwrite a model's table of positions.
-
-    Parameters
-    ----------
-    model
-        With sinusoidal positions.
-    kind
-        "index" adds k to every feature of position k; "share" adds k / `max_length`.
-
-    Raises
-    ------
-    ValueError
-        If the kind is not known, or the model has no table.
-    """
+    """Overwrite a model's table of positions."""
     if kind not in ("index", "share"):
         raise ValueError(f"position_table is {kind!r}; choose 'index' or 'share'")
     for embed in (model.encoder.embed, model.embed):

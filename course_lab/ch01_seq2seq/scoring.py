@@ -40,13 +40,7 @@ def translate(
     max_length: int = 80,
 ) -> list[Hypothesis]:
     """Translate the source side of each pair: greedily if `beam_size` is 1, else with
-    beam search.
-
-    Returns
-    -------
-    list of Hypothesis
-        The best translation of each pair, in the order given.
-    """
+    beam search."""
     model.eval()
     found: dict[int, Hypothesis] = {}
     for places, chunk in sorted_chunks(pairs, 256 // beam_size + 1):
@@ -73,16 +67,7 @@ def translate(
 
 
 def quality(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Score translations three ways.
-
-    Returns
-    -------
-    dict of str to float
-        ``bleu``: corpus BLEU of the raw text, 0 to 100. ``bleu_lowercase``: of
-        lower-cased text with all punctuation split off, which is close to how the
-        shared tasks on Multi30k scored. ``exact_match``: the share that equal their
-        reference.
-    """
+    """Score translations three ways."""
     lower_texts, lower_references = (
         [text.lower() for text in side] for side in (texts, references)
     )
@@ -99,21 +84,7 @@ def quality_by_length(
     sources: Sequence[str],
     edges: Sequence[int],
 ) -> list[dict[str, int | float]]:
-    """Score translations apart for each group of source lengths.
-
-    Parameters
-    ----------
-    texts, references, sources
-        Translations, what they should be, and what was translated, in one order.
-    edges
-        Upper edge of each group, in source words; a group without a sentence is left
-        out.
-
-    Returns
-    -------
-    list of dict
-        ``longest``, ``pairs`` and the scores of each group.
-    """
+    """Score translations apart for each group of source lengths."""
     lengths = [len(sentence.split()) for sentence in sources]
     rows: list[dict[str, int | float]] = []
     lower = 0

@@ -161,20 +161,7 @@ class Corpus:
 
 def prepare(recipe: Recipe, source: str | None = None) -> Corpus:
     """Load the recipe's data and encode it; the tokenizers see the training split
-    alone.
-
-    Parameters
-    ----------
-    recipe
-        Names the data and the tokenizer.
-    source
-        Where the data comes from, as in `course_lib.data.load`.
-
-    Returns
-    -------
-    Corpus
-        Splits ``train``, ``validation`` and ``test``.
-    """
+    alone."""
     dataset = data.load(recipe.data, source)
     text = {
         split: {name: rows[name] for name in rows.column_names}
@@ -215,23 +202,7 @@ def build(
     recipe: Recipe, corpus: Corpus, attention: str | None, seed: int
 ) -> Translator:
     """Make an untrained model; with the same seed, "dot" and None start from the very
-    same weights.
-
-    Parameters
-    ----------
-    recipe, corpus
-        For the sizes.
-    attention
-        "dot", "bilinear", "scaled" or "additive": a recurrent model with this score.
-        None: one without attention. "transformer": a Transformer.
-    seed
-        Decides the weights.
-
-    Returns
-    -------
-    Seq2Seq or Transformer
-        On the course's device.
-    """
+    same weights."""
     set_seed(seed)
     source_vocab, target_vocab = (
         tokenizer.get_vocab_size() for tokenizer in corpus.tokenizers
@@ -322,24 +293,7 @@ def fit(
     seed: int,
     checkpoint: Path | None = None,
 ) -> tuple[Translator, History]:
-    """Train one model by teacher forcing.
-
-    Parameters
-    ----------
-    recipe, corpus
-        What is trained on what.
-    attention
-        As in `build`.
-    seed
-        Decides the first weights, the order of batches and dropout.
-    checkpoint
-        Where to save at each evaluation, and to continue from.
-
-    Returns
-    -------
-    tuple of model and History
-        The model, and its losses.
-    """
+    """Train one model by teacher forcing."""
     model = build(recipe, corpus, attention, seed)
 
     def epoch_batches(epoch: int) -> Iterator[dict[str, Tensor]]:
@@ -408,14 +362,8 @@ def train_and_score(
     seed: int,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """Train one model and score it on the test split; the arguments are those of `fit`.
-
-    Returns
-    -------
-    Trained
-        Test BLEU, exact match, both by length, and the seconds that the training steps
-        took.
-    """
+    """Train one model and score it on the test split; the arguments are those of
+    `fit`."""
     model, history = fit(recipe, corpus, attention, seed, checkpoint)
     hypotheses = translate(
         model,

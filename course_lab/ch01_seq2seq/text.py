@@ -28,34 +28,7 @@ SPECIAL_TOKENS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 def train_tokenizer(
     sentences: Iterable[str], kind: str, vocab_size: int = 6000
 ) -> Tokenizer:
-    """Build a vocabulary from sentences.
-
-    Parameters
-    ----------
-    sentences
-        The training side of the data, one language.
-    kind
-        "word" takes what stands between spaces; "bpe" learns at most `vocab_size`
-        sub-word units.
-    vocab_size
-        Upper limit on the vocabulary, special tokens included.
-
-    Returns
-    -------
-    Tokenizer
-        Ids 0 to 3 are ``<pad> <bos> <eos> <unk>``.
-
-    Raises
-    ------
-    ValueError
-        If `kind` is not known.
-
-    Examples
-    --------
-    >>> tokenizer = train_tokenizer(["je suis étudiant", "je suis ici"], "word")
-    >>> tokenizer.encode("je suis là").tokens
-    ['je', 'suis', '<unk>']
-    """
+    """Build a vocabulary from sentences."""
     trainer: trainers.Trainer
     if kind == "word":
         tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
@@ -97,34 +70,7 @@ def encode_pairs(
     target: Sequence[str],
     tokenizers: tuple[Tokenizer, Tokenizer],
 ) -> list[Pair]:
-    """Turn sentence pairs into ids.
-
-    Parameters
-    ----------
-    source, target
-        Equally many sentences; none may be empty.
-    tokenizers
-        Of the source and of the target language.
-
-    Returns
-    -------
-    list of Pair
-        In the order given.
-
-    Raises
-    ------
-    ValueError
-        If the two sides differ in number, or a sentence has no word.
-
-    Examples
-    --------
-    >>> english, french = (
-    ...     train_tokenizer(["a b"], "word"),
-    ...     train_tokenizer(["c d"], "word"),
-    ... )
-    >>> encode_pairs(["b a"], ["d"], (english, french))
-    [Pair(source=[5, 4], target=[5])]
-    """
+    """Turn sentence pairs into ids."""
     if len(source) != len(target):
         raise ValueError(
             f"{len(source)} source sentences but {len(target)} target sentences; each"
@@ -144,39 +90,14 @@ def encode_pairs(
 
 def pad(sequences: Sequence[Sequence[int]]) -> Int[Tensor, "B L"]:
     """Put sequences of different lengths into one tensor, filled up with ``<pad>`` on
-    the right.
-
-    Examples
-    --------
-    >>> pad([[5, 6], [7]])
-    tensor([[5, 6],
-            [7, 0]])
-    """
+    the right."""
     rows = [torch.tensor(sequence, dtype=torch.long) for sequence in sequences]
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
 def collate(pairs: Sequence[Pair]) -> dict[str, Tensor]:
     """Make a batch for teacher forcing: the decoder reads ``<bos> y1 y2`` and is to
-    write ``y1 y2 <eos>``.
-
-    Parameters
-    ----------
-    pairs
-        At least one.
-
-    Returns
-    -------
-    dict of str to Tensor
-        ``source_ids`` (B, S), ``source_lengths`` (B,), ``target_ids`` and ``labels``
-        (B, T).
-
-    Examples
-    --------
-    >>> batch = collate([Pair([4, 5], [6]), Pair([4], [7, 8])])
-    >>> batch["target_ids"].tolist(), batch["labels"].tolist()
-    ([[1, 6, 0], [1, 7, 8]], [[6, 2, 0], [7, 8, 2]])
-    """
+    write ``y1 y2 <eos>``."""
     return {
         "source_ids": pad([pair.source for pair in pairs]),
         "source_lengths": torch.tensor([len(pair.source) for pair in pairs]),

@@ -43,28 +43,7 @@ def search(
     temperature: float = 1.0,
     top_k: int | None = None,
 ) -> list[Hypothesis]:
-    """Translate the first test sentences in one way.
-
-    Parameters
-    ----------
-    model, corpus
-        A trained model, and what it was trained on.
-    max_length
-        Of a translation, in words.
-    seed
-        Of the sampling.
-    sentences
-        How many are translated.
-    beam_size, length_penalty
-        Of beam search; without a beam size the words are drawn.
-    temperature, top_k
-        Of sampling.
-
-    Returns
-    -------
-    list of Hypothesis
-        One for each sentence.
-    """
+    """Translate the first test sentences in one way."""
     model.eval()
     batch = collate(corpus.pairs["test"][:sentences])
     state = model.start(
@@ -94,20 +73,7 @@ def _means(found: list[Hypothesis], corpus: Corpus) -> dict[str, float]:
 
 def of_translation(run: Trained, recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
     """Measure chapter 1's model: where its gradient goes, and with attention where it
-    looks and how it decodes.
-
-    Parameters
-    ----------
-    run, recipe, corpus
-        A recurrent model, with attention or without, and what it was trained on. The
-        test split needs gold alignments.
-
-    Returns
-    -------
-    dict
-        ``aligned_share`` by length; with attention also ``alignment`` and ``searches``,
-        and ``untrained``: the first two of the model before its training.
-    """
+    looks and how it decodes."""
     model, edges = run.model, recipe.length_bins
     assert isinstance(model, Seq2Seq)
     found: dict[str, Any] = {

@@ -54,14 +54,7 @@ def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
 
 class AllocationCounter(TorchDispatchMode):
     """Count the bytes of all tensors that live at once, and the operations that made
-    them, while it is entered.
-
-    Memory that a kernel takes and gives back within one operation is not seen; for the
-    layers here it is small (the tests compare with the log of torch's allocator).
-
-    ``now`` and ``peak`` are bytes; ``operations`` is a number. A tensor that was there
-    before is counted when an operation first changes it in place.
-    """
+    them, while it is entered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,27 +96,7 @@ def training_step(layer: nn.Module, hidden: Float[Tensor, "B T D"]) -> None:
 def measure_seconds(
     layers: dict[str, nn.Module], dim: int, lengths: Sequence[int], repetitions: int
 ) -> dict[str, list[list[float]]]:
-    """Time a training step of each layer at each length, in CPU seconds.
-
-    The layers take turns within each repetition, so that what else happens on the
-    machine meets all alike, and each has a first step that does not count.
-
-    Parameters
-    ----------
-    layers
-        By name.
-    dim
-        Features of their input.
-    lengths
-        Positions of the one sentence in the batch.
-    repetitions
-        How often everything is measured.
-
-    Returns
-    -------
-    dict of str to list
-        For each layer one row for each repetition: the seconds at each length.
-    """
+    """Time a training step of each layer at each length, in CPU seconds."""
     inputs = _inputs(dim, lengths)
     seconds: dict[str, list[list[float]]] = {name: [] for name in layers}
     with one_thread():
@@ -162,13 +135,7 @@ def fitted_exponent(
     lengths: Sequence[float | int], costs: Sequence[float | int]
 ) -> float:
     """Return p of the power law cost = c · length^p that fits best: the slope of a line
-    through the logarithms.
-
-    Parameters
-    ----------
-    lengths, costs
-        At least two of each, all positive.
-    """
+    through the logarithms."""
     if len(lengths) < 2 or min(*lengths, *costs) <= 0:
         raise ValueError(
             "a power law needs two or more positive points; got"
@@ -181,25 +148,7 @@ def fitted_exponent(
 def gradient_by_distance(
     layer: nn.Module, dim: int, distances: Sequence[int], seed: int
 ) -> list[float]:
-    """Measure how much the output at the last position depends on inputs before it.
-
-    Parameters
-    ----------
-    layer
-        Maps ``(B, T, D)`` to ``(B, T, D)``.
-    dim
-        Features D.
-    distances
-        In positions back from the last; the sentence is just long enough for the
-        largest.
-    seed
-        Of the input and of the direction in which the output is measured.
-
-    Returns
-    -------
-    list of float
-        The norm of the gradient at each distance.
-    """
+    """Measure how much the output at the last position depends on inputs before it."""
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(
         1, max(distances) + 1, dim, generator=generator
@@ -226,16 +175,7 @@ def compare_seconds(
     ways: dict[str, Callable[[], object]], repetitions: int
 ) -> dict[str, list[float]]:
     """Time several ways to compute the same thing, in CPU seconds on one thread; they
-    take turns.
-
-    Parameters
-    ----------
-    ways
-        Functions to call, by name.
-    repetitions
-        How often each is timed. Before each timed call comes one that does not count,
-        which finds the caches filled by another way.
-    """
+    take turns."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     with one_thread():
         for _ in range(repetitions):

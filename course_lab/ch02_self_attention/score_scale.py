@@ -44,25 +44,7 @@ def score_statistics(
     dim: int, divisor: float, seed: int, queries: int = 256, keys: int = 64
 ) -> ScoreStatistics:
     """Attend with random queries and keys of unit variance, and send a gradient back
-    through the softmax.
-
-    Parameters
-    ----------
-    dim
-        Features of queries and keys.
-    divisor
-        What scores are divided by.
-    seed
-        Of all draws. With the same seed and width, every divisor sees the same vectors.
-    queries, keys
-        Queries, each with keys and values of its own, and the number of these.
-
-    Returns
-    -------
-    ScoreStatistics
-        The gradient that comes back to the output has norm 1 in the mean square,
-        whatever the width, so that sizes can be compared.
-    """
+    through the softmax."""
     generator = torch.Generator().manual_seed(seed)
     query = torch.randn(queries, 1, dim, generator=generator).requires_grad_()
     key = torch.randn(queries, keys, dim, generator=generator)
@@ -90,25 +72,7 @@ def accuracy_after_training(
     dims: Sequence[int], learning_rate: float, seeds: Sequence[int], steps: int
 ) -> dict[str, list[list[float]]]:
     """Train a look-up with and without the divisor, and return the accuracy at each
-    width.
-
-    Parameters
-    ----------
-    dims
-        Features of queries and keys; nothing else in the model changes.
-    learning_rate
-        Of both kinds, at every width.
-    seeds
-        One run for each. With the same seed and width both models begin with the same
-        weights and read the same sentences.
-    steps
-        Updates of each run.
-
-    Returns
-    -------
-    dict of str to list
-        For "scaled" and "unscaled" one row for each seed: the accuracy at each width.
-    """
+    width."""
     task = LookBack(distances=(3,))
     found: dict[str, list[list[float]]] = {}
     for name in ("scaled", "unscaled"):

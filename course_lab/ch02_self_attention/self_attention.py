@@ -42,11 +42,6 @@ class LookBack:
         from another word.
     length
         Positions T of a sentence.
-
-    Raises
-    ------
-    ValueError
-        If no position has all its answers inside the sentence.
     """
 
     distances: tuple[int, ...]
@@ -88,17 +83,7 @@ class LookBack:
 
 class LookBackModel(nn.Module):
     """Word and position embeddings, one layer that mixes positions, a linear read-out;
-    no residual, no feed-forward.
-
-    Parameters
-    ----------
-    task
-        For the sizes of vocabulary, sentence and answer.
-    dim
-        Features D of the embeddings, and of the layer's output.
-    mixer
-        Maps ``(B, T, D)`` to ``(B, T, D)``.
-    """
+    no residual, no feed-forward."""
 
     def __init__(self, task: LookBack, dim: int, mixer: nn.Module):
         super().__init__()
@@ -134,17 +119,7 @@ class Recurrent(nn.Module):
 
 class SingleHead(nn.Module):
     """One head of self-attention whose divisor of the scores can be chosen (Vaswani et
-    al. 2017, equation 1).
-
-    Parameters
-    ----------
-    dim
-        Features D of input, values and output.
-    key_dim
-        Features of queries and keys.
-    divisor
-        What scores are divided by: the root of `key_dim` as published, or 1 for none.
-    """
+    al. 2017, equation 1)."""
 
     def __init__(self, dim: int, key_dim: int, divisor: float):
         super().__init__()
@@ -178,22 +153,7 @@ def fit(
     evaluate_every: int | None = None,
 ) -> History:
     """Train a model in place on sentences that never come twice; the history's figure
-    ``right`` is of `score`.
-
-    Parameters
-    ----------
-    task, model
-        What is learned by what.
-    seed
-        Of the sentences.
-    steps, learning_rate, batch_size, evaluate_every
-        As in `course_lib.training.loop.TrainingConfig`.
-
-    Returns
-    -------
-    History
-        Losses in nats per answer.
-    """
+    ``right`` is of `score`."""
 
     def sentences(epoch: int) -> Iterator[Tensor]:
         generator = torch.Generator().manual_seed(seed)
@@ -219,23 +179,7 @@ def fit(
 def score(
     task: LookBack, model: nn.Module, sentences: int = 512, shuffled: bool = False
 ) -> dict[str, float]:
-    """Judge a model on fresh sentences, the same for every model.
-
-    Parameters
-    ----------
-    task, model
-        Who answers what.
-    sentences
-        How many.
-    shuffled
-        Judge by the answers of another sentence: what is right then is right by chance.
-
-    Returns
-    -------
-    dict of str to float
-        ``right``: fraction of positions with every answer right. ``right at 2``:
-        fraction with the answer from 2 places back right, and so on for each distance.
-    """
+    """Judge a model on fresh sentences, the same for every model."""
     model.eval()
     ids = task.batch(sentences, torch.Generator().manual_seed(EVALUATION_SEED)).to(
         device()
@@ -274,24 +218,7 @@ def fit_seeds(
     batch_size: int = 64,
     evaluate_every: int | None = None,
 ) -> Runs:
-    """Build and train one model for each seed.
-
-    Parameters
-    ----------
-    task
-        What is learned.
-    make_mixer
-        Makes the layer that mixes positions, given the number of features.
-    seeds
-        One model for each.
-    steps, learning_rate, batch_size, evaluate_every
-        As in `fit`.
-
-    Returns
-    -------
-    Runs
-        One model for each seed.
-    """
+    """Build and train one model for each seed."""
     models = [build(task, make_mixer, seed) for seed in seeds]
     histories = [
         fit(task, model, seed, steps, learning_rate, batch_size, evaluate_every)
@@ -305,23 +232,7 @@ def weights_by_distance(
     task: LookBack, model: LookBackModel, distances: Sequence[int], sentences: int = 64
 ) -> Float[Tensor, "H X"]:
     """Measure how much weight each head puts how far back, in the mean over sentences
-    and positions.
-
-    Parameters
-    ----------
-    task, model
-        A model whose mixer is a `MultiHeadAttention`.
-    distances
-        In words back from the query: 0 is the position itself.
-    sentences
-        How many are averaged.
-
-    Returns
-    -------
-    Tensor
-        One row for each head. A row need not sum to 1: the rest lies at other
-        distances.
-    """
+    and positions."""
     if not isinstance(model.mixer, MultiHeadAttention):
         raise ValueError(
             f"the model mixes with {type(model.mixer).__name__}; heads are those of"

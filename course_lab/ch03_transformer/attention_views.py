@@ -22,24 +22,7 @@ def attention_views(
     model: Transformer, corpus: Corpus, rows: Iterable[int], split: str = "test"
 ) -> list[View]:
     """Return all attention weights of some sentences, while the model reads the gold
-    translation.
-
-    Parameters
-    ----------
-    model, corpus
-        A trained model and its data.
-    rows
-        Which sentences of the split, e.g. a dozen.
-    split
-        Of the corpus.
-
-    Returns
-    -------
-    list of View
-        Three for each sentence, for `course_lib.figures.explorer.attention_explorer`.
-        In the decoder's own attention a row is the word just read; in cross-attention
-        it is the word that is written next.
-    """
+    translation."""
     model.eval()
     english, french = (
         {number: word for word, number in side.get_vocab().items()}

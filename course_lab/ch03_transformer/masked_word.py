@@ -82,26 +82,7 @@ def train_guesser(
     batch_size: int = 64,
 ) -> Guesses:
     """Train on the training split's source sides, one missing word each, and measure on
-    the test split.
-
-    Parameters
-    ----------
-    config
-        Sizes; the source vocabulary is used.
-    pairs
-        Splits ``train`` and ``test``.
-    causal
-        Whether the model sees the left side only.
-    training
-        Its seed decides the weights, the order and the missing words of training.
-    batch_size
-        Sentences in a batch.
-
-    Returns
-    -------
-    Guesses
-        The test split misses the middle word of each sentence.
-    """
+    the test split."""
     set_seed(training.seed)
     model = WordGuesser(config, causal).to(device())
 
@@ -126,14 +107,7 @@ def train_guesser(
 
 
 def hide(sources: Sequence[Sequence[int]], places: Sequence[int]) -> dict[str, Tensor]:
-    """Make a batch in which the word at one place of each sentence is missing.
-
-    Examples
-    --------
-    >>> batch = hide([[7, 8, 9], [5]], places=[1, 0])
-    >>> batch["ids"].tolist(), batch["labels"].tolist()
-    ([[7, 3, 9], [3, 0, 0]], [8, 5])
-    """
+    """Make a batch in which the word at one place of each sentence is missing."""
     ids, at = pad(sources), torch.tensor(places)
     rows = torch.arange(len(ids))
     labels = ids[rows, at]

@@ -35,11 +35,6 @@ class Plan:
     ----------
     variants
         By name; all use the same data, prepared in the same way.
-
-    Raises
-    ------
-    ValueError
-        If there is no variant, or two prepare their data differently.
     """
 
     variants: dict[str, Variant]

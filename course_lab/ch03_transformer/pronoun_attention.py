@@ -160,9 +160,6 @@ def another_sentence(rows: Rows, generator: torch.Generator) -> Rows:
 
 def preference(validation: Rows, test: Rows) -> float:
     """Return the share of test sentences in which the antecedent gets more weight, in
-    the head with most on validation.
-
-    By chance it is 0.5.
-    """
+    the head with most on validation."""
     best = validation.preference().argmax()
     return test.preference().flatten()[best].item()

@@ -68,17 +68,7 @@ def pronoun_accuracy(
     size: int | None = None,
 ) -> float:
     """Return the share of test sentences in which the right one of il and elle is the
-    more probable; 0.5 by chance.
-
-    Parameters
-    ----------
-    model, corpus
-        A model and its data. It reads the gold translation up to "parce qu'".
-    cut
-        What it has to do without.
-    size
-        How many test sentences; None for all.
-    """
+    more probable; 0.5 by chance."""
     model.eval()
     pairs, where = corpus.pairs["test"][:size], places(corpus, "test")
     il, elle = (corpus.tokenizers[1].token_to_id(word) for word in ("il", "elle"))

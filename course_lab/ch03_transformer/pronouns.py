@@ -63,18 +63,7 @@ RECIPE = Recipe(
 
 def resolved(texts: Sequence[str], references: Sequence[str]) -> float:
     """Return the share of translations that end as the reference does, from "parce qu'"
-    on: pronoun and adjective.
-
-    Parameters
-    ----------
-    texts, references
-        French sentences.
-
-    Examples
-    --------
-    >>> resolved(["le chat a parce qu' il était"], ["le chien a parce qu' il était"])
-    1.0
-    """
+    on: pronoun and adjective."""
     ends = [
         [sentence.partition("parce")[2] for sentence in side]
         for side in (texts, references)
@@ -109,27 +98,7 @@ class Probe:
 
 
 def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
-    """Ask a trained model all three questions.
-
-    Parameters
-    ----------
-    run
-        Of `RECIPE`, from `course_lab.ch01_seq2seq.seq2seq.train_and_score`.
-    corpus
-        What it was trained on.
-    size
-        How many test sentences each cut is measured on; the rest is measured on all.
-
-    Returns
-    -------
-    Probe
-        The answers.
-
-    Raises
-    ------
-    ValueError
-        If the run is no Transformer's.
-    """
+    """Ask a trained model all three questions."""
     model = run.model
     if not isinstance(model, Transformer):
         raise ValueError(

@@ -24,29 +24,7 @@ def microseconds_per_word(
     repeats: int = 7,
 ) -> Times:
     """Measure a training pass (forward and backward), decoding a batch, and decoding
-    one sentence, a target word.
-
-    The sentences are random words of one length on both sides: time does not depend on
-    which words they are. All models decode the same target, so that none saves time by
-    stopping early. The models take turns within each repeat, so that what else the
-    machine does hits all alike.
-
-    Parameters
-    ----------
-    models
-        By name; trained or not.
-    lengths
-        In words, of the source and of the target.
-    batch_size
-        Sentences side by side in training and in decoding a batch.
-    repeats
-        Measurements of each, after one that warms up and is thrown away.
-
-    Returns
-    -------
-    Times
-        Microseconds.
-    """
+    one sentence, a target word."""
     kinds: dict[str, Callable[[Translator, list[Pair]], None]] = {
         "training": _train,
         "decoding": _decode,

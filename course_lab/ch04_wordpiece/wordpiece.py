@@ -53,25 +53,7 @@ class Measure:
 
 
 def measure(vocab: Sequence[str], counts: Mapping[str, int]) -> Measure:
-    """Cut every word of a text with a vocabulary.
-
-    Parameters
-    ----------
-    vocab
-        The pieces.
-    counts
-        The words of the text and how often each occurs.
-
-    Returns
-    -------
-    Measure
-        Means over running words.
-
-    Raises
-    ------
-    ValueError
-        If the text has no word.
-    """
+    """Cut every word of a text with a vocabulary."""
     tokenizer = WordPiece(vocab)
     words = sum(counts.values())
     if words == 0:
@@ -91,30 +73,7 @@ def measure(vocab: Sequence[str], counts: Mapping[str, int]) -> Measure:
 def draw_samples(
     documents: Sequence[Sequence[str]], number: int, words: int, seed: int
 ) -> list[list[str]]:
-    """Draw samples of a corpus that share no document.
-
-    Parameters
-    ----------
-    documents
-        The paragraphs of each document.
-    number
-        How many samples.
-    words
-        About how many words each has, counted between spaces: documents are added until
-        there are as many.
-    seed
-        Of the order of documents.
-
-    Returns
-    -------
-    list of list of str
-        The paragraphs of each sample.
-
-    Raises
-    ------
-    ValueError
-        If the corpus is too small.
-    """
+    """Draw samples of a corpus that share no document."""
     order = list(documents)
     random.Random(seed).shuffle(order)
     remaining = iter(order)
@@ -169,23 +128,7 @@ def nats_per_word(
     vocab: Sequence[str], train: Mapping[str, int], test: Mapping[str, int]
 ) -> float:
     """Say how likely a text is if pieces are drawn one by one, each with its own
-    probability.
-
-    Parameters
-    ----------
-    vocab
-        The pieces.
-    train
-        The text from which each piece's probability is estimated, with one count added
-        to each.
-    test
-        The text that is judged; words that are [UNK] are left out.
-
-    Returns
-    -------
-    float
-        Minus the log-likelihood of a running word, in nats; lower is more likely.
-    """
+    probability."""
     tokenizer = WordPiece(vocab)
     units = Counter(dict.fromkeys(vocab, 1))
     for word, count in train.items():
@@ -225,19 +168,7 @@ class Candidate:
 
 
 def candidates(counts: Mapping[str, int]) -> list[Candidate]:
-    """Judge every pair of neighbouring characters in a corpus by three rules.
-
-    Parameters
-    ----------
-    counts
-        How often each word occurs.
-
-    Returns
-    -------
-    list of Candidate
-        In no order. A pair of two equal pieces is left out: its occurrences can
-        overlap, and its gain is another sum.
-    """
+    """Judge every pair of neighbouring characters in a corpus by three rules."""
     units: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for word, count in counts.items():
@@ -260,24 +191,8 @@ def candidates(counts: Mapping[str, int]) -> list[Candidate]:
 
 
 def likelihood_gain(pair: int, left: int, right: int, total: int) -> float:
-    """By how much the log-likelihood of a corpus rises when a pair becomes one piece.
-
-    Each piece has the probability that it has in the corpus, so the log-likelihood is
-    the sum of f ln f over all pieces, minus F ln F for the number F of all pieces. A
-    merge changes three terms of the sum, and F.
-
-    Parameters
-    ----------
-    pair, left, right
-        How often the pair occurs and its two parts, which differ.
-    total
-        How many pieces the corpus has before the merge.
-
-    Returns
-    -------
-    float
-        In nats.
-    """
+    """By how much the log-likelihood of a corpus rises when a pair becomes one
+    piece."""
 
     def term(frequency: int) -> float:
         return frequency * math.log(frequency) if frequency else 0.0
@@ -302,18 +217,8 @@ def layer_parameters(layers: int = 12, dim: int = 768) -> int:
 def word_groups(
     train: Mapping[str, int], test: Mapping[str, int]
 ) -> dict[str, Counter[str]]:
-    """Sort the words of a held-out text by how often training saw them, numbers apart.
-
-    Parameters
-    ----------
-    train, test
-        The words of two texts and how often each occurs.
-
-    Returns
-    -------
-    dict of str to Counter
-        The words of the test text by group.
-    """
+    """Sort the words of a held-out text by how often training saw them, numbers
+    apart."""
     groups: dict[str, Counter[str]] = {
         name: Counter()
         for name in (

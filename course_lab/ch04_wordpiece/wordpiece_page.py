@@ -97,23 +97,7 @@ def merge_steps(
     counts: Mapping[str, int], merges: int, score: Score = "likelihood"
 ) -> list[Step]:
     """Train by hand: before each merge, all words in pieces and all pairs with their
-    scores.
-
-    Parameters
-    ----------
-    counts
-        How often each word occurs.
-    merges
-        How many merges are made.
-    score
-        As in `course_lib.wordpiece.training.train_wordpiece`, which decides the merges.
-
-    Returns
-    -------
-    list of Step
-        One for each merge and one for what is left, for
-        `course_lib.figures.stepper.stepped_figure`.
-    """
+    scores."""
     splits = {word: first_pieces(word) for word in counts}
     letters = sorted({piece for pieces in splits.values() for piece in pieces})
     chosen = train_wordpiece(counts, len(letters) + merges, score, specials=()).merges
@@ -186,17 +170,7 @@ def merge_steps(
 @cache
 def character_tables() -> tuple[dict[str, list[int]], dict[str, str]]:
     """Run the library's normaliser on each character, and write down what becomes of
-    it.
-
-    Returns
-    -------
-    classes : dict of str to list of int
-        For each name in `course_lib.figures.tokenizer_explorer.CLASSES` the ranges of
-        code points; accents count as removed.
-    letters : dict of str to str What a character becomes without accents and in lower
-        case, if it does not stay as it is. Korean syllables, which arithmetic takes
-        apart, are left out.
-    """
+    it."""
     classes: dict[str, list[int]] = {
         "removed": [0xFFFD],
         "space": [],
@@ -238,25 +212,7 @@ def _characters_that_may_change() -> Iterator[str]:
 
 def recorded_texts(documents: Sequence[Sequence[str]], number: int) -> list[str]:
     """Choose texts for the page to be checked on: all of `HOSTILE`, and paragraphs from
-    all over a held-out corpus.
-
-    Parameters
-    ----------
-    documents
-        The paragraphs of each document.
-    number
-        How many texts, more than `HOSTILE` has.
-
-    Returns
-    -------
-    list of str
-        All different.
-
-    Raises
-    ------
-    ValueError
-        If the corpus has too few paragraphs of 40 to 300 characters.
-    """
+    all over a held-out corpus."""
     wanted = number - len(HOSTILE)
     short = list(
         dict.fromkeys(
@@ -278,20 +234,7 @@ def library_version() -> str:
 
 
 def benchmark_table(record: Record) -> str:
-    """Write what ``benchmarks/tokenizer.py`` recorded as a table in Markdown.
-
-    Parameters
-    ----------
-    record
-        The record ``benchmark-tokenizer``; the ``ratio`` of a result is the time of
-        `tokenizers` over ours.
-
-    Returns
-    -------
-    str
-        A row for training and one for encoding, with each number of threads; words a
-        second for one thread alone.
-    """
+    """Write what ``benchmarks/tokenizer.py`` recorded as a table in Markdown."""
     head = [
         "",
         "threads",

@@ -53,27 +53,7 @@ class Trainer:
 def compare_trainers(
     train: Sequence[str], held_out: Sequence[str], vocab_size: int
 ) -> list[Trainer]:
-    """Train with both of our scores and with the library, and measure all three.
-
-    Parameters
-    ----------
-    train
-        Texts to learn from.
-    held_out
-        Texts to cut.
-    vocab_size
-        Of all three.
-
-    Returns
-    -------
-    list of Trainer
-        Ours by likelihood, ours by frequency, the library's.
-
-    Raises
-    ------
-    ValueError
-        If the held-out texts have no word.
-    """
+    """Train with both of our scores and with the library, and measure all three."""
     counts, test = count_words(train), count_words(held_out)
     if not test:
         raise ValueError(

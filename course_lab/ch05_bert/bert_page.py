@@ -27,35 +27,7 @@ def short_pair(
     longest: int = 14,
 ) -> tuple[str, str]:
     """Find the first two neighbouring sentences that fit a figure and have a word that
-    is cut.
-
-    Parameters
-    ----------
-    documents
-        The paragraphs of each document.
-    tokenizer
-        Cuts them.
-    shortest, longest
-        Pieces of the pair, special tokens included.
-
-    Returns
-    -------
-    tuple of str
-        Two sentences of one paragraph, as they stand in the corpus.
-
-    Raises
-    ------
-    LookupError
-        If the corpus has no such pair.
-
-    Examples
-    --------
-    >>> tokenizer = FastWordPiece(
-    ...     ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "."]
-    ... )
-    >>> short_pair([["A. A. Ab."]], tokenizer, shortest=8, longest=9)
-    ('A.', 'Ab.')
-    """
+    is cut."""
     for paragraphs in documents:
         for paragraph in paragraphs:
             sentences = SENTENCE_END.split(paragraph)
@@ -75,16 +47,7 @@ def short_pair(
 
 def part_of(name: str) -> str:
     """Say which of `PARTS` a parameter of a `BertForPreTraining` belongs to; each layer
-    norm counts with its sub-layer.
-
-    Examples
-    --------
-    >>> (
-    ...     part_of("bert.blocks.0.around_attention.norm.weight"),
-    ...     part_of("mlm_head.output.bias"),
-    ... )
-    ('attention', 'pooler and heads')
-    """
+    norm counts with its sub-layer."""
     rules = {
         "embeddings": ".embeddings.",
         "attention": "attention",
@@ -100,13 +63,7 @@ def part_of(name: str) -> str:
 
 def parameters_by_part(config: BertConfig) -> dict[str, int]:
     """Count the parameters of each part of a `BertForPreTraining`, on the meta device:
-    of any size, without memory.
-
-    Examples
-    --------
-    >>> sum(parameters_by_part(BertConfig.base()).values())
-    110106428
-    """
+    of any size, without memory."""
     with torch.device("meta"):
         model = BertForPreTraining(config)
     counts = dict.fromkeys(PARTS, 0)
@@ -120,15 +77,7 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
 
 def draw_all(model: nn.Module, seed: int) -> None:
     """Give every parameter another value than it starts with, so that one left out of a
-    computation shows.
-
-    Examples
-    --------
-    >>> layer = nn.LayerNorm(3)
-    >>> draw_all(layer, seed=0)
-    >>> bool((layer.bias != 0).all()), bool((layer.weight != 1).all())
-    (True, True)
-    """
+    computation shows."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -145,13 +94,7 @@ def draw_all(model: nn.Module, seed: int) -> None:
 
 def make_old(folder: Path) -> None:
     """Rewrite a saved checkpoint as one of 2018: gains γ and offsets β under their
-    Greek names, and a tensor too many.
-
-    Parameters
-    ----------
-    folder
-        What `save_pretrained` wrote.
-    """
+    Greek names, and a tensor too many."""
     path = folder / "model.safetensors"
     greek = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
     tensors = {
@@ -170,26 +113,7 @@ def make_old(folder: Path) -> None:
 def ladder_of(
     record: Record, device: str = "cpu"
 ) -> tuple[list[str], dict[str, dict[str, tuple[float, float, float]]]]:
-    """Read the ladder of a training step from the record of ``benchmarks/bert.py``.
-
-    Parameters
-    ----------
-    record
-        ``benchmark-bert``.
-    device
-        Whose rows.
-
-    Returns
-    -------
-    tuple of list and dict
-        The rungs, in order; and for each size, by rung, lower quartile, median and
-        upper quartile of the time of `transformers` as it comes over that of the rung.
-
-    Raises
-    ------
-    LookupError
-        If the record has no ladder of this device.
-    """
+    """Read the ladder of a training step from the record of ``benchmarks/bert.py``."""
     rows = [
         row
         for row in record.results
@@ -212,20 +136,7 @@ def ladder_of(
 
 def rows_that_learn(model: BertModel, length: int) -> torch.Tensor:
     """Say which rows of the position embedding get a gradient from sequences of one
-    length.
-
-    Parameters
-    ----------
-    model
-        Any BERT.
-    length
-        Positions of the input.
-
-    Returns
-    -------
-    Tensor
-        One truth value for each position that the model has.
-    """
+    length."""
     ids = torch.randint(
         5,
         model.config.vocab_size,

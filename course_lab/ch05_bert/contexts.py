@@ -46,12 +46,7 @@ class Blocks(nn.Module):
 
 class BidirectionalLSTM(nn.Module):
     """Two recurrent language models of their own, one each way, side by side (Peters et
-    al. 2018, section 3.1).
-
-    A state is the forward model's half, then the backward model's. ELMo has characters
-    below and a weighted sum of the layers on top. Neither brings a word into a half
-    that has not seen it: the sum is made feature by feature.
-    """
+    al. 2018, section 3.1)."""
 
     def __init__(self, dim: int, num_layers: int):
         super().__init__()
@@ -101,13 +96,7 @@ def make_encoders(
     seed: int, dim: int = 12, num_heads: int = 3, num_layers: int = 2
 ) -> dict[str, nn.Module]:
     """Return the untrained models that are compared, in float64; BERT's and GPT's
-    weights are the same.
-
-    Examples
-    --------
-    >>> list(make_encoders(seed=0))
-    ['BERT', 'GPT', 'ELMo', 'no attention']
-    """
+    weights are the same."""
     set_seed(seed)
     bert, gpt = (Blocks(dim, num_heads, num_layers, causal) for causal in (False, True))
     gpt.load_state_dict(bert.state_dict())
@@ -135,15 +124,7 @@ def by_change(
     encoder: Encoder, inputs: Float[Tensor, "S D"], others: Float[Tensor, "S D"]
 ) -> Bool[Tensor, "N T _ S"]:
     """Say the same by experiment: replace one input by another vector, and see which
-    units change at all.
-
-    Parameters
-    ----------
-    encoder
-        The model.
-    inputs, others
-        The sentence, and what replaces each of its vectors.
-    """
+    units change at all."""
     with torch.no_grad():
         before, changed = encoder(inputs), []
         for place in range(len(inputs)):
@@ -155,23 +136,7 @@ def by_change(
 
 def both_sides(depends: Bool[Tensor, "N T _ S"]) -> list[float]:
     """Return for each layer the share of units that depend on a word to the left and on
-    one to the right.
-
-    Parameters
-    ----------
-    depends
-        What `by_gradient` or `by_change` found. The first and the last position have
-        one side only and do not count.
-
-    Examples
-    --------
-    >>> seen = torch.ones(1, 3, 2, 3, dtype=torch.bool)
-    >>> seen[0, 1, 0, 2] = (
-    ...     False  # of the two units between the ends, one knows nothing of the right side
-    ... )
-    >>> both_sides(seen)
-    [0.5]
-    """  # noqa: E501
+    one to the right."""
     length = depends.shape[1]
     shares = []
     for layer in depends:
@@ -186,28 +151,7 @@ def both_sides(depends: Bool[Tensor, "N T _ S"]) -> list[float]:
 def measure(
     seeds: Sequence[int], length: int = 5, dim: int = 12
 ) -> dict[str, list[Bool[Tensor, "N T _ S"]]]:
-    """Measure each model with each seed, both ways.
-
-    Parameters
-    ----------
-    seeds
-        Each decides weights and inputs.
-    length
-        Positions T.
-    dim
-        Features of an input.
-
-    Returns
-    -------
-    dict of str to list
-        For each model and seed, what depends on what.
-
-    Raises
-    ------
-    RuntimeError
-        If gradients and changes disagree: then one of them does not measure what it
-        should.
-    """
+    """Measure each model with each seed, both ways."""
     found: dict[str, list[Tensor]] = {}
     for seed in seeds:
         generator = torch.Generator().manual_seed(seed)

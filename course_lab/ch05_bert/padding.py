@@ -163,19 +163,7 @@ class Effect:
 def padding_effect(
     model: PlotReader, ids: Int[Tensor, "B T"], padded: Sequence[int], with_mask: bool
 ) -> list[Effect]:
-    """Compare what the model computes with padding and without.
-
-    Parameters
-    ----------
-    model
-        Trained or not.
-    ids
-        Sequences of one length, nothing padded.
-    padded
-        Numbers of positions to add at the end.
-    with_mask
-        Whether the model is told which positions are padding.
-    """
+    """Compare what the model computes with padding and without."""
     model.eval()
     ids = ids.to(next(model.parameters()).device)
     pad_id = model.bert.config.pad_token_id or 0

@@ -94,17 +94,6 @@ class Plan:
     preferred
         The tokens that are hidden at the full rate, and others rarely
         (`course_lib.pretraining.masking.VocabIds`); none given: all at the full rate.
-
-    Raises
-    ------
-    ValueError
-        If the size, the start or the optimizer is not known, or the parts of a step do
-        not share its sequences evenly.
-
-    Examples
-    --------
-    >>> Plan(TrainingConfig(steps=100), size="tiny").config(vocab_size=2048).hidden_size
-    128
     """
 
     training: TrainingConfig
@@ -214,34 +203,7 @@ class Plan:
 
 
 def plan_from(configuration: Mapping[str, Any]) -> Plan:
-    """Load a plan back from JSON; where it lies on disk is no part of it.
-
-    Parameters
-    ----------
-    configuration
-        What ``dataclasses.asdict`` made of a plan.
-
-    Returns
-    -------
-    Plan
-        The plan.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-
-    Examples
-    --------
-    >>> import dataclasses
-    >>> plan = Plan(
-    ...     TrainingConfig(steps=7),
-    ...     masking=MaskingConfig(rate=0.4),
-    ...     preferred=("lamp", "skis"),
-    ... )
-    >>> plan_from(dataclasses.asdict(plan)) == plan
-    True
-    """
+    """Load a plan back from JSON; where it lies on disk is no part of it."""
     try:
         nested = {
             "training": TrainingConfig(**read_settings(configuration["training"])),
@@ -255,20 +217,7 @@ def plan_from(configuration: Mapping[str, Any]) -> Plan:
 
 def cut(batch: PreTrainingBatch, parts: int) -> list[PreTrainingBatch]:
     """Cut a batch between its sequences into parts of equal size, or nearly; their
-    weights stay those of the step.
-
-    Parameters
-    ----------
-    batch
-        Of at least as many sequences.
-    parts
-        How many.
-
-    Returns
-    -------
-    list of PreTrainingBatch
-        Whose sums of losses add up to that of the batch.
-    """
+    weights stay those of the step."""
     if parts == 1:
         return [batch]
     width, found, begin = batch.input_ids.shape[1], [], 0
@@ -298,18 +247,7 @@ def cut(batch: PreTrainingBatch, parts: int) -> list[PreTrainingBatch]:
 
 def build(plan: Plan, corpus: Corpus) -> BertForPreTraining:
     """Build the model of a plan with its first weights, which the plan's seed
-    determines.
-
-    Parameters
-    ----------
-    plan, corpus
-        The plan, and the corpus whose vocabulary the model has.
-
-    Returns
-    -------
-    BertForPreTraining
-        Untrained, on the CPU.
-    """
+    determines."""
     return untrained(plan, len(corpus.tokenizer))
 
 
@@ -327,19 +265,7 @@ def scaled_start(
     model: BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM,
 ) -> None:
     """Draw the weights anew with size 1 / sqrt(D), and let the positions start as
-    sinusoids of that size.
-
-    The published 0.02 is small for narrow models: their attention is uniform at first,
-    and they stay for long on the plateau where only frequencies are known. At 768
-    features 1 / sqrt(D) is 0.036. A sinusoid makes *the word before* one turn, the same
-    at every place (Vaswani et al. 2017, section 3.5).
-
-    Parameters
-    ----------
-    model
-        A `BertForPreTraining` or a member of its family; its weights are drawn from
-        torch's default generator.
-    """
+    sinusoids of that size."""
     size = model.config.hidden_size**-0.5
     model.apply(partial(initialise, std=size))
     table = model.bert.embeddings.position.weight
@@ -355,26 +281,7 @@ def pretrain(
     report: Callable[[History], None] | None = None,
 ) -> tuple[BertForPreTraining, History]:
     """Pre-train a model as planned; go on where `plan.training.checkpoint` left off, if
-    it exists.
-
-    Parameters
-    ----------
-    plan, corpus
-        What is trained on what.
-    model
-        From `build`, if it is there already.
-    evaluate_on
-        The split that `plan.training.evaluate_every` looks at; None for none.
-    report
-        As in `course_lib.training.loop.train`.
-
-    Returns
-    -------
-    model : BertForPreTraining
-        On the device that it was trained on.
-    history : History
-        Its metrics are those of `Scores.figures`.
-    """
+    it exists."""
     model = model or build(plan, corpus)
     _compile(plan, model)
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None
@@ -405,22 +312,7 @@ def steps_for(
     warm_up: int = 2,
 ) -> int:
     """Find how many steps of a plan take so many minutes, from the speed of the first;
-    the model is left as it was.
-
-    Parameters
-    ----------
-    plan, corpus, model
-        What will be trained; not the checkpoint, which is neither read nor written.
-    minutes
-        Of steps: evaluation and saving come on top.
-    warm_up
-        Steps that do not count, since caches and compilers begin with them.
-
-    Returns
-    -------
-    int
-        The same number in all processes, at least 1.
-    """
+    the model is left as it was."""
     if not (math.isfinite(minutes) and minutes > 0):
         raise ValueError(f"minutes is {minutes:g}; choose a positive number, e.g. 10")
     _compile(plan, model)

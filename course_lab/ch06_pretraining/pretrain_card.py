@@ -16,23 +16,7 @@ TITLES = {"model": "this model", "untrained": "the same model, untrained"}
 
 
 def write_card(folder: Path) -> Path:
-    """Write the model card of a folder from its log.
-
-    Parameters
-    ----------
-    folder
-        With ``log.json`` of a run that has ended.
-
-    Returns
-    -------
-    Path
-        The card.
-
-    Raises
-    ------
-    ValueError
-        If the run has not ended.
-    """
+    """Write the model card of a folder from its log."""
     log = json.loads((folder / LOG).read_text(encoding="utf-8"))
     if log["results"] is None:
         raise ValueError(f"the run in {folder} has not ended; resume it first")
@@ -41,18 +25,7 @@ def write_card(folder: Path) -> Path:
 
 
 def card(log: Mapping[str, Any]) -> str:
-    """Return the model card of a run.
-
-    Parameters
-    ----------
-    log
-        The content of its ``log.json``.
-
-    Returns
-    -------
-    str
-        Markdown, with the block of facts at its head that the Hugging Face hub reads.
-    """
+    """Return the model card of a run."""
     found, sittings = log["results"], log["sittings"]
     lines = [
         "---", "library_name: transformers", "language: en", "license: bsd-3-clause", "---", "",  # noqa: E501

@@ -26,32 +26,7 @@ AT_ONCE = 256  # positions: each has a distribution over the vocabulary
 
 
 class NGrams:
-    """Counts of tokens with their neighbours in the training text, within documents.
-
-    What is asked for is a probability of each token of the vocabulary, ``(N, V)``,
-    given the neighbours ``(N, 1)`` or ``(N, 2)``, the nearest first.
-
-    Parameters
-    ----------
-    store
-        The train split.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> store = TokenStore(
-    ...     Path("x"),
-    ...     np.array([1, 2, 1, 2, 1, 3]),
-    ...     np.array([0, 6]),
-    ...     np.array([0, 1]),
-    ...     4,
-    ...     {},
-    ... )
-    >>> NGrams(store).after(np.array([[1]])).round(
-    ...     3
-    ... ).tolist()  # 1 came thrice, with 2 twice and with 3
-    [[0.033, 0.167, 0.522, 0.278]]
-    """
+    """Counts of tokens with their neighbours in the training text, within documents."""
 
     def __init__(self, store: TokenStore):
         self.size = store.vocab_size
@@ -104,11 +79,7 @@ class NGrams:
 
     def both_sides(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """P(token | both sides), as if they were independent given the token; with one
-        token each, then corrected.
-
-        With two tokens on each side, what was seen between the same nearest neighbours
-        is mixed in.
-        """
+        token each, then corrected."""
         joint = self.after(left) * self.before(right) / self.share
         joint /= joint.sum(axis=1, keepdims=True)
         if left.shape[1] == 1:
@@ -172,27 +143,7 @@ CONTROLS = ("unigram", "bigram", "two-sided bigram", "two-sided trigram")
 
 def guess_from_counts(ngrams: NGrams, name: str) -> Guess:
     """Return a control for `course_lab.ch06_pretraining.pretrain_scores.score`; it
-    guesses no next sentences.
-
-    Parameters
-    ----------
-    ngrams
-        Counts of the train split.
-    name
-        "unigram": the frequencies alone. "bigram": the token to the left. "two-sided
-        bigram": one on each side. "two-sided trigram": two on each side.
-
-    Returns
-    -------
-    Guess
-        Neighbours are those of the corrupted input; what was never seen there, as
-        [MASK], is no context.
-
-    Raises
-    ------
-    ValueError
-        If there is no such control.
-    """
+    guesses no next sentences."""
     if name not in CONTROLS:
         raise ValueError(
             f"there is no control {name!r}; choose one of {', '.join(CONTROLS)}"

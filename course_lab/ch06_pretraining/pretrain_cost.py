@@ -37,35 +37,7 @@ class Work:
 def training_flops(
     config: BertConfig, lengths: np.ndarray, chosen: float | int
 ) -> float:
-    """Return the operations of forward and backward passes over some sequences.
-
-    Parameters
-    ----------
-    config
-        Sizes of the model.
-    lengths
-        Tokens of each sequence, special ones included.
-    chosen
-        Positions at which the token is guessed, over all sequences.
-
-    Returns
-    -------
-    float
-        Three times those of the forward pass: the backward pass has two products for
-        each of its.
-
-    Notes
-    -----
-    In a layer, a token meets 4 D² weights of attention and 2 D I of the feed-forward;
-    with T tokens, its scores and its sum over values take 2 T D products more. With I =
-    4 D and D = H Q that is Chowdhery et al.'s 6 N + 12 L H Q T, were the last
-    feed-forward asked everywhere.
-
-    Examples
-    --------
-    >>> f"{training_flops(BertConfig.base(), np.array([512]), chosen=77) / 512:.2e}"  # of each token
-    '5.64e+08'
-    """  # noqa: E501
+    """Return the operations of forward and backward passes over some sequences."""
     width, inner, layers, tokens = (
         config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())  # noqa: E501
     )  # fmt: skip
@@ -87,24 +59,7 @@ def matrix_rate(
     seconds: float = 2.0,
     side: int | None = None,
 ) -> float:
-    """Measure how fast this machine multiplies large square matrices.
-
-    Parameters
-    ----------
-    where
-        The device.
-    dtype
-        Of the matrices: that of the training.
-    seconds
-        How long to measure, at least; the best product counts.
-    side
-        Rows and columns; None for 8,192 on cuda and 2,048 elsewhere.
-
-    Returns
-    -------
-    float
-        Operations a second, with as many threads as torch has now.
-    """
+    """Measure how fast this machine multiplies large square matrices."""
     side = side or (8192 if where.type == "cuda" else 2048)
     left, right = (torch.randn(side, side, device=where, dtype=dtype) for _ in range(2))
     best, began = float("inf"), time.perf_counter()

@@ -67,33 +67,7 @@ class Corpus:
 
 def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
     """Load a corpus, learn a vocabulary from its train split and tokenise all splits,
-    or open what was made before.
-
-    Parameters
-    ----------
-    data
-        A data set with the column ``paragraphs``: "pydocs", "stories" or
-        "wikitext2_raw".
-    vocab_size
-        Tokens in the vocabulary, special ones included.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Corpus
-        Tokenizer and stores.
-
-    Raises
-    ------
-    ValueError
-        If the data set has no paragraphs, there is none of that name, or its characters
-        alone fill the vocabulary.
-    FileNotFoundError
-        If the source does not exist.
-    course_lib.pretraining.token_store.TokenStoreError
-        If a store is damaged or cannot be written.
-    """
+    or open what was made before."""
     splits = load(data, source)
     if lacking := [
         split
@@ -134,21 +108,7 @@ def prepare(data: str, vocab_size: int, source: str | None = None) -> Corpus:
 def documents(
     rows: Iterable[Mapping[str, Any]], keys: tuple[str, ...] = ()
 ) -> Iterator[list[str]]:
-    """Yield documents as lists of sentences.
-
-    Parameters
-    ----------
-    rows
-        With the column ``paragraphs``.
-    keys
-        Columns: neighbouring rows that agree in them are one document. None: each row
-        is one.
-
-    Yields
-    ------
-    list of str
-        The sentences of a document in their order.
-    """
+    """Yield documents as lists of sentences."""
     if not keys:
         for row in rows:
             yield [

@@ -44,24 +44,7 @@ def write_log(
     history: History,
     found: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Write ``log.json``, whole or not at all.
-
-    Parameters
-    ----------
-    folder
-        Where.
-    content
-        Plan, fingerprints and sittings.
-    history
-        What happened so far.
-    found
-        From `results`; None while the run goes on.
-
-    Returns
-    -------
-    dict
-        What was written.
-    """
+    """Write ``log.json``, whole or not at all."""
     log = {
         **content,
         "curve": curve(history),
@@ -73,34 +56,7 @@ def write_log(
 
 
 def curve(history: History, points: int = POINTS) -> dict[str, list[float | int]]:
-    """Return a history in few points: the last step of each stretch, and its means.
-
-    Parameters
-    ----------
-    history
-        Of a run.
-    points
-        At most so many; with fewer steps, each is a point.
-
-    Returns
-    -------
-    dict of lists
-        step, loss, learning_rate, gradient_norm, and the sequences and seconds up to
-        there.
-
-    Examples
-    --------
-    >>> history = History(
-    ...     [1, 2, 3],
-    ...     [6.0, 5.0, 4.0],
-    ...     [0.1] * 3,
-    ...     [1.0] * 3,
-    ...     [8.0, 16.0, 24.0],
-    ...     [0.5, 1.0, 1.5],
-    ... )
-    >>> curve(history, points=2)["step"], curve(history, points=2)["loss"]
-    ([2, 3], [5.5, 4.0])
-    """
+    """Return a history in few points: the last step of each stretch, and its means."""
     stretch = max(1, math.ceil(len(history.steps) / points))
     cuts = range(0, len(history.steps), stretch)
     means = {
@@ -137,21 +93,7 @@ def _short(value: float | int) -> float | int:
 def results(
     plan: Plan, corpus: Corpus, model: BertForPreTraining, history: History
 ) -> dict[str, Any]:
-    """Measure a model at its end.
-
-    Parameters
-    ----------
-    plan, corpus, model
-        What was trained on what; the model as it was written to disk.
-    history
-        For its times.
-
-    Returns
-    -------
-    dict
-        Scores on validation and test of the model, of the same model untrained and of
-        the controls; the work that was done, and how fast; sizes.
-    """
+    """Measure a model at its end."""
     untrained = build(plan, corpus).to(next(model.parameters()).device)
     ngrams = NGrams(corpus.stores["train"])
     scores: dict[str, dict[str, Any]] = {}
@@ -197,21 +139,7 @@ def results(
 
 
 def work_of(plan: Plan, corpus: Corpus, steps: int) -> Work:
-    """Count what the first steps of a plan read and compute.
-
-    Parameters
-    ----------
-    plan, corpus
-        What is trained on what.
-    steps
-        How many.
-
-    Returns
-    -------
-    Work
-        Exact but for the number of chosen positions, for which the mean rate over the
-        text stands.
-    """
+    """Count what the first steps of a plan read and compute."""
     config, sequences, tokens, flops = plan.config(len(corpus.tokenizer)), 0, 0, 0.0
     rate = plan.mean_rate(corpus)
     for lengths in tokens_of_steps(plan.batches(corpus), steps):

@@ -67,44 +67,14 @@ def hidden_tokens(
     store: TokenStore, vocab: Mapping[str, int], max_length: int
 ) -> PreTrainingBatches:
     """Return the sequences that models are measured on: all of a split, with tokens
-    hidden once and for all.
-
-    Parameters
-    ----------
-    store
-        A split.
-    vocab
-        Token -> id.
-    max_length
-        Tokens of a sequence.
-
-    Returns
-    -------
-    PreTrainingBatches
-        Call it with 0; another number hides other tokens of other pairs.
-    """
+    hidden once and for all."""
     return PreTrainingBatches(
         store, vocab, max_length, SEQUENCES, seed=SEED, drop_last=False
     )
 
 
 def score(guess: Guess, data: PreTrainingBatches, passes: int = 1) -> Scores:
-    """Let something guess all hidden tokens and all labels.
-
-    Parameters
-    ----------
-    guess
-        A model (`guess_with`), or a control.
-    data
-        From `hidden_tokens`.
-    passes
-        How often the split is read, each time with other pairs and other hidden tokens.
-
-    Returns
-    -------
-    Scores
-        One entry for each hidden token and for each labelled pair.
-    """
+    """Let something guess all hidden tokens and all labels."""
     found: list[tuple[np.ndarray, ...]] = []
     for number in range(passes):
         epoch = data(number)
@@ -166,18 +136,7 @@ def _scored(
 
 def guess_with(model: nn.Module) -> Guess:
     """Return what guesses with a model, on its device, in evaluation mode and without
-    gradients.
-
-    Parameters
-    ----------
-    model
-        A `BertForPreTraining`.
-
-    Returns
-    -------
-    Guess
-        For `score`.
-    """
+    gradients."""
 
     def guess(batch: PreTrainingBatch) -> tuple[Tensor, Tensor]:
         there = to_device(batch, next(model.parameters()).device)
@@ -199,22 +158,7 @@ def guess_with(model: nn.Module) -> Guess:
 def evaluation(
     corpus: Corpus, split: str, max_length: int, passes: int = 1
 ) -> Callable[[nn.Module], Scores]:
-    """Return what measures a model on a split: model -> its scores.
-
-    Parameters
-    ----------
-    corpus, split
-        Where the text is from.
-    max_length
-        Tokens of a sequence.
-    passes
-        As in `score`.
-
-    Returns
-    -------
-    Callable
-        The masks are those of `hidden_tokens`, whatever the model was trained with.
-    """
+    """Return what measures a model on a split: model -> its scores."""
     data = hidden_tokens(corpus.stores[split], corpus.tokenizer.vocab, max_length)
 
     def measure(model: nn.Module) -> Scores:
@@ -231,21 +175,7 @@ def evaluation(
 
 def share_with_interval(right: np.ndarray, document: np.ndarray) -> tuple[float, float]:
     """Return a share and half of its 95% interval; documents, not tokens, are what is
-    drawn independently.
-
-    Parameters
-    ----------
-    right
-        Whether each guess was right.
-    document
-        The document that each is from.
-
-    Returns
-    -------
-    share, half_width : float
-        The ratio estimator's (Cochran 1977, section 6.4), with the normal quantile
-        1.96.
-    """
+    drawn independently."""
     _, place = np.unique(document, return_inverse=True)
     hits, counts = np.bincount(place, right), np.bincount(place)
     share, clusters = hits.sum() / counts.sum(), len(counts)

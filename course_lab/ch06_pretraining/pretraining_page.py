@@ -16,26 +16,7 @@ from course_lib.metrics.scores import Interval, mean_interval
 def fill_in(
     guess: Guess, texts: Sequence[str], vocab: Mapping[str, int], most: int = 3
 ) -> list[list[tuple[str, float]]]:
-    """Let something guess the [MASK] of texts.
-
-    Parameters
-    ----------
-    guess
-        A model or a control, as `course_lab.ch06_pretraining.pretrain_scores.score`
-        takes it.
-    texts
-        Words of the vocabulary, separated by spaces, sentences ending with a full stop;
-        one [MASK] in each.
-    vocab
-        Token -> id.
-    most
-        How many guesses to return.
-
-    Returns
-    -------
-    list
-        For each text the likeliest words with their probabilities.
-    """
+    """Let something guess the [MASK] of texts."""
     words = list(vocab)
     with torch.no_grad():
         chances, best = (
@@ -64,26 +45,8 @@ def _question(text: str) -> Question:
 def class_choices(
     guess: Guess, places: Places, vocab: Mapping[str, int]
 ) -> tuple[np.ndarray, list[str]]:
-    """Hide words whose class is known, and ask which class is expected in their place.
-
-    Parameters
-    ----------
-    guess
-        A model or a control.
-    places
-        Of the task *word class*, from
-        `course_lab.ch06_pretraining.pretraining_probes.read_places`.
-    vocab
-        Token -> id.
-
-    Returns
-    -------
-    shares : np.ndarray
-        For each class of the hidden word the shares of the classes that are expected,
-        mean over places: square.
-    names : list of str
-        The classes.
-    """
+    """Hide words whose class is known, and ask which class is expected in their
+    place."""
     names = sorted(set(CLASSES.values()))
     of_word = {
         word: names.index(name) for word, name in CLASSES.items() if word in vocab
@@ -99,32 +62,7 @@ def class_choices(
 
 
 def runs_of(results: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Sort the runs of a recorded study by variant, and within a variant by seed.
-
-    Parameters
-    ----------
-    results
-        Of a record that `course_lab.ch06_pretraining.pretraining_plans.record_study`
-        made.
-
-    Returns
-    -------
-    dict
-        Variant -> its runs.
-
-    Examples
-    --------
-    >>> runs = [
-    ...     {"variant": "b", "seed": 1},
-    ...     {"variant": "b", "seed": 0},
-    ...     {"variant": "a", "seed": 0},
-    ... ]
-    >>> {
-    ...     variant: [run["seed"] for run in of_one]
-    ...     for variant, of_one in runs_of(runs).items()
-    ... }
-    {'b': [0, 1], 'a': [0]}
-    """
+    """Sort the runs of a recorded study by variant, and within a variant by seed."""
     sorted_runs: dict[str, list[Mapping[str, Any]]] = {}
     for run in sorted(results, key=lambda run: run["seed"]):
         sorted_runs.setdefault(run["variant"], []).append(run)
@@ -138,39 +76,7 @@ def lead_over(
     score: str = "mlm_accuracy",
 ) -> Interval:
     """Say by how much one variant of a recorded study is ahead of another, seed by
-    seed.
-
-    Parameters
-    ----------
-    results
-        As in `runs_of`; both variants have the same seeds.
-    variant, other
-        Whose lead, over which.
-    score
-        Of a run's scores.
-
-    Returns
-    -------
-    Interval
-        Mean of the differences and half width of its 95% interval: chance that both
-        share, e.g. the first weights, is not in it.
-
-    Raises
-    ------
-    ValueError
-        If the two have not the same seeds.
-
-    Examples
-    --------
-    >>> scores = {"a": (0.7, 0.75), "b": (0.5, 0.6)}
-    >>> runs = [
-    ...     {"variant": name, "seed": seed, "scores": {"mlm_accuracy": value}}
-    ...     for name, values in scores.items()
-    ...     for seed, value in enumerate(values)
-    ... ]
-    >>> round(lead_over(runs, "a", "b").mean, 3)
-    0.175
-    """
+    seed."""
     sorted_runs = runs_of(results)
     ahead, behind = sorted_runs.get(variant, []), sorted_runs.get(other, [])
     if [run["seed"] for run in ahead] != [run["seed"] for run in behind]:
@@ -186,26 +92,7 @@ def lead_over(
 
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
     """Write what a recorded study found as a Markdown table: mean over seeds ± 95%
-    interval.
-
-    Parameters
-    ----------
-    results
-        Of a record that `course_lab.ch06_pretraining.pretraining_plans.record_study`
-        made.
-    variants
-        Which of it, from top to bottom.
-
-    Returns
-    -------
-    str
-        A row for each variant.
-
-    Raises
-    ------
-    ValueError
-        If a variant was not recorded.
-    """
+    interval."""
     lines = [
         (
             "| variant | hidden words (%) | loss at these (nats) | next sentence (%) |"

@@ -51,11 +51,6 @@ class Study:
     ----------
     variants
         By name; all are measured on the same text, in the same vocabulary and lengths.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or two read different text.
     """
 
     variants: dict[str, Recipe]
@@ -147,33 +142,7 @@ def record_study(
     seeds: Sequence[int],
     source: str | None,
 ) -> Path:
-    """Do the runs that a record lacks, and save it after each.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        What is compared.
-    variants
-        Which of it.
-    seeds
-        One run of each variant for each.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study.
-    """
+    """Do the runs that a record lacks, and save it after each."""
 
     def runs() -> Iterator[records.Run]:
         first = next(iter(study.variants.values()))
@@ -205,23 +174,7 @@ def summary(
     questions: Mapping[str, Sequence[Any]],
     places: Mapping[str, tuple[Places, Places]],
 ) -> dict[str, Any]:
-    """Measure a run on stories that nobody is trained on, and probe it.
-
-    Parameters
-    ----------
-    run, recipe, corpus
-        What was trained, how, on what.
-    questions, places
-        What is asked, and where the probes look.
-
-    Returns
-    -------
-    dict
-        Scores with the standard masks, whatever the run was trained with; the share of
-        questions answered rightly; the probes' accuracies by layer, and as the
-        downstream score their mean at the last layer; the work and the time; and what
-        each evaluation on validation found, with its step.
-    """
+    """Measure a run on stories that nobody is trained on, and probe it."""
     scores = evaluation(corpus, "test", recipe.last.max_length, PASSES)(
         run.model
     ).figures()

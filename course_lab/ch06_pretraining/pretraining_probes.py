@@ -103,32 +103,7 @@ class Probed:
 def read_places(
     corpus: Corpus, max_length: int, number: int, seed: int = 0
 ) -> dict[str, tuple[Places, Places]]:
-    """Find places to train the probes on and to test them on.
-
-    Parameters
-    ----------
-    corpus
-        The tokenised stories, of which all words are pieces; the places are in stories
-        of the same worlds.
-    max_length
-        Tokens of a text with its special ones.
-    number
-        Places of each kind, as many to train on as to test on.
-    seed
-        Of the stories and for the draws.
-
-    Returns
-    -------
-    dict
-        Task -> places in stories of the train split, and in stories of the test split;
-        told anew, so that no model has read them. The words of *word class* are
-        different ones, too.
-
-    Raises
-    ------
-    ValueError
-        If there are too few.
-    """
+    """Find places to train the probes on and to test them on."""
     found: dict[str, list[Places]] = {task: [] for task in TASKS}
     for split in ("train", "test"):
         places: dict[str, list[tuple[Question, str]]] = {task: [] for task in TASKS}
@@ -208,22 +183,7 @@ def probe(
     vocab: Mapping[str, int],
     places: Mapping[str, tuple[Places, Places]],
 ) -> Probed:
-    """Train and test a probe for each task at each layer; the model stays as it is.
-
-    Parameters
-    ----------
-    model
-        On the CPU.
-    vocab
-        Token -> id.
-    places
-        From `read_places`.
-
-    Returns
-    -------
-    Probed
-        Accuracies.
-    """
+    """Train and test a probe for each task at each layer; the model stays as it is."""
     accuracy, majority = {}, {}
     for task, (train, test) in places.items():
         pairs = zip(

@@ -80,34 +80,7 @@ def ask(
     split: str = "validation",
     seed: int = 0,
 ) -> dict[str, list[Question]]:
-    """Find questions of each kind in stories that nobody is trained on.
-
-    Parameters
-    ----------
-    corpus
-        The tokenised stories, of which all words are pieces; questions are about the
-        same worlds.
-    max_length
-        Tokens that a question may have with its special ones.
-    number
-        Questions of each kind; of times, half with the alternative too early and half
-        with it too late.
-    split
-        Whose combinations of hero, thing and place the stories are about; as many
-        stories as it takes are told anew.
-    seed
-        Of the stories and for the draws.
-
-    Returns
-    -------
-    dict
-        Kind -> its questions.
-
-    Raises
-    ------
-    ValueError
-        If there are too few.
-    """
+    """Find questions of each kind in stories that nobody is trained on."""
     found: dict[str, list[Question]] = {
         kind: [] for kind in (*KINDS[:-1], "too early", "too late")
     }
@@ -141,22 +114,7 @@ def ask(
 def share_right(
     guess: Guess, questions: Sequence[Question], vocab: Mapping[str, int]
 ) -> float:
-    """Return the share of the questions that are answered rightly.
-
-    Parameters
-    ----------
-    guess
-        A model or a control, as `course_lab.ch06_pretraining.pretrain.score` takes it.
-    questions
-        Of one kind.
-    vocab
-        Token -> id.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-    """
+    """Return the share of the questions that are answered rightly."""
     with torch.no_grad():
         scores = guess(as_batch(questions, vocab))[0]
     right = [

@@ -53,11 +53,6 @@ class Recipe:
     ----------
     stages
         All of one model and one text.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or they differ in model, text, start or seed.
     """
 
     stages: tuple[Plan, ...]
@@ -262,23 +257,7 @@ def train_on_stories(
     questions: Mapping[str, Sequence[Question]],
     report: Callable[[History], None] | None = None,
 ) -> StoryRun:
-    """Pre-train on the stories and watch what is learnt.
-
-    Parameters
-    ----------
-    recipe, corpus
-        What is trained on what.
-    questions
-        From `course_lab.ch06_pretraining.pretraining_questions.ask`.
-    report
-        Told the history of the stage after each evaluation, as in
-        `course_lib.training.loop.train`.
-
-    Returns
-    -------
-    StoryRun
-        The model, on the CPU, and its history.
-    """
+    """Pre-train on the stories and watch what is learnt."""
     watch = evaluation(corpus, "validation", recipe.last.max_length)
 
     def figures(model: nn.Module) -> dict[str, float]:

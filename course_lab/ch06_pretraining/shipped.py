@@ -24,25 +24,7 @@ TOLD = {
 
 
 def read_log(name: str, folder: Path = CHECKPOINTS) -> dict[str, Any]:
-    """Read all figures of a shipped checkpoint.
-
-    Parameters
-    ----------
-    name
-        "mini" or "tiny".
-    folder
-        Where they lie.
-
-    Returns
-    -------
-    dict
-        What `course_lab.ch06_pretraining.pretrain_results.write_log` wrote.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none of that name.
-    """
+    """Read all figures of a shipped checkpoint."""
     path = folder / name / LOG
     if not path.is_file():
         raise FileNotFoundError(
@@ -55,20 +37,7 @@ def read_log(name: str, folder: Path = CHECKPOINTS) -> dict[str, Any]:
 def load_shipped(
     name: str, folder: Path = CHECKPOINTS
 ) -> tuple[BertForPreTraining, FastWordPiece]:
-    """Load a shipped checkpoint in float32, to be asked.
-
-    Parameters
-    ----------
-    name, folder
-        As in `read_log`.
-
-    Returns
-    -------
-    model : BertForPreTraining
-        In evaluation.
-    tokenizer : FastWordPiece
-        Its own.
-    """
+    """Load a shipped checkpoint in float32, to be asked."""
     model = BertForPreTraining.from_pretrained(
         folder / name, dtype=torch.float32
     ).eval()
@@ -76,18 +45,7 @@ def load_shipped(
 
 
 def load_untrained(name: str, folder: Path = CHECKPOINTS) -> BertForPreTraining:
-    """Return what a shipped checkpoint was before its first step: the control.
-
-    Parameters
-    ----------
-    name, folder
-        As in `read_log`.
-
-    Returns
-    -------
-    BertForPreTraining
-        In evaluation.
-    """
+    """Return what a shipped checkpoint was before its first step: the control."""
     log = read_log(name, folder)
     return untrained(plan_from(log["plan"]), log["plan"]["vocab_size"]).eval()
 
@@ -95,30 +53,7 @@ def load_untrained(name: str, folder: Path = CHECKPOINTS) -> BertForPreTraining:
 def fill_gaps(
     guess: Guess, texts: Sequence[str], tokenizer: FastWordPiece, most: int = 3
 ) -> list[list[tuple[str, float]]]:
-    """Let something guess the [MASK] of texts.
-
-    Parameters
-    ----------
-    guess
-        A model or a control, as `course_lab.ch06_pretraining.pretrain_scores.score`
-        takes it.
-    texts
-        With one [MASK] each.
-    tokenizer
-        Of the model.
-    most
-        How many guesses to return.
-
-    Returns
-    -------
-    list
-        For each text the likeliest pieces with their probabilities.
-
-    Raises
-    ------
-    ValueError
-        If a text has no [MASK], or several.
-    """
+    """Let something guess the [MASK] of texts."""
     encodings, vocab = tokenizer.encode_batch(texts), tokenizer.vocab
     input_ids = torch.tensor([encoding.ids for encoding in encodings])
     hidden = input_ids == vocab["[MASK]"]
@@ -147,20 +82,7 @@ def fill_gaps(
 
 def result_rows(log: dict[str, Any], split: str = "test") -> list[str]:
     """Write what a checkpoint and its controls reach on a split, as lines of a Markdown
-    table.
-
-    Parameters
-    ----------
-    log
-        From `read_log`.
-    split
-        "test" or "validation".
-
-    Returns
-    -------
-    list of str
-        Head and rows; intervals are 95%, over documents.
-    """
+    table."""
     lines = [
         "| guesses by | hidden pieces (%) | loss at these (nats) | next sentence (%) |",
         "| --- | --- | --- | --- |",

@@ -123,17 +123,7 @@ class ContextRun:
 
 def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
     """Build a model with its first weights, which the recipe's seed determines: of size
-    1 / sqrt(D), as in chapter 6.
-
-    Examples
-    --------
-    >>> recipe = ContextRecipe(TrainingConfig(steps=1), hidden_size=16)
-    >>> [
-    ...     sum(p.numel() for p in build(kind, recipe, vocab_size=40).parameters())
-    ...     for kind in KINDS
-    ... ]
-    [9384, 7752, 8426]
-    """
+    1 / sqrt(D), as in chapter 6."""
     set_seed(recipe.training.seed)
     if kind == "ELMo":
         return ELMo(
@@ -165,22 +155,7 @@ def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
 def train_one(
     kind: str, recipe: ContextRecipe, corpus: Tokens, vocab: Mapping[str, int]
 ) -> ContextRun:
-    """Train one model.
-
-    Parameters
-    ----------
-    kind
-        One of `KINDS`.
-    recipe
-        What decides the training.
-    corpus, vocab
-        The text, and the vocabulary that it is written in.
-
-    Returns
-    -------
-    ContextRun
-        The model at its end.
-    """
+    """Train one model."""
     hidden = PreTrainingBatches(
         corpus,
         vocab,
@@ -206,20 +181,7 @@ def train_one(
 def hidden_states(
     model: nn.Module, input_ids: Tensor, attention_mask: Tensor
 ) -> tuple[Tensor, ...]:
-    """Return the embeddings and each layer's states of an ELMo, a GPT or a BERT.
-
-    Parameters
-    ----------
-    model
-        In evaluation mode.
-    input_ids, attention_mask
-        ``(B, T)``, padded on the right.
-
-    Returns
-    -------
-    tuple of Tensor
-        ``(B, T, D)`` each; ELMo's have both directions side by side.
-    """
+    """Return the embeddings and each layer's states of an ELMo, a GPT or a BERT."""
     if isinstance(model, BertForPreTraining):
         model = model.bert
     if isinstance(model, ELMo | CausalLanguageModel):

@@ -67,15 +67,7 @@ def study_from(configuration: Mapping[str, Any]) -> ContextStudy:
 
 def features_of(kind: str, hidden_size: int) -> dict[str, slice]:
     """Name the features of a state that are looked at on their own: ELMo's states have
-    a half of each reader.
-
-    Examples
-    --------
-    >>> features_of("GPT", 128)
-    {'GPT': slice(None, None, None)}
-    >>> list(features_of("ELMo", 128))
-    ["ELMo's left reader", "ELMo's right reader", 'ELMo, both']
-    """
+    a half of each reader."""
     if kind != "ELMo":
         return {kind: slice(None)}
     left, right = slice(0, hidden_size), slice(hidden_size, 2 * hidden_size)
@@ -89,23 +81,7 @@ def features_of(kind: str, hidden_size: int) -> dict[str, slice]:
 def measure(
     kind: str, model: nn.Module, recipe: ContextRecipe, data: SenseStories
 ) -> dict[str, Any]:
-    """Measure what a model's vectors tell of the senses of pseudo-words.
-
-    Parameters
-    ----------
-    kind, model, recipe
-        The model, in evaluation mode, and what it is.
-    data
-        Uses of pseudo-words.
-
-    Returns
-    -------
-    dict
-        ``separation`` of the pseudo-words of *kind*, layer by layer and word by word;
-        with what accuracy the ``number`` of the others is read off the features of
-        `features_of`, likewise; and the ``plane`` of the uses of the first pseudo-word
-        in the top layer.
-    """
+    """Measure what a model's vectors tell of the senses of pseudo-words."""
     uses, number_uses = data.uses["kind"], data.uses["number"]
     states, number_states = (
         states_of_uses(model, uses),
@@ -134,22 +110,7 @@ def _rounded(values: Sequence[float]) -> list[float]:
 def run(
     kind: str, recipe: ContextRecipe, data: SenseStories, vocab: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Train one model and measure it, before and after.
-
-    Parameters
-    ----------
-    kind, recipe
-        What is trained, and how.
-    data, vocab
-        The stories, and the vocabulary that they are written in.
-
-    Returns
-    -------
-    dict
-        What `measure` finds ``untrained`` and ``trained``, the mean ``losses`` of each
-        `AVERAGED` steps, the number of ``parameters`` and the ``seconds`` that the
-        steps took.
-    """
+    """Train one model and measure it, before and after."""
     untrained = build(kind, recipe, len(vocab)).eval()
     trained = train_one(kind, recipe, data.train, vocab)
     losses = trained.history.losses
@@ -175,33 +136,7 @@ def record_contexts(
     seeds: Sequence[int],
     source: str | None,
 ) -> Path:
-    """Do the runs that a record lacks, and save it after each.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        What is compared.
-    kinds
-        Which of it.
-    seeds
-        One run of each kind for each.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study.
-    """
+    """Do the runs that a record lacks, and save it after each."""
 
     def runs() -> Iterator[records.Run]:
         stories = read_stories(source=source)

@@ -126,24 +126,8 @@ def read_words(
     max_length: int,
     batch: int = 32,
 ) -> WordStates:
-    """Let a model read sentences, and keep the states at the first piece of each word.
-
-    Parameters
-    ----------
-    model, tokenizer
-        Of one checkpoint; the model in evaluation mode.
-    sentences
-        Words.
-    max_length
-        Pieces of a sentence; words beyond are left out.
-    batch
-        Sentences that are read at once.
-
-    Returns
-    -------
-    WordStates
-        Sentence by sentence in the order given.
-    """
+    """Let a model read sentences, and keep the states at the first piece of each
+    word."""
     encoded = [encode_words(tokenizer, words, max_length) for words in sentences]
     lengths = [max(sentence.word_ids) + 1 for sentence in encoded]
     order = sorted(range(len(encoded)), key=lambda number: len(encoded[number].ids))
@@ -204,21 +188,7 @@ def tag_scores(
     test_tags: Sequence[Sequence[str]],
 ) -> dict[str, EntityScore]:
     """Fit a linear tagger to each selection of layers that the model has, and score it
-    on the test.
-
-    Parameters
-    ----------
-    train, test
-        From `read_words`.
-    train_tags, test_tags
-        The tag of each word.
-
-    Returns
-    -------
-    dict
-        Selection -> its score over all entities. A word that was not read is guessed to
-        be "O".
-    """
+    on the test."""
     wanted = [
         tag
         for tags, length in zip(train_tags, train.lengths, strict=True)
@@ -246,17 +216,7 @@ def tag_scores(
 
 
 def untrained_like(model: BertModel, seed: int) -> BertModel:
-    """Build a model of the same sizes with random weights.
-
-    Examples
-    --------
-    >>> from course_lib.bert.model import BertConfig
-    >>> model = BertModel(BertConfig.tiny(vocab_size=9))
-    >>> torch.equal(
-    ...     untrained_like(model, 0).pooler.dense.weight, model.pooler.dense.weight
-    ... )
-    False
-    """
+    """Build a model of the same sizes with random weights."""
     set_seed(seed)
     return BertModel(model.config).eval()
 
@@ -270,26 +230,7 @@ def layer_scores(
     max_length: int,
     seed: int,
 ) -> dict[str, float]:
-    """Draw sentences to train on, and return F1 of each selection.
-
-    Parameters
-    ----------
-    model, tokenizer
-        Frozen.
-    train, test
-        What is drawn from, and what all are tested on.
-    sentences
-        How many to draw.
-    max_length
-        Pieces of a sentence.
-    seed
-        For the draw.
-
-    Returns
-    -------
-    dict
-        Selection -> F1 over entities, 0 to 1.
-    """
+    """Draw sentences to train on, and return F1 of each selection."""
     drawn = (
         np.random.default_rng(seed).permutation(len(train.tokens))[:sentences].tolist()
     )
@@ -303,23 +244,7 @@ def layer_scores(
 
 def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     """Write a layer table: the published figures, and for each column the mean over
-    seeds ± 95% interval, in percent.
-
-    Parameters
-    ----------
-    columns
-        Name -> for each seed the F1 of the selections.
-
-    Returns
-    -------
-    str
-        Markdown.
-
-    Examples
-    --------
-    >>> print(layer_rows({"ours": [{"last": 0.5}, {"last": 0.5}]}).splitlines()[3])
-    | last | 94.9 | 50.0 ± 0.0 |
-    """
+    seeds ± 95% interval, in percent."""
     lines = [
         "| vectors | published, CoNLL-2003 | " + " | ".join(columns) + " |",
         "| --- " * (len(columns) + 2) + "|",
@@ -346,33 +271,7 @@ def record_layers(
     seeds: Sequence[int],
     source: str | None,
 ) -> Path:
-    """Measure what the record lacks, and save it after each model and seed.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        What is measured.
-    models
-        Which of its models.
-    seeds
-        A draw of sentences for each.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study.
-    """
+    """Measure what the record lacks, and save it after each model and seed."""
 
     def runs() -> Iterator[records.Run]:
         data = load(study.data, source)

@@ -71,52 +71,7 @@ def draw_pseudo_words(
     seed: int,
     least: int = 100,
 ) -> list[PseudoWord]:
-    """Draw pairs of words of different classes that are about equally frequent.
-
-    Parameters
-    ----------
-    corpus
-        What will be trained on, before words are merged.
-    vocab
-        Token -> id.
-    classes
-        Word -> its class; only these words are drawn, if the vocabulary holds them
-        whole.
-    number
-        How many pairs.
-    seed
-        For the draw.
-    least
-        How often each word must occur.
-
-    Returns
-    -------
-    list of PseudoWord
-        No word is in two. Ordered by frequency, partners are neighbours among the words
-        that are left and of another class, so that a sense is not told by how common it
-        is.
-
-    Raises
-    ------
-    ValueError
-        If there are too few such words.
-
-    Examples
-    --------
-    >>> text = Merged(
-    ...     np.repeat([1, 2, 3], [9, 9, 8]), np.array([0, 26]), np.array([0, 1])
-    ... )
-    >>> classes = {"lamp": "thing", "mill": "place", "pen": "thing"}
-    >>> draw_pseudo_words(
-    ...     text,
-    ...     {"[PAD]": 0, "lamp": 1, "mill": 2, "pen": 3},
-    ...     classes,
-    ...     number=1,
-    ...     seed=0,
-    ...     least=9,
-    ... )
-    [PseudoWord(first=2, second=1)]
-    """
+    """Draw pairs of words of different classes that are about equally frequent."""
     counts = np.bincount(corpus.ids, minlength=len(vocab))
     frequent = [
         word for word in classes if word in vocab and counts[vocab[word]] >= least
@@ -144,16 +99,7 @@ def draw_pseudo_words(
 
 
 def merge(corpus: Tokens, pairs: Sequence[PseudoWord]) -> Merged:
-    """Write the first word of each pair where the second stands.
-
-    Examples
-    --------
-    >>> merge(
-    ...     Merged(np.array([5, 6, 7, 5]), np.array([0, 4]), np.array([0, 1])),
-    ...     [PseudoWord(7, 5)],
-    ... ).ids.tolist()
-    [7, 6, 7, 7]
-    """
+    """Write the first word of each pair where the second stands."""
     ids = np.array(corpus.ids, dtype=np.int64)
     for pair in pairs:
         ids[ids == pair.second] = pair.first
@@ -171,30 +117,7 @@ def find_uses(
     seed: int,
     before: Collection[int] | None = None,
 ) -> Uses:
-    """Draw uses of each sense and lay them out with their context.
-
-    Parameters
-    ----------
-    corpus
-        Before words are merged.
-    pairs
-        All pseudo-words: those in the context of a use are merged too.
-    specials
-        Ids of [PAD], [CLS] and [SEP].
-    width
-        Positions T of a sequence.
-    per_sense
-        Uses of each sense; fewer if there are not so many.
-    seed
-        For the draw.
-    before
-        Only uses that stand directly before one of these tokens; None for all uses.
-
-    Returns
-    -------
-    Uses
-        Pseudo-word by pseudo-word, sense by sense.
-    """
+    """Draw uses of each sense and lay them out with their context."""
     random, merged = np.random.default_rng(seed), merge(corpus, pairs)
     original = np.asarray(corpus.ids)
     document_starts = merged.sentence_starts[merged.document_starts]
@@ -240,20 +163,7 @@ def _context(
 
 
 def tokens_of(documents: Iterable[Sequence[str]], tokenizer: FastWordPiece) -> Merged:
-    """Tokenise documents in memory.
-
-    Parameters
-    ----------
-    documents
-        The sentences of each.
-    tokenizer
-        Cuts them; no special tokens are added.
-
-    Returns
-    -------
-    Merged
-        Nothing in it is merged yet.
-    """
+    """Tokenise documents in memory."""
     of_documents = [list(sentences) for sentences in documents]
     encoded = tokenizer.encode_in_rust(
         [s for d in of_documents for s in d], add_special_tokens=False

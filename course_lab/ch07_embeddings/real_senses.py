@@ -20,27 +20,7 @@ def states_of_words(
     batch: int = 32,
 ) -> list[torch.Tensor]:
     """Read sentences and return the vector of the marked word of each, the mean of its
-    pieces.
-
-    Parameters
-    ----------
-    model, tokenizer
-        Of one checkpoint; the model in evaluation mode.
-    rows
-        With ``text``, and ``start`` and ``end`` of the word in it, in characters.
-    batch
-        Sentences that are read at once.
-
-    Returns
-    -------
-    list of Tensor
-        The embeddings and each layer: ``(N, D)``, in the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        If the tokenizer finds no piece where a word should be.
-    """
+    pieces."""
     found: list[list[torch.Tensor]] = []
     for begin in range(0, len(rows), batch):
         chosen = rows[begin : begin + batch]
@@ -73,21 +53,7 @@ def states_of_words(
 def sense_scores(
     model: BertModel, tokenizer: FastWordPiece, rows: Iterable[Mapping[str, Any]]
 ) -> list[list[float]]:
-    """Return the separation of the senses of each word, layer by layer.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `states_of_words`.
-    rows
-        With ``word`` and ``sense`` too.
-
-    Returns
-    -------
-    list of list of float
-        For each layer, the embeddings first, a score for each word in the order in
-        which words come.
-    """
+    """Return the separation of the senses of each word, layer by layer."""
     listed = list(rows)
     layers = states_of_words(model, tokenizer, listed)
     uses: defaultdict[str, list[int]] = defaultdict(list)

@@ -63,28 +63,7 @@ def read_sense_stories(
     stories: int = 4000,
 ) -> SenseStories:
     """Draw pseudo-words, merge them in the train split, and find their uses in other
-    stories.
-
-    Parameters
-    ----------
-    corpus
-        The tokenised stories; all words are whole pieces.
-    pairs
-        Pseudo-words in each group.
-    per_sense
-        Uses of each sense, at most.
-    width
-        Tokens of a use with its context and special tokens.
-    seed
-        Of the pseudo-words, the stories and the uses.
-    stories
-        How many are told to find uses in.
-
-    Returns
-    -------
-    SenseStories
-        All pairs are merged everywhere.
-    """
+    stories."""
     train, vocab = corpus.stores["train"], corpus.tokenizer.vocab
     plural = {
         vocab[word]

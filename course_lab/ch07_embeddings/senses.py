@@ -33,22 +33,7 @@ def states_of_uses(model: nn.Module, uses: Uses) -> list[Tensor]:
 
 def neighbour_means(matrix: Tensor, uses: Uses, window: int = 5) -> Tensor:
     """Average the static vectors of the tokens around each use, at most `window` on
-    each side; not the word's own.
-
-    Parameters
-    ----------
-    matrix
-        A row for each id.
-    uses
-        In their context.
-    window
-        How far to look.
-
-    Returns
-    -------
-    Tensor
-        ``(N, D)``.
-    """
+    each side; not the word's own."""
     distance = (
         torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]
     ).abs()  # (N, T)
@@ -70,23 +55,7 @@ def separations(vectors: Tensor, uses: Uses) -> list[float]:
 
 def read_off(vectors: Tensor, uses: Uses) -> list[float]:
     """Say how well a linear probe reads senses that mean the same in every pseudo-word,
-    such as *one* and *two*.
-
-    Parameters
-    ----------
-    vectors
-        Of all uses.
-    uses
-        Sense 0 means the same in each word, and so does sense 1.
-
-    Returns
-    -------
-    list of float
-        For each pseudo-word the probe's accuracy on its uses, the mean of both senses',
-        so that 0.5 is chance however frequent each is. It is trained on the uses of all
-        other words: it cannot know the word, so it must find the sense in what context
-        has left.
-    """
+    such as *one* and *two*."""
     features, senses, words = vectors.numpy(), uses.senses.numpy(), uses.words.numpy()
     accuracies = []
     for word in range(int(words.max()) + 1):
@@ -113,28 +82,7 @@ def separation_table(
     rows: Mapping[str, Sequence[Sequence[float]]], layers: Sequence[str]
 ) -> str:
     """Write separations as a Markdown table: mean over pseudo-words ± 95% interval, one
-    column a layer.
-
-    Parameters
-    ----------
-    rows
-        Name -> for each layer the scores of the pseudo-words. Fewer layers leave cells
-        empty.
-    layers
-        Names of the columns.
-
-    Returns
-    -------
-    str
-        In percent.
-
-    Examples
-    --------
-    >>> print(separation_table({"static": [[0.5, 0.5]]}, ["embedding", "layer 1"]))
-    | vectors of | embedding | layer 1 |
-    | --- | --- | --- |
-    | static | 50.0 ± 0.0 | |
-    """
+    column a layer."""
     lines = [
         "| vectors of | " + " | ".join(layers) + " |",
         "| --- " * (len(layers) + 1) + "|",
@@ -158,13 +106,7 @@ def _cell(interval: Interval) -> str:
 
 def plane_of(vectors: Tensor) -> np.ndarray:
     """Project vectors onto the two directions in which they differ most (principal
-    components): ``(N, 2)``.
-
-    Examples
-    --------
-    >>> plane_of(torch.tensor([[1.0, 0.0, 5.0], [-1.0, 0.0, 5.0]])).round(3).tolist()
-    [[1.0, 0.0], [-1.0, 0.0]]
-    """
+    components): ``(N, 2)``."""
     centred = vectors.double() - vectors.double().mean(dim=0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     signs = (

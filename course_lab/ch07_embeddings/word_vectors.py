@@ -22,23 +22,7 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")  # letters, and an apostrophe wit
 
 def words_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
     """Yield the words of each sentence, in small letters, without numbers and
-    punctuation.
-
-    Parameters
-    ----------
-    rows
-        With the column ``paragraphs``.
-
-    Yields
-    ------
-    list of str
-        The words of one sentence.
-
-    Examples
-    --------
-    >>> list(words_of([{"paragraphs": ["It isn't O(n). See also: x1."]}]))
-    [['it', "isn't", 'o', 'n'], ['see', 'also', 'x']]
-    """
+    punctuation."""
     for row in rows:
         for paragraph in row["paragraphs"]:
             for sentence in split_sentences(paragraph):
@@ -51,28 +35,7 @@ def skip_gram(
     steps: int,
     learning_rate: float = 0.01,
 ) -> tuple[StaticVectors, History]:
-    """Train static vectors.
-
-    Parameters
-    ----------
-    sentences
-        Words.
-    config
-        How skip-gram learns.
-    steps
-        Updates, of `SkipGramConfig.batch_size` pairs each; 0 gives the vectors before
-        training.
-    learning_rate
-        At the start; it falls to 0.
-
-    Returns
-    -------
-    vectors : StaticVectors
-        Of the words' vectors as centres; those as neighbours are dropped, as word2vec
-        does.
-    history : History
-        Of the training; empty if there was none.
-    """
+    """Train static vectors."""
     corpus = WordCorpus(sentences, config)
     set_seed(config.seed)
     model = SkipGram(len(corpus), config.dim)
@@ -97,20 +60,8 @@ def skip_gram(
 
 
 def token_vectors(vectors: StaticVectors, pieces: Sequence[str]) -> torch.Tensor:
-    """Arrange vectors whose words are tokens by id; a token without a vector has zeros.
-
-    Parameters
-    ----------
-    vectors
-        Of tokens.
-    pieces
-        The vocabulary, in the order of its ids.
-
-    Returns
-    -------
-    Tensor
-        A row for each id.
-    """
+    """Arrange vectors whose words are tokens by id; a token without a vector has
+    zeros."""
     matrix = torch.zeros(len(pieces), vectors.matrix.shape[1])
     for index, piece in enumerate(pieces):
         if piece in vectors:

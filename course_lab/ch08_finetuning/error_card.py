@@ -13,40 +13,13 @@ CARD = "README.md"
 
 
 def write_card(folder: Path, record: Record, result: Mapping[str, Any]) -> Path:
-    """Write the card of a model into its folder.
-
-    Parameters
-    ----------
-    folder
-        Of the model.
-    record, result
-        As in `card`.
-
-    Returns
-    -------
-    Path
-        The card.
-    """
+    """Write the card of a model into its folder."""
     write_whole(folder / CARD, card(record, result))
     return folder / CARD
 
 
 def card(record: Record, result: Mapping[str, Any]) -> str:
-    """Return the model card of a fine-tuned model.
-
-    Parameters
-    ----------
-    record
-        Of its mistakes.
-    result
-        The one of its results that is this model's.
-
-    Returns
-    -------
-    str
-        Markdown: what it is, how well it does, what it gets wrong, how far its
-        probabilities can be believed.
-    """
+    """Return the model card of a fine-tuned model."""
     plan = record.configuration["plan"]
     [variant] = plan["variants"].values()
     checkpoint = result["variant"].split(",")[0]
@@ -89,28 +62,7 @@ def card(record: Record, result: Mapping[str, Any]) -> str:
 
 
 def example_table(result: Mapping[str, Any]) -> str:
-    """Write the mistakes that a record shows as a Markdown table.
-
-    Examples
-    --------
-    >>> print(
-    ...     example_table(
-    ...         {
-    ...             "examples": [
-    ...                 {
-    ...                     "kind": "too long",
-    ...                     "input": "Who?",
-    ...                     "gold": "Jim",
-    ...                     "guess": "Jim ran",
-    ...                 }
-    ...             ]
-    ...         }
-    ...     )
-    ... )
-    | mistake | input | gold | guess | sure |
-    | --- | --- | --- | --- | --- |
-    | too long | Who? | Jim | Jim ran |  |
-    """
+    """Write the mistakes that a record shows as a Markdown table."""
     rows = [
         (
             shown["kind"], _plain(shown["input"]), _plain(shown["gold"]), _plain(shown["guess"]),  # noqa: E501
@@ -122,19 +74,7 @@ def example_table(result: Mapping[str, Any]) -> str:
 
 
 def calibration_table(result: Mapping[str, Any]) -> str:
-    """Write the calibrations of a record as a Markdown table.
-
-    Examples
-    --------
-    >>> told = {
-    ...     "confidence": [0.75, 1.0],
-    ...     "accuracy": [0.5, 1.0],
-    ...     "guesses": [1, 3],
-    ...     "error": 0.0625,
-    ... }
-    >>> print(calibration_table({"calibration": {"as trained": told}}).splitlines()[2])
-    | as trained | 93.8% | 87.5% | 6.2% |
-    """
+    """Write the calibrations of a record as a Markdown table."""
     rows = []
     for name, told in result["calibration"].items():
         number = sum(told["guesses"])

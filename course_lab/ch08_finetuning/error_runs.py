@@ -109,23 +109,7 @@ def judge(
     model: TaskModel, examples: Sequence[Example], batch_size: int = 32
 ) -> Judged:
     """Return what a classifier of texts or of words says of examples whose labels are
-    known.
-
-    Parameters
-    ----------
-    model
-        A `SequenceClassifier` with classes, or a `TokenClassifier`.
-    examples
-        With their labels.
-    batch_size
-        Examples that are read at once.
-
-    Returns
-    -------
-    Judged
-        A guess for each text; or for each word, at its first token, in the order of the
-        examples.
-    """
+    known."""
     rows: list[np.ndarray] = []
     golds: list[int] = []
     of: list[int] = []
@@ -150,24 +134,7 @@ def judge(
 
 def calibrate(judged: Judged, bins: int) -> dict[str, Any]:
     """Measure how far probabilities can be believed, as they are and after a
-    temperature.
-
-    Every other input gives the temperature for the rest, and the other way round: no
-    guess is judged by a temperature that it had a part in.
-
-    Parameters
-    ----------
-    judged
-        From `judge`.
-    bins
-        Of the calibration.
-
-    Returns
-    -------
-    dict
-        ``temperatures`` and, "as trained" and "with a temperature", the fields of
-        `Calibration`.
-    """
+    temperature."""
     halves, golds = np.asarray(judged.of) % 2, np.asarray(judged.golds)
     cooled, temperatures = judged.probabilities.astype(np.float64), []
     for half in (0, 1):
@@ -305,28 +272,7 @@ def examine(
     task: Task, model: TaskModel, tokenizer: FastWordPiece, study: ErrorStudy
 ) -> dict[str, Any]:
     """Count and show what a fine-tuned model gets wrong on the rows that its task tests
-    on.
-
-    Parameters
-    ----------
-    task
-        Of the form "classes", "tags" or "spans".
-    model, tokenizer
-        Fine-tuned for it.
-    study
-        How much is shown.
-
-    Returns
-    -------
-    dict
-        ``scores``; ``kinds``, how many mistakes there are of each; ``examples``;
-        ``calibration``; for classes and tags ``confusion`` and ``temperatures`` too.
-
-    Raises
-    ------
-    ValueError
-        If the task has another form.
-    """
+    on."""
     rows, longest = task.test.sample(study.plan.tested, seed=0), study.plan.max_length
     scores = task.score(model, tokenizer, rows, longest)
     if task.form == "spans":
@@ -363,32 +309,7 @@ def record_errors(
     checkpoint: str,
     source: str | None,
 ) -> Path:
-    """Record what the model of seed 0 gets wrong.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        Whose mistakes.
-    checkpoint
-        What it was fine-tuned from: a folder, or a name on the hub.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study, or the model that is kept is not the
-        one whose scores are recorded.
-    """
+    """Record what the model of seed 0 gets wrong."""
     [variant] = study.plan.variants
     folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
     key = {"variant": f"{name}, {variant}", "seed": 0}

@@ -140,31 +140,7 @@ class Classified:
 
 def pad_ids(rows: Sequence[Sequence[int]], pad_id: int = 0) -> Padded:
     """Put sentences of different lengths into one matrix, and say where it is only
-    filled up.
-
-    Parameters
-    ----------
-    rows
-        The ids of each sentence.
-    pad_id
-        What it is filled up with, on the right.
-
-    Returns
-    -------
-    Padded
-        As wide as the longest sentence.
-
-    Raises
-    ------
-    ValueError
-        If there is no sentence.
-
-    Examples
-    --------
-    >>> padded = pad_ids([[101, 7, 102], [101, 102]])
-    >>> padded.input_ids.tolist(), padded.attention_mask.int().tolist()
-    ([[101, 7, 102], [101, 102, 0]], [[1, 1, 1], [1, 1, 0]])
-    """
+    filled up."""
     if not rows:
         raise ValueError("there is no sentence to pad; give at least one")
     width = max(map(len, rows))
@@ -184,35 +160,7 @@ def read_features(
     batch_size: int = 64,
     max_length: int | None = None,
 ) -> np.ndarray:
-    """Turn sentences into rows of numbers with a model that stays as it is.
-
-    Parameters
-    ----------
-    model
-        On any device; without dropout meanwhile.
-    tokenizer
-        Its own.
-    sentences
-        N of them.
-    way
-        Which layers, and which positions; the lecture's if not given.
-    batch_size
-        How many are read at once, short ones together; it changes nothing but speed and
-        last digits.
-    max_length
-        Tokens of a sentence that are read; as many as the model has positions if not
-        given.
-
-    Returns
-    -------
-    np.ndarray
-        ``(N, D)``, in the order of the sentences; 4 D for four layers side by side.
-
-    Raises
-    ------
-    ValueError
-        If there is no such way.
-    """
+    """Turn sentences into rows of numbers with a model that stays as it is."""
     if way.pool not in POOLINGS:
         raise ValueError(f"pool is {way.pool!r}; choose one of {', '.join(POOLINGS)}")
     longest = max_length or model.config.max_position_embeddings
@@ -244,23 +192,7 @@ def follow(
     sentence: str = SENTENCE,
     others: Sequence[str] = (),
 ) -> Followed:
-    """Follow one sentence through the pipeline, in the company of others.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `read_features`.
-    sentence
-        The one to follow.
-    others
-        Sentences that it shares a matrix with: a longer one among them gives it
-        padding.
-
-    Returns
-    -------
-    Followed
-        What each step makes of it.
-    """
+    """Follow one sentence through the pipeline, in the company of others."""
     encodings = tokenizer.encode_batch([sentence, *others], padding=None)
     padded = pad_ids([x.ids for x in encodings], model.config.pad_token_id or 0)
     with looking(model) as where:
@@ -284,31 +216,7 @@ def classify(
     seed: int = 0,
 ) -> Classified:
     """Fit a logistic regression on features, choose its C by cross-validation, and test
-    it once.
-
-    The smallest C is taken whose mean over the folds is within one standard error of
-    the best: differences below that are chance, and a model with smaller weights is the
-    safer guess (Hastie et al. 2009, section 7.10).
-
-    Parameters
-    ----------
-    train, test
-        Features, ``(N, D)``, which are standardised; or sentences, whose words are
-        counted: a control without any BERT.
-    train_labels, test_labels
-        Their classes.
-    strengths
-        The values of C to choose from.
-    folds
-        Into how many parts the training rows are cut for the choice.
-    seed
-        Of the folds.
-
-    Returns
-    -------
-    Classified
-        The test rows take no part in standardising, choosing or fitting.
-    """
+    it once."""
     counted = not isinstance(train, np.ndarray)
     first: BaseEstimator = CountVectorizer() if counted else StandardScaler()
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
@@ -361,25 +269,7 @@ def compare_features(
     ways: Sequence[Way] = WAYS,
     seed: int = 0,
 ) -> dict[str, Classified]:
-    """Classify sentences by features of a model, and by those of its controls.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `read_features`.
-    train, test
-        Sentences and their classes.
-    ways
-        How features are made.
-    seed
-        Of the folds and of the untrained model.
-
-    Returns
-    -------
-    dict
-        For each way ("last, first", say) the model, and under "untrained, ..." one of
-        the same sizes with its first weights; and "words": counts of words.
-    """
+    """Classify sentences by features of a model, and by those of its controls."""
     set_seed(seed)
     untrained = BertModel(model.config).to(next(model.parameters()).device)
     found = {}
@@ -400,28 +290,7 @@ def compare_features(
 
 def whole_sentences(texts: Sequence[str], fewest: int = 5) -> list[int]:
     """Find the texts that are whole sentences, not phrases cut out of one: SST-2 has
-    both to train on.
-
-    Parameters
-    ----------
-    texts
-        Words and marks with spaces between them.
-    fewest
-        Words and marks of a sentence.
-
-    Returns
-    -------
-    list of int
-        The numbers of those that end with a full stop, an exclamation mark or a
-        question mark.
-
-    Examples
-    --------
-    >>> whole_sentences(
-    ...     ["a visually stunning rumination", "it is a visually stunning film ."]
-    ... )
-    [1]
-    """
+    both to train on."""
     return [
         i
         for i, text in enumerate(texts)

@@ -58,24 +58,7 @@ def train_ways(
     name: str, labels: int = 200, seed: int = 0, folder: Path = CHECKPOINTS / "tiny"
 ) -> Live:
     """Fine-tune a checkpoint on a task, only its head, and the same model from random
-    weights; test all three.
-
-    Parameters
-    ----------
-    name
-        A key of `RATES`.
-    labels
-        32, 200 or 2000 rows to learn from.
-    seed
-        Of the rows, of what is new in the models, and of the order.
-    folder
-        The checkpoint.
-
-    Returns
-    -------
-    Live
-        The models, in evaluation mode, and their scores.
-    """
+    weights; test all three."""
     study, task = PLANS[name], read_task(name, source="embedded")
     tokenizer = FastWordPiece.load(folder)
     examples = task.examples(
@@ -123,38 +106,12 @@ METRICS: Mapping[str, str] = {"f1": "F1", "accuracy": "accuracy"}
 
 
 def metric_of(scores: Mapping[str, float]) -> str:
-    """Return the metric that a task is told by: F1 where it has one, else accuracy.
-
-    Examples
-    --------
-    >>> metric_of({"exact": 0.5, "f1": 0.6})
-    'f1'
-    """
+    """Return the metric that a task is told by: F1 where it has one, else accuracy."""
     return next(metric for metric in METRICS if metric in scores)
 
 
 def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Curve:
-    """Read the learning curves of a checkpoint from a record of `finetuning_runs`.
-
-    Parameters
-    ----------
-    record
-        Its variants are called "checkpoint, way, number of labels".
-    checkpoint
-        The name.
-    ways
-        Which of them.
-
-    Returns
-    -------
-    Curve
-        By way, with the numbers of labels that all of them have.
-
-    Raises
-    ------
-    LookupError
-        If the record has no run of a way with this checkpoint.
-    """
+    """Read the learning curves of a checkpoint from a record of `finetuning_runs`."""
     found: dict[tuple[str, int], list[tuple[int, float]]] = {}
     for run in record.results:
         name, way, labels = run["variant"].split(", ")
@@ -184,22 +141,7 @@ def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Cur
 
 def score_table(record: Record, live: Live | None = None, labels: int = 200) -> str:
     """Write what mini reached in recorded runs, and beside it what the models of the
-    page reach, if any.
-
-    Parameters
-    ----------
-    record
-        Of a task.
-    live
-        From `train_ways`, of the same task.
-    labels
-        Of both.
-
-    Returns
-    -------
-    str
-        A table in Markdown, in percent.
-    """
+    page reach, if any."""
     metric, curve = metric_of(record.results[0]["scores"]), curve_of(record, "mini")
     head, rows = [f"{METRICS[metric]} (%)", "mini, recorded"], []
     for way in WAYS:
@@ -212,13 +154,7 @@ def score_table(record: Record, live: Live | None = None, labels: int = 200) -> 
 
 
 def cell(interval: Interval) -> str:
-    """Write a mean with half of its interval.
-
-    Examples
-    --------
-    >>> cell(Interval(51.26, 2.04))
-    '51.3 ± 2.0'
-    """
+    """Write a mean with half of its interval."""
     return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
 
 
@@ -228,26 +164,7 @@ def recorded_cells(
     labels: Mapping[str, str],
     ways: Sequence[str] = WAYS,
 ) -> dict[str, list[str]]:
-    """Write what recorded runs on real data reached.
-
-    Parameters
-    ----------
-    names
-        Data set -> the metric that is told of it.
-    checkpoint
-        The name.
-    labels
-        Data set -> its number of labels, or "all".
-    ways
-        Of using it.
-
-    Returns
-    -------
-    dict
-        Data set -> a cell for each way: the mean over seeds in percent, with an
-        interval from three seeds on. Empty where there was no such run, which the page
-        says.
-    """
+    """Write what recorded runs on real data reached."""
     cells = {}
     for name, metric in names.items():
         record = f"finetuning-{name}"

@@ -45,11 +45,6 @@ class Variant:
     rejoined
         Read sentences as people write them, where they were cut up for a treebank
         (`course_lib.data.treebank`).
-
-    Raises
-    ------
-    ValueError
-        If there is no such use.
     """
 
     use: str

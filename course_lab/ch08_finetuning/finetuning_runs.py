@@ -41,10 +41,7 @@ KEPT = (
 
 def kept_folder(plan: str, checkpoint: str, variant: str, seed: int = 0) -> Path:
     """Return where a fine-tuned model is kept: a plan, the last part of a checkpoint's
-    name, a variant, a later seed.
-
-    Kept are the models of seed 0, and those of other seeds that a plan makes a mean of.
-    """
+    name, a variant, a later seed."""
     return KEPT / "-".join(
         [
             plan,
@@ -78,30 +75,7 @@ def run_variant(
     keep: Path | None = None,
 ) -> dict[str, Any]:
     """Train one model, or fit a classifier on its features, and score it on rows that
-    it did not see.
-
-    Parameters
-    ----------
-    task
-        What it is trained on.
-    variant
-        How.
-    folder
-        The checkpoint.
-    seed
-        Of the rows to learn from, of what is new in the model, and of the order.
-    max_length
-        Tokens of an input.
-    tested
-        Rows to score it on.
-    keep
-        A folder to write the fine-tuned model to.
-
-    Returns
-    -------
-    dict
-        Scores, the number of rows and steps, and seconds.
-    """
+    it did not see."""
     tokenizer = FastWordPiece.load(folder)
     rows = (
         task.train.select(whole_sentences(task.train.inputs))
@@ -166,25 +140,7 @@ def score_average(
     tested: Rows,
 ) -> dict[str, Any]:
     """Score the model whose weights are the means of some that were kept, on rows that
-    none of them saw.
-
-    Parameters
-    ----------
-    task, variant, folder, max_length, tested
-        As in `run_variant`.
-    kept
-        Folders of the models.
-
-    Returns
-    -------
-    dict
-        Scores, and seconds; no rows and no steps, as nothing is learnt.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a model has not been kept.
-    """
+    none of them saw."""
     for path in kept:
         if not path.is_dir():
             raise FileNotFoundError(
@@ -216,18 +172,7 @@ def rejoined(rows: Rows) -> Rows:
 
 
 def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskModel:
-    """Make the model of a task from a checkpoint, or from its sizes alone.
-
-    Parameters
-    ----------
-    task, variant, folder, seed
-        As in `run_variant`.
-
-    Returns
-    -------
-    TaskModel
-        With a new head.
-    """
+    """Make the model of a task from a checkpoint, or from its sizes alone."""
     kind = _kind(task, variant)
     with warnings.catch_warnings():
         # That the head is new is what is wanted; so is a pre-trained model's head being
@@ -251,37 +196,7 @@ def record_finetuning(
     source: str | None,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Do the runs that a record lacks, and save it after each.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        What is compared.
-    checkpoint
-        A folder, or a name on the hub; the record has its last part.
-    variants
-        Which of the study's.
-    seeds
-        One run of each variant for each.
-    source
-        As in `course_lib.data.load`.
-    say
-        Told of each run that ended.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study.
-    """
+    """Do the runs that a record lacks, and save it after each."""
 
     def runs() -> Iterator[records.Run]:
         folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name

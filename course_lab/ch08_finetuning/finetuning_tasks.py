@@ -222,25 +222,7 @@ class Task:
 
 
 def read_task(name: str, source: str | None = None) -> Task:
-    """Load a data set as a task.
-
-    Parameters
-    ----------
-    name
-        A key of `SPECS`.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Task
-        Its train split and the one that is tested on.
-
-    Raises
-    ------
-    ValueError
-        If there is no such task.
-    """
+    """Load a data set as a task."""
     if name not in SPECS:
         raise ValueError(f"there is no task {name!r}; there is: {', '.join(SPECS)}")
     spec, splits = SPECS[name], load(name, source)

@@ -19,25 +19,7 @@ K1, B = (
 
 
 class Bm25:
-    r"""An index of documents by their words.
-
-    .. math:: \sum_{w \in q} \ln\Bigl(1 + \frac{N - n_w + \frac12}{n_w + \frac12}\Bigr)
-              \frac{f_w (k_1 + 1)}{f_w + k_1 (1 - b + b\, l / \bar l)}
-
-    A word w that is in few documents (n_w of N) counts more; so does one that a
-    document has often (f_w times), less and less with each time; and a document of
-    length l is held against the mean length.
-
-    Parameters
-    ----------
-    documents
-        What is searched.
-
-    Notes
-    -----
-    Robertson and Zaragoza 2009, section 3.4, with a 1 within the logarithm, so that no
-    word counts against a document.
-    """
+    r"""An index of documents by their words."""
 
     def __init__(self, documents: Sequence[str]):
         self._words = CountVectorizer(token_pattern=r"\w+")
@@ -54,15 +36,6 @@ class Bm25:
 
     def scores(self, queries: Sequence[str]) -> Tensor:
         """Score each document for each query, ``(Q, N)``; a word that no document has
-        is passed over.
-
-        Examples
-        --------
-        >>> found = Bm25(
-        ...     ["sort a list", "sort a very long list", "close the file"]
-        ... ).scores(["Sort, list!"])
-        >>> found.argsort(descending=True).tolist()
-        [[0, 1, 2]]
-        """
+        is passed over."""
         asked = csr_matrix(self._words.transform(queries), dtype=np.float64)
         return torch.from_numpy((asked @ self._weights.T).toarray()).float()

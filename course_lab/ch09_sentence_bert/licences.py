@@ -13,18 +13,7 @@ LONGEST_TERMS = 12_000  # letters; the Apache licence has 11,358
 
 
 def licence_of(package: str) -> Licence:
-    """Read the licence that came with an installed package.
-
-    Parameters
-    ----------
-    package
-        Its name; "python" is the standard library.
-
-    Returns
-    -------
-    Licence
-        Its text is that of the files that lie at the top of what was installed.
-    """
+    """Read the licence that came with an installed package."""
     if package == "python":
         places = [
             Path(folder) / "LICENSE.txt"

@@ -71,13 +71,7 @@ class Cost(NamedTuple):
 
 
 def number_of_pairs(sentences: int) -> int:
-    """Return how many pairs so many sentences make.
-
-    Examples
-    --------
-    >>> number_of_pairs(10_000)
-    49995000
-    """
+    """Return how many pairs so many sentences make."""
     return sentences * (sentences - 1) // 2
 
 
@@ -108,23 +102,7 @@ class Sides(NamedTuple):
 
 
 def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:
-    """Make a cross-encoder and a bi-encoder of one checkpoint.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint.
-    kind
-        One of `KINDS`.
-    max_length
-        Tokens of a sentence; a pair has one less than twice as many, since it has one
-        [CLS].
-
-    Returns
-    -------
-    Sides
-        On the CPU, in single precision, with batches of 32 sorted by length.
-    """
+    """Make a cross-encoder and a bi-encoder of one checkpoint."""
     bi = read_encoder(folder, "mean", max_length).to("cpu")
     if kind == "sentence-transformers":
         return _library_sides(bi, max_length)
@@ -162,25 +140,7 @@ def _library_sides(bi: SentenceBert, max_length: int) -> Sides:
 
 def texts_of_length(texts: Sequence[str], words: int) -> list[str]:
     """Join texts one after the other until each has at least so many words, and so at
-    least as many tokens.
-
-    Parameters
-    ----------
-    texts
-        As many as are needed are used up for each.
-    words
-        At least so many.
-
-    Returns
-    -------
-    list of str
-        What is left over at the end is left out.
-
-    Examples
-    --------
-    >>> texts_of_length(["a b", "c", "d e f", "g"], words=3)
-    ['a b c', 'd e f']
-    """
+    least as many tokens."""
     found, parts = [], []
     for text in texts:
         parts.append(text)
@@ -199,28 +159,7 @@ def measure_cost(
     max_length: int = 128,
     kind: Kind = "first state",
 ) -> Cost:
-    """Time both ways with equal weights.
-
-    Parameters
-    ----------
-    folder
-        A checkpoint.
-    texts
-        Sentences of the kind that is looked through; each round draws from them.
-    sentences, pairs
-        How many of each are timed in a round, once all are warm.
-    rounds
-        How often; who goes first changes.
-    max_length
-        Tokens of a sentence; a pair has one less than twice as many.
-    kind
-        What the cross-encoder computes.
-
-    Returns
-    -------
-    Cost
-        By round.
-    """
+    """Time both ways with equal weights."""
     sides, random = both_sides(folder, kind, max_length), np.random.default_rng(0)
     vectors = torch.from_numpy(
         random.normal(size=(NUMBER, sides.features)).astype(np.float32)

@@ -24,18 +24,7 @@ STATIC = "static"
 
 
 class StaticSentences:
-    """Average the static vectors of a sentence's pieces: no order, no context.
-
-    Parameters
-    ----------
-    matrix
-        A vector for each piece of the vocabulary.
-    tokenizer
-        Whose pieces they are of.
-    max_length
-        Pieces that are read, [CLS] and [SEP] counted in, which every sentence has and
-        which are left out.
-    """
+    """Average the static vectors of a sentence's pieces: no order, no context."""
 
     def __init__(
         self, matrix: Tensor, tokenizer: FastWordPiece, max_length: int | None = None
@@ -77,22 +66,7 @@ def read_encoder(
     max_length: int | None = None,
     untrained: int | None = None,
 ) -> SentenceBert:
-    """Make a sentence encoder of a checkpoint that was never trained for sentences.
-
-    Parameters
-    ----------
-    folder
-        With BERT's weights and tokenizer.
-    pooling, max_length
-        As in `SentenceBert`.
-    untrained
-        A seed, for a model of the same sizes with random weights: the control.
-
-    Returns
-    -------
-    SentenceBert
-        In evaluation mode, on the course's device, in single precision.
-    """
+    """Make a sentence encoder of a checkpoint that was never trained for sentences."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message=".*left aside"
@@ -110,22 +84,7 @@ def read_encoder(
 
 def encoders_of(folder: Path, max_length: int, seed: int = 0) -> dict[str, Encode]:
     """Return the encoders that need no further training: of a checkpoint, and of the
-    same sizes untrained.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint.
-    max_length
-        Tokens that are read of a sentence.
-    seed
-        Of the untrained model.
-
-    Returns
-    -------
-    dict
-        Name -> how it encodes.
-    """
+    same sizes untrained."""
     mean, cls = (
         read_encoder(folder, pooling, max_length) for pooling in ("mean", "cls")
     )
@@ -141,31 +100,7 @@ def encoders_of(folder: Path, max_length: int, seed: int = 0) -> dict[str, Encod
 
 def mean_cosine(vectors: Tensor) -> float:
     """Return the mean cosine of all pairs of different vectors: 0 if they point into
-    all directions alike.
-
-    Parameters
-    ----------
-    vectors
-        One for each of N unrelated sentences, two or more.
-
-    Returns
-    -------
-    float
-        From the length of the sum of the unit vectors, without forming a pair: N + N (N
-        - 1) times the mean is its square.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two.
-
-    Examples
-    --------
-    >>> mean_cosine(
-    ...     torch.tensor([[2.0, 0.0], [0.0, 3.0], [-1.0, 0.0]])
-    ... )  # cosines 0, -1 and 0
-    -0.3333333333333333
-    """
+    all directions alike."""
     if len(vectors) < 2:
         raise ValueError(f"{len(vectors)} vector makes no pair; give at least two")
     unit = F.normalize(vectors.double(), dim=1)
@@ -179,18 +114,7 @@ def mean_cosine(vectors: Tensor) -> float:
 
 def remembered(encode: Encode) -> Encode:
     """Return an encoder that reads no sentence twice: for texts that are in several
-    collections.
-
-    Parameters
-    ----------
-    encode
-        Any, as long as a sentence's vector does not depend on the others.
-
-    Returns
-    -------
-    Callable
-        The same vectors.
-    """
+    collections."""
     known: dict[str, Tensor] = {}
 
     def look(sentences: Sequence[str]) -> Tensor:

@@ -66,20 +66,7 @@ def lengths_of(record: Record) -> list[int]:
 
 def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
     """Return how many times as much a cross-encoder costs, for
-    `course_lib.figures.growth.growth_curves`.
-
-    Parameters
-    ----------
-    record
-        ``benchmark-sentence_bert``.
-    model
-        "tiny", "mini" or the published encoder.
-
-    Returns
-    -------
-    dict
-        For each way of reading pairs a row for each round and a column for each length.
-    """
+    `course_lib.figures.growth.growth_curves`."""
     rows = {
         (row["peer"], row["length"]): row["ratios"]
         for row in _by_length(record)
@@ -93,15 +80,7 @@ def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
 
 def cost_table(record: Record, sentences: int) -> str:
     """Write how many times as much a cross-encoder costs, for each model, reader and
-    length, and what tokens alone say.
-
-    Parameters
-    ----------
-    record
-        ``benchmark-sentence_bert``.
-    sentences
-        N: each is in N - 1 pairs, and a pair of sentences of T tokens has 2 T - 1.
-    """
+    length, and what tokens alone say."""
     lengths = lengths_of(record)
     cells = {
         (
@@ -144,17 +123,7 @@ def _by_length(record: Record) -> list[dict[str, Any]]:
 
 def recorded(record: Record, row: Sequence[str], what: str = "stsb") -> list[float]:
     """Return what an encoder reached, one value for each seed; none if there was no
-    such run.
-
-    Parameters
-    ----------
-    record
-        ``sentences-nli``.
-    row
-        One of `ROWS`.
-    what
-        "stsb", Spearman x 100, or "cosine", the mean between unrelated sentences.
-    """
+    such run."""
     _, checkpoint, variant, stage = row
     runs = [
         run for run in record.results if run["variant"] == f"{checkpoint}, {variant}"
@@ -164,13 +133,8 @@ def recorded(record: Record, row: Sequence[str], what: str = "stsb") -> list[flo
 
 
 def middle(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and half of the 95% interval over seeds, 0 if there is only one.
-
-    Examples
-    --------
-    >>> middle([47.3])
-    (47.3, 0.0)
-    """
+    """Return the mean and half of the 95% interval over seeds, 0 if there is only
+    one."""
     if len(values) < 2:
         return float(np.mean(values)), 0.0
     interval = mean_interval(values)

@@ -29,24 +29,7 @@ def record_sentences(
     source: str | None,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Do the runs that a record lacks, and save it after each.
-
-    Parameters
-    ----------
-    label, command, study, checkpoint, variants, seeds, source, say
-        As in `course_lab.ch08_finetuning.finetuning_runs.record_finetuning`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study, or a variant does not fit the
-        checkpoint.
-    """
+    """Do the runs that a record lacks, and save it after each."""
 
     def runs() -> Iterator[records.Run]:
         folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name

@@ -65,11 +65,6 @@ class Stage:
         people gave a pair of STS-B.
     config
         How it is trained; the seed is the run's.
-
-    Raises
-    ------
-    ValueError
-        If there is no such objective.
     """
 
     objective: str
@@ -97,11 +92,6 @@ class SentenceVariant:
         Of states.
     stages
         None for an encoder that stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If there is no such start, or nothing that could be trained.
     """
 
     start: str
@@ -230,24 +220,7 @@ def nli_rows(source: str | None) -> list[tuple[str, str, int]]:
 def stage_data(
     stage: Stage, model: SentenceBert, source: str | None
 ) -> tuple[Objective, list[Example]]:
-    """Make the objective of a stage and its examples.
-
-    Parameters
-    ----------
-    stage
-        Which.
-    model
-        What is trained.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    objective : Objective
-        With new weights, if it has any.
-    examples : list of Example All that there are. Of pairs a premise is taken once: a
-        second copy in a batch would be a wrong answer that is right.
-    """
+    """Make the objective of a stage and its examples."""
     if stage.objective == "scores":
         rows = load("stsb", source)["train"]
         pairs = list(zip(rows["sentence1"], rows["sentence2"], strict=True))
@@ -324,21 +297,7 @@ PROBES: Mapping[str, tuple[str, Callable[[Encode, DatasetDict, int, int], float]
 
 def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
     """Measure what needs no training: Spearman's correlation on STS-B, and how alike
-    unrelated sentences are.
-
-    Parameters
-    ----------
-    encode
-        The encoder.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    dict
-        ``stsb``, on the test split; and ``cosine``, the mean over all pairs of its
-        first sentences.
-    """
+    unrelated sentences are."""
     test = load("stsb", source)["test"]
     first, second = encode(test["sentence1"]), encode(test["sentence2"])
     return {
@@ -367,30 +326,7 @@ def judge_by_probes(
 def make_encoder(
     variant: SentenceVariant, folder: Path, max_length: int, seed: int
 ) -> SentenceBert | StaticSentences:
-    """Make the encoder of a variant as it starts.
-
-    Parameters
-    ----------
-    variant
-        Which.
-    folder
-        The checkpoint.
-    max_length
-        Tokens that are read of a sentence; a published encoder reads as many as its
-        files say.
-    seed
-        Of an untrained one.
-
-    Returns
-    -------
-    SentenceBert or StaticSentences
-        Both have a method `encode`.
-
-    Raises
-    ------
-    ValueError
-        If a published encoder is asked for, and the folder holds none.
-    """
+    """Make the encoder of a variant as it starts."""
     if variant.start == "published":
         if not (folder / MODULES).is_file():
             raise ValueError(
@@ -413,26 +349,7 @@ def run_variant(
     source: str | None,
 ) -> dict[str, Any]:
     """Train an encoder and judge it after each stage; judge it as it is, if it has
-    none.
-
-    Parameters
-    ----------
-    study, variant
-        What.
-    folder
-        The checkpoint.
-    seed
-        Of the order of examples, of new weights, and of the probes' rows.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    dict
-        ``after``, what `judge_similarity` found by stage ("start" if there are none);
-        ``probes``, what `judge_by_probes` found in the end; and the ``seconds`` of
-        training.
-    """
+    none."""
     model = make_encoder(variant, folder, study.max_length, seed)
 
     def encode(sentences: Sequence[str]) -> Tensor:

@@ -66,19 +66,8 @@ def true_pairs(rows: Dataset) -> list[tuple[str, str]]:
 
 
 def find_descriptions(more: Sequence[str] = ("validation",)) -> Search:
-    """Make a search of `pydocs-pair`: find the description that belongs to a summary.
-
-    Parameters
-    ----------
-    more
-        Splits whose descriptions are in the collection, too.
-
-    Returns
-    -------
-    Search
-        Queries are the summaries of the test split whose own description is at hand;
-        the collection has all descriptions of the test split, wrong ones with them.
-    """
+    """Make a search of `pydocs-pair`: find the description that belongs to a
+    summary."""
     data = load("pydocs-pair", source="embedded")
     documents = list(
         dict.fromkeys(
@@ -99,24 +88,7 @@ def train_siamese(
     most: int | None = None,
 ) -> SentenceBert:
     """Train a checkpoint on the true pairs of `pydocs-pair`, with the other
-    descriptions of a batch as wrong answers.
-
-    Parameters
-    ----------
-    folder
-        The checkpoint.
-    seed
-        Of the order.
-    config
-        How; the seed in it is not used.
-    most
-        Pairs at most; all if not given.
-
-    Returns
-    -------
-    SentenceBert
-        In evaluation mode.
-    """
+    descriptions of a batch as wrong answers."""
     model = read_encoder(folder, "mean", MAX_LENGTH)
     pairs = true_pairs(load("pydocs-pair", source="embedded")["train"])[:most]
     train_sentences(
@@ -139,25 +111,7 @@ def search_scores(encode: Encode, search: Search) -> Tensor:
 
 def ranks(scores: Tensor, right: Sequence[int]) -> Tensor:
     """Return at which place the right document stands for each query, from 1; equal
-    scores share their places.
-
-    Parameters
-    ----------
-    scores
-        ``(Q, N)``, the larger the better.
-    right
-        Q numbers of documents.
-
-    Returns
-    -------
-    Tensor
-        ``(Q,)``: 1 for the first; 1.5 for two that share first and second.
-
-    Examples
-    --------
-    >>> ranks(torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.7, 0.2]]), [2, 0]).tolist()
-    [2.0, 1.5]
-    """
+    scores share their places."""
     own = scores.gather(1, torch.tensor(right, device=scores.device)[:, None])  # (Q, 1)
     above, equal = (scores > own).sum(dim=1), (scores == own).sum(dim=1)
     return 1 + above + (equal - 1) / 2
@@ -180,13 +134,7 @@ class Found(NamedTuple):
 
 
 def measure(places: Tensor) -> Found:
-    """Summarise ranks.
-
-    Examples
-    --------
-    >>> measure(torch.tensor([1.0, 4.0, 20.0]))
-    Found(mrr=0.4333, first=0.3333, ten=0.6667)
-    """
+    """Summarise ranks."""
     values = (
         (1 / places).mean(),
         (places <= 1).float().mean(),
@@ -203,18 +151,7 @@ def train_cross_encoder(
     folder: Path = CHECKPOINTS / "tiny", seed: int = 0, config: FineTuningConfig = CROSS
 ) -> SequenceClassifier:
     """Fine-tune a checkpoint to say of a summary and a description, read together,
-    whether they belong together.
-
-    Parameters
-    ----------
-    folder, seed, config
-        As in `train_siamese`.
-
-    Returns
-    -------
-    SequenceClassifier
-        Of the two classes of `pydocs-pair`, in evaluation mode.
-    """
+    whether they belong together."""
     rows = load("pydocs-pair", source="embedded")["train"]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained)")
@@ -237,25 +174,7 @@ def rerank(
     most: int,
 ) -> Tensor:
     """Let a cross-encoder read each query with its best documents, and put these into
-    its own order.
-
-    Parameters
-    ----------
-    scores
-        Of the retrieval, ``(Q, N)``.
-    cross, tokenizer
-        From `train_cross_encoder`, and its own.
-    search
-        What was looked for.
-    most
-        How many documents of each query it reads.
-
-    Returns
-    -------
-    Tensor
-        ``(Q, N)``: the best of each query in the order of the cross-encoder, before all
-        others in their old order.
-    """
+    its own order."""
     best = scores.topk(most, dim=1).indices  # (Q, most)
     pairs = [
         (q, search.documents[n])
@@ -290,20 +209,7 @@ class Paragraphs(NamedTuple):
 
 
 def draw_paragraphs(number: int = 10_000, seed: int = 0) -> Paragraphs:
-    """Draw paragraphs of `pydocs` from all its splits.
-
-    Parameters
-    ----------
-    number
-        How many.
-    seed
-        Of the draw.
-
-    Returns
-    -------
-    Paragraphs
-        In the order of the draw.
-    """
+    """Draw paragraphs of `pydocs` from all its splits."""
     found: dict[str, str] = {}
     for rows in load("pydocs", source="embedded").values():
         for package, paragraphs in zip(
@@ -318,25 +224,7 @@ def draw_paragraphs(number: int = 10_000, seed: int = 0) -> Paragraphs:
 
 
 def holding(texts: Sequence[str], phrases: Iterable[str]) -> set[int]:
-    """Return the numbers of the texts that hold one of some phrases.
-
-    Parameters
-    ----------
-    texts
-        Without line breaks.
-    phrases
-        Of at least one letter each, without line breaks.
-
-    Returns
-    -------
-    set of int
-        Found by looking through all texts as one: many times as fast as through each.
-
-    Examples
-    --------
-    >>> sorted(holding(["a cat", "a dog", "cats"], ["cat", "bird"]))
-    [0, 2]
-    """
+    """Return the numbers of the texts that hold one of some phrases."""
     said = "\n".join(texts)
     starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
     found = set()
@@ -350,21 +238,7 @@ def holding(texts: Sequence[str], phrases: Iterable[str]) -> set[int]:
 
 
 def among_paragraphs(search: Search, paragraphs: Paragraphs) -> Search:
-    """Hide the right descriptions of a search among paragraphs.
-
-    Parameters
-    ----------
-    search
-        Its right descriptions stay.
-    paragraphs
-        As many of them are taken as fill the collection up to their number; none that
-        holds a query or an answer.
-
-    Returns
-    -------
-    Search
-        With as many documents as there are paragraphs.
-    """
+    """Hide the right descriptions of a search among paragraphs."""
     answers = list(dict.fromkeys(search.documents[index] for index in search.right))
     place = {text: index for index, text in enumerate(answers)}
     told = (*answers, *search.queries)
@@ -382,27 +256,7 @@ def cluster_agreement(
     vectors: Tensor, packages: Sequence[str], clusters: int, seed: int = 0
 ) -> tuple[float, float]:
     """Cluster paragraphs by their vectors, and hold the clusters against the libraries
-    that they document.
-
-    Parameters
-    ----------
-    vectors
-        One for each paragraph.
-    packages
-        The library of each.
-    clusters
-        How many to make.
-    seed
-        Of the first centres, and of the control.
-
-    Returns
-    -------
-    float
-        The adjusted Rand index: 1 if both group the paragraphs alike, 0 on average by
-        chance.
-    float
-        The same with the libraries shuffled.
-    """
+    that they document."""
     labels = cluster(vectors, clusters, seed).labels.numpy()
     shuffled = np.random.default_rng(seed).permutation(np.array(packages))
     return float(adjusted_rand_score(packages, labels)), float(

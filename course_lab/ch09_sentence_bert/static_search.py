@@ -76,13 +76,7 @@ CONFIG = TrainingConfig(
 
 
 class StaticTable(nn.Module):
-    """One vector for each piece; a text is the mean of its pieces.
-
-    Parameters
-    ----------
-    first
-        The vectors to begin with.
-    """
+    """One vector for each piece; a text is the mean of its pieces."""
 
     def __init__(self, first: Float[Tensor, "V D"]):
         super().__init__()
@@ -97,19 +91,7 @@ class StaticTable(nn.Module):
 
 def neighbours(documents: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
     """Return texts that stand side by side: what one says is near to what the other
-    says.
-
-    Parameters
-    ----------
-    documents
-        The paragraphs of each.
-
-    Returns
-    -------
-    list
-        The first sentence of a paragraph and its others; the first paragraph of a
-        document and its second.
-    """
+    says."""
     found = []
     for paragraphs in documents:
         found += [(paragraphs[0], second) for second in paragraphs[1:2]]
@@ -127,24 +109,7 @@ def train_table(
     config: TrainingConfig,
 ) -> Float[Tensor, "V D"]:
     """Train vectors of pieces so that the means of a pair's two texts are alike, and
-    those of other pairs are not.
-
-    Parameters
-    ----------
-    pairs
-        Texts that belong together.
-    tokenizer
-        Whose pieces they are of.
-    first
-        The vectors to begin with.
-    config
-        Steps, rate and seed.
-
-    Returns
-    -------
-    Tensor
-        On the CPU.
-    """
+    those of other pairs are not."""
     sides = [
         [ids[1:-1] for ids in token_ids(tokenizer, texts)]
         for texts in zip(*pairs, strict=True)
@@ -235,23 +200,7 @@ def held_out(
     documents: Sequence[Document], split: str = "test"
 ) -> tuple[Search, list[int]]:
     """Make a search from the true pairs of a split: find their descriptions among all
-    paragraphs.
-
-    Parameters
-    ----------
-    documents
-        Whose paragraphs are the first part of the collection; descriptions that are no
-        paragraph follow.
-    split
-        Of `pydocs-pair`.
-
-    Returns
-    -------
-    search : Search
-        Queries are the summaries.
-    hidden : list of int Documents that hold a query or an answer and are not themselves
-        an answer: no query may find them.
-    """
+    paragraphs."""
     pairs = true_pairs(load("pydocs-pair", source="embedded")[split])
     texts = list(dict.fromkeys([*_flat(documents), *(text for _, text in pairs)]))
     place = {text: index for index, text in enumerate(texts)}
@@ -272,21 +221,7 @@ def all_scores(
     before: StaticSentences,
     after: StaticSentences,
 ) -> dict[str, Tensor]:
-    """Score all documents for all queries in each way.
-
-    Parameters
-    ----------
-    queries, documents
-        Q and N texts.
-    before, after
-        The vectors of pieces to begin with, and those that were trained.
-
-    Returns
-    -------
-    dict
-        Name -> ``(Q, N)``. Both added: BM25 as a share of the best document's, and the
-        cosine.
-    """
+    """Score all documents for all queries in each way."""
     words, cut = (
         Bm25(documents).scores(queries),
         [after.pieces(texts) for texts in (queries, documents)],
@@ -310,20 +245,7 @@ def places_of(scores: Tensor, right: Sequence[int], hidden: Sequence[int]) -> Te
 def measure_ways(
     scores: Mapping[str, Tensor], right: Sequence[int], hidden: Sequence[int]
 ) -> list[Measured]:
-    """Measure chance, and each way of searching.
-
-    Parameters
-    ----------
-    scores
-        Name -> ``(Q, N)``.
-    right, hidden
-        As in `held_out`.
-
-    Returns
-    -------
-    list of Measured
-        Chance first.
-    """
+    """Measure chance, and each way of searching."""
     number = next(iter(scores.values())).shape[1] - len(hidden)
     found = [
         Measured(
@@ -376,13 +298,7 @@ class Made:
 
 def make() -> Made:
     """Train, measure and write the script, unless that has been done from the same
-    code, packages and checkpoint.
-
-    Returns
-    -------
-    Made
-        Kept in the cache of data sets, under what it was made from.
-    """
+    code, packages and checkpoint."""
     folder = folder_for("pydocs-search", _ingredients())
     script, told = folder / "pydocs.js", folder / "told.json"
     folder.mkdir(parents=True, exist_ok=True)

@@ -28,27 +28,8 @@ from course_lib.sentence_bert.model import pool
 
 
 def difference(old: Any, new: Any) -> str:
-    """Show what changes between two functions, or two settings, as a diff in Markdown.
-
-    Parameters
-    ----------
-    old, new
-        Functions, whose sources are compared without docstrings; or dataclasses, whose
-        fields are.
-
-    Returns
-    -------
-    str
-        Changed lines only, with the line around them that is the same.
-
-    Examples
-    --------
-    >>> print(difference(MaskingConfig(rate=0.15), MaskingConfig(rate=0.4)))
-    ```diff
-    -rate=0.15
-    +rate=0.4
-    ```
-    """
+    """Show what changes between two functions, or two settings, as a diff in
+    Markdown."""
     around = 0 if is_dataclass(old) else 1
     lines = list(difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=around))[
         2:
@@ -166,35 +147,7 @@ def score_table(
     also: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None,
 ) -> str:
     """Write recorded runs as a table: the mean over seeds ± its 95% interval, in
-    percent.
-
-    Parameters
-    ----------
-    results
-        Of a record.
-    variants
-        The rows.
-    columns
-        Head -> where its figure stands in a run: a table of the run, and a name in it.
-    also
-        Head -> what tells it of one run, for figures that no seed changes.
-
-    Returns
-    -------
-    str
-        Markdown.
-
-    Examples
-    --------
-    >>> runs = [
-    ...     {"variant": "a", "seed": seed, "scores": {"mrr": value}}
-    ...     for seed, value in enumerate((0.5, 0.5, 0.5))
-    ... ]
-    >>> print(score_table(runs, ["a"], {"MRR": ("scores", "mrr")}))
-    | model | MRR |
-    | --- | --- |
-    | a | 50.0 ± 0.0 |
-    """
+    percent."""
     runs, rows = runs_of(results), []
     for variant in variants:
         told = [tell(runs[variant][0]) for tell in (also or {}).values()]

@@ -19,23 +19,7 @@ from course_lib.wordpiece.fast import FastWordPiece
 
 
 def open_pipeline(kind: str, folder: str | Path, **options: Any) -> Any:
-    """Open a folder that we wrote with a pipeline.
-
-    Parameters
-    ----------
-    kind
-        "fill-mask", "text-classification", "token-classification" or
-        "feature-extraction".
-    folder
-        A checkpoint with its tokenizer.
-    options
-        As ``transformers.pipeline`` takes them.
-
-    Returns
-    -------
-    transformers.Pipeline
-        On the CPU.
-    """
+    """Open a folder that we wrote with a pipeline."""
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
@@ -115,11 +99,7 @@ def answer(
     most: int = 15,
 ) -> list[tuple[str, str]]:
     """Answer questions on short texts: what the model of ``transformers`` says, and
-    what we say.
-
-    Version 5 of ``transformers`` has no pipeline for questions any more, so its model
-    and tokenizer are asked, and the best pair of a start and an end is looked for here.
-    """
+    what we say."""
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     model.save_pretrained(folder, tokenizer)

@@ -150,26 +150,7 @@ def prompts_of(
     seed: int,
     wrong: bool = False,
 ) -> list[list[int]]:
-    """Put solved examples before each task.
-
-    Parameters
-    ----------
-    tasks, pool
-        What is asked, and what examples are drawn from.
-    shots
-        Examples before each task.
-    vocab
-        Token -> id.
-    seed
-        Of the draw.
-    wrong
-        Whether the examples' answers are the other ones: the control.
-
-    Returns
-    -------
-    list of list of int
-        For `course_lib.family.prompting`.
-    """
+    """Put solved examples before each task."""
     random = np.random.default_rng([seed, shots])
     found = []
     for task in tasks:

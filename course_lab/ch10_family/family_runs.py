@@ -49,33 +49,7 @@ def record_family(
     seeds: Sequence[int],
     source: str | None,
 ) -> Path:
-    """Do the runs that a record lacks, and save it after each.
-
-    Parameters
-    ----------
-    label
-        Name of the record.
-    command
-        What was typed.
-    study
-        What is compared.
-    variants
-        Which of it.
-    seeds
-        One run of each variant for each.
-    source
-        As in `course_lib.data.load`.
-
-    Returns
-    -------
-    Path
-        The record.
-
-    Raises
-    ------
-    ValueError
-        If the record was made with another study.
-    """
+    """Do the runs that a record lacks, and save it after each."""
 
     def runs() -> Iterator[records.Run]:
         runner = RUNNERS[study.task](study, source)

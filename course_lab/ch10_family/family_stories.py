@@ -62,11 +62,6 @@ class Variant:
         `TEACHER` with the same seed.
     weights
         For DistilBERT: of its three losses.
-
-    Raises
-    ------
-    ValueError
-        If the member is not known.
     """
 
     member: str
@@ -207,22 +202,7 @@ def build(
 def train_variant(
     variant: Variant, corpus: Corpus, teacher: BertForPreTraining | None = None
 ) -> tuple[Model, float]:
-    """Train a variant.
-
-    Parameters
-    ----------
-    variant, corpus
-        What is trained on what.
-    teacher
-        For a student.
-
-    Returns
-    -------
-    model : nn.Module
-        On the CPU, in evaluation mode.
-    seconds : float
-        That the steps took.
-    """
+    """Train a variant."""
     model, seconds = build(variant, len(corpus.tokenizer), teacher), 0.0
     for plan in variant.recipe.stages:
         loss: LossFunction = pretraining_loss_sum

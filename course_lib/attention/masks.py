@@ -46,10 +46,6 @@ def padding_mask(
     ValueError
         If there is no sentence, or one has no word or is longer than `max_length`.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> padding_mask(torch.tensor([3, 1]))
@@ -109,10 +105,6 @@ def causal_mask(
     ValueError
         If `length` is below 1.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> causal_mask(3).int()
@@ -131,33 +123,7 @@ def check_boolean(
     mask: Tensor, name: str = "mask", meaning: str = "may attend"
 ) -> None:
     """Refuse a mask of numbers: torch adds them to the scores, and then 0 forbids
-    nothing.
-
-    Parameters
-    ----------
-    mask
-        Of any shape.
-    name
-        Of the argument, for the message.
-    meaning
-        What True says, for the message.
-
-    Raises
-    ------
-    ValueError
-        If its dtype is not bool.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> check_boolean(torch.tensor([[1, 0]]), "attention_mask")
-    Traceback (most recent call last):
-    ValueError: attention_mask has dtype int64; expected bool (True = may attend): pass
-    mask.bool()
-    """
+    nothing."""
     if mask.dtype != torch.bool:
         dtype = str(mask.dtype).removeprefix("torch.")
         raise ValueError(
@@ -170,33 +136,7 @@ def check_mask(
     mask: Bool[Tensor, "*any"], dim: int = -1, causal: bool = False, name: str = "mask"
 ) -> None:
     """Refuse a mask of numbers, and one under which a query may attend to nothing: its
-    softmax would be 0/0.
-
-    Parameters
-    ----------
-    mask
-        True where attention is allowed.
-    dim
-        The dimension of the keys.
-    causal
-        Whether position t may, besides, attend to positions up to t only; the keys are
-        the last dimension then.
-    name
-        Of the argument, for the message about its dtype.
-
-    Raises
-    ------
-    ValueError
-        If its dtype is not bool, or a query may attend to no key at all.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> check_mask(torch.tensor([[True, False]]))
-    """
+    softmax would be 0/0."""
     check_boolean(mask, name)
     if causal:
         mask = mask & causal_mask(mask.shape[-1], mask.device)
@@ -250,8 +190,6 @@ def masked_softmax(
     Notes
     -----
     Bahdanau et al. 2015, equation 6.
-
-    Chapter: seq2seq-attention
 
     Examples
     --------

@@ -74,10 +74,6 @@ def attend(
     ValueError
         If the mask is not boolean, or a query may attend to no key at all.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> context, weights = attend(torch.zeros(1, 1, 2), torch.tensor([[[2.0], [4.0]]]))
@@ -143,10 +139,6 @@ def scaled_dot_product_attention(
         If query and key differ in features, the mask is not boolean, or a query may
         attend to no key at all.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> query, key, value = (
@@ -195,10 +187,6 @@ def split_heads(
     ValueError
         If `num_heads` does not divide the features.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> split_heads(torch.arange(6.0).view(1, 1, 6), num_heads=2)
@@ -228,8 +216,6 @@ def merge_heads(heads: Float[Tensor, "*batch H T N"]) -> Float[Tensor, "*batch T
     Notes
     -----
     Vaswani et al. 2017, section 3.2.2.
-
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -273,8 +259,6 @@ def self_attention_loops(
     -----
     Vaswani et al. 2017, equation 1.
 
-    Chapter: self-attention
-
     Examples
     --------
     >>> query, key, value = (
@@ -317,19 +301,6 @@ class KeyValue:
     ----------
     key, value
         Split into heads, ``(B, H, S, N)``.
-
-    Notes
-    -----
-    The batch comes first in both, so a beam search can copy and drop hypotheses
-    (`course_lib.seq2seq.search`).
-
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> cache = KeyValue(torch.zeros(2, 4, 3, 5), torch.zeros(2, 4, 3, 5))
-    >>> cache.append(KeyValue(torch.ones(2, 4, 1, 5), torch.ones(2, 4, 1, 5))).key.shape
-    torch.Size([2, 4, 4, 5])
     """
 
     key: Tensor
@@ -373,8 +344,6 @@ class MultiHeadAttention(nn.Module):
     asked for. None, the default, uses it but in bfloat16 on a CPU: there its backward
     pass takes about three times as long as attention written out, and its forward pass
     longer too, at every length that BERT has (``benchmarks/bert.py``).
-
-    Chapter: self-attention
 
     Examples
     --------

@@ -18,10 +18,6 @@ class DotScore(nn.Module):
 
     It has no parameters; query and key need the same number of features.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> import torch
@@ -52,10 +48,6 @@ class BilinearScore(nn.Module):
     scaled
         Whether to divide by the root of `key_dim`, as Vaswani et al. 2017, section
         3.2.1, do with a dot product.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -94,8 +86,6 @@ class AdditiveScore(nn.Module):
     -----
     Needs memory for B · T · S · A numbers, where the other scores need B · T · S.
 
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> import torch
@@ -121,27 +111,7 @@ class AdditiveScore(nn.Module):
 
 
 def check_same_features(query: Tensor, key: Tensor) -> None:
-    """Refuse a query and a key whose features cannot be multiplied one by one.
-
-    Parameters
-    ----------
-    query, key
-        Their last dimensions are the features.
-
-    Raises
-    ------
-    ValueError
-        If they differ.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import torch
-    >>> check_same_features(torch.zeros(1, 2, 5), torch.zeros(1, 3, 5))
-    """
+    """Refuse a query and a key whose features cannot be multiplied one by one."""
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"query has {query.shape[-1]} features and key has {key.shape[-1]}, but a"

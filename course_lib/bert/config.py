@@ -70,8 +70,6 @@ class BertConfig:
     `tiny` to `base` are the sizes of Turc et al. 2019; `base` and `large` those of
     Devlin et al. 2019. Each takes changes: ``BertConfig.mini(vocab_size=8192)``.
 
-    Chapter: bert
-
     Examples
     --------
     >>> BertConfig.large().num_hidden_layers

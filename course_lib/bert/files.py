@@ -71,41 +71,7 @@ Model = TypeVar("Model", bound=nn.Module)
 def checkpoint_folder(
     path_or_hub_id: str | Path, revision: str | None = None, also: Sequence[str] = ()
 ) -> Path:
-    """Find a checkpoint on this machine, or fetch it from the Hugging Face hub.
-
-    Parameters
-    ----------
-    path_or_hub_id
-        A folder, or a name such as ``google-bert/bert-base-uncased``; a folder of that
-        name comes first.
-    revision
-        On the hub: a branch, tag or commit. Only a commit is always the same.
-    also
-        Further files to fetch, if the hub has them.
-
-    Returns
-    -------
-    Path
-        The folder. From the hub come configuration, weights and tokenizer only: data,
-        and no code.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such folder, and the name cannot be one on the hub.
-    ConnectionError
-        If the hub cannot be reached, or has no such checkpoint.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> checkpoint_folder("./nowhere")
-    Traceback (most recent call last):
-    FileNotFoundError: there is no folder ./nowhere; pass ...
-    """
+    """Find a checkpoint on this machine, or fetch it from the Hugging Face hub."""
     folder = Path(path_or_hub_id).expanduser()
     if folder.is_dir():
         return folder
@@ -139,51 +105,7 @@ def from_pretrained(
     dtype: torch.dtype | None = None,
     revision: str | None = None,
 ) -> Model:
-    """Build a model from a checkpoint in Hugging Face's layout.
-
-    Parameters
-    ----------
-    model_class
-        `BertModel` or `BertForPreTraining`.
-    path_or_hub_id
-        As in `checkpoint_folder`.
-    dtype
-        Of the weights, whatever the file holds; torch's default (float32) if not given.
-    revision
-        As in `checkpoint_folder`.
-
-    Returns
-    -------
-    nn.Module
-        In evaluation mode, on the CPU. A pooler or head that the file lacks is new, and
-        heads of the file that the model lacks are left aside: a warning names them.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder lacks the configuration or the weights.
-    ValueError
-        If the configuration asks for what this BERT does not do, or the weights do not
-        fit it.
-    ConnectionError
-        As in `checkpoint_folder`.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from course_lib.bert.model import BertModel
-    >>> model, folder = BertModel(BertConfig.tiny(vocab_size=50)), tempfile.mkdtemp()
-    >>> save_pretrained(model, folder)
-    >>> torch.equal(
-    ...     from_pretrained(BertModel, folder).embeddings.token.weight,
-    ...     model.embeddings.token.weight,
-    ... )
-    True
-    """
+    """Build a model from a checkpoint in Hugging Face's layout."""
     folder = checkpoint_folder(path_or_hub_id, revision)
     config = _read_config(folder / CONFIG)
     path = _weights_file(folder)
@@ -336,38 +258,7 @@ def save_pretrained(
     tokenizer: WordPiece | FastWordPiece | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Write a model so that `from_pretrained` and ``transformers`` read it.
-
-    Parameters
-    ----------
-    model
-        A `BertModel` or `BertForPreTraining`.
-    folder
-        Made if it is not there. Each file is written whole or not at all.
-    tokenizer
-        Its files are written too.
-    dtype
-        Of the weights in the file, e.g. ``torch.float16`` for half the size; the
-        model's own if not given.
-
-    Raises
-    ------
-    ValueError
-        If the tokenizer has more pieces than the model has embeddings.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from course_lib.bert.model import BertModel
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> save_pretrained(BertModel(BertConfig.tiny(vocab_size=50)), folder)
-    >>> sorted(path.name for path in folder.iterdir())
-    ['config.json', 'model.safetensors']
-    """
+    """Write a model so that `from_pretrained` and ``transformers`` read it."""
     config = model.config
     if tokenizer is not None and len(tokenizer) > config.vocab_size:
         raise ValueError(
@@ -421,47 +312,13 @@ def _tokenizer_config(
 
 
 def write_json(path: Path, content: dict[str, Any] | list[Any]) -> None:
-    """Write a file of settings, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The file, in a folder that is there.
-    content
-        What JSON can say.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "config.json"
-    >>> write_json(path, {"b": 1, "a": None})
-    >>> json.loads(path.read_text(encoding="utf-8"))
-    {'a': None, 'b': 1}
-    """
+    """Write a file of settings, whole or not at all."""
     write_whole(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
 class PretrainedModel(nn.Module):
     """A model that can be read from a folder or the hub, and written to a folder: what
-    all BERTs share.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from course_lib.bert.model import BertModel
-    >>> folder = tempfile.mkdtemp()
-    >>> BertModel(BertConfig.tiny(vocab_size=50)).save_pretrained(folder)
-    >>> BertModel.from_pretrained(folder).config.vocab_size
-    50
-    """
+    all BERTs share."""
 
     config: BertConfig
 

@@ -39,10 +39,6 @@ class BertEmbeddings(nn.Module):
     config
         Sizes and choices.
 
-    Notes
-    -----
-    Chapter: bert
-
     Examples
     --------
     >>> BertEmbeddings(BertConfig.tiny(vocab_size=50))(torch.tensor([[2, 47, 3]])).shape
@@ -90,8 +86,6 @@ class BertPooler(nn.Module):
     Devlin et al. 2019 call the state of [CLS] C; the layer is in their code, not in the
     text.
 
-    Chapter: bert
-
     Examples
     --------
     >>> BertPooler(BertConfig.tiny())(torch.zeros(2, 5, 128)).shape
@@ -121,8 +115,6 @@ class MaskedLanguageModelHead(nn.Module):
     Notes
     -----
     Devlin et al. 2019, task 1 in section 3.1.
-
-    Chapter: bert
 
     Examples
     --------
@@ -159,8 +151,6 @@ class NextSentenceHead(nn.Module):
     -----
     Devlin et al. 2019, task 2 in section 3.1. Logit 0 stands for IsNext, 1 for NotNext.
 
-    Chapter: bert
-
     Examples
     --------
     >>> NextSentenceHead(BertConfig.tiny())(torch.zeros(3, 128)).shape
@@ -178,28 +168,7 @@ class NextSentenceHead(nn.Module):
 
 def initialise(module: nn.Module, std: float) -> None:
     """Draw weights from a normal distribution cut off at two standard deviations;
-    offsets 0, gains 1.
-
-    Parameters
-    ----------
-    module
-        A layer; ``model.apply`` reaches all.
-    std
-        `BertConfig.initializer_range`.
-
-    Notes
-    -----
-    Devlin et al. 2019, their code: 0.02 at every size.
-
-    Chapter: bert
-
-    Examples
-    --------
-    >>> layer = nn.Linear(50, 60)
-    >>> initialise(layer, std=0.02)
-    >>> bool(layer.weight.abs().max() <= 0.04), layer.bias.abs().sum().item()
-    (True, 0.0)
-    """
+    offsets 0, gains 1."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.trunc_normal_(module.weight, std=std, a=-2 * std, b=2 * std)
     if isinstance(module, nn.Linear):
@@ -210,40 +179,7 @@ def initialise(module: nn.Module, std: float) -> None:
 
 def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> None:
     """Refuse an id that is in no row of its table; torch would say "index out of range
-    in self".
-
-    Parameters
-    ----------
-    name
-        Of the argument, for the message.
-    ids
-        Looked at on a CPU only: on a GPU each look waits for all work before it, and a
-        compiled graph knows no values.
-    size
-        Rows of the table.
-    remedy
-        What to do, for the message.
-
-    Raises
-    ------
-    ValueError
-        If an id is below 0, or `size` or above.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> check_ids(
-    ...     "token_type_ids",
-    ...     torch.tensor([0, 1, 2]),
-    ...     size=2,
-    ...     remedy="number the segments from 0",
-    ... )
-    Traceback (most recent call last):
-    ValueError: token_type_ids holds 2, but goes from 0 to 1; number the segments from 0
-    """
+    in self"."""
     if ids.device.type != "cpu" or torch.compiler.is_compiling() or not ids.numel():
         return
     smallest, largest = (int(bound) for bound in ids.aminmax())
@@ -255,31 +191,7 @@ def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> 
 
 
 def stack_of_blocks(config: BertConfig) -> Any:
-    """Make the blocks of an encoder, untrained.
-
-    Parameters
-    ----------
-    config
-        Their sizes and how many.
-
-    Returns
-    -------
-    nn.ModuleList
-        To a type checker it holds modules of any kind, so those who keep it say which
-        blocks these are.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 3; no dropout between the feed-forward's layers, as in
-    their code.
-
-    Chapter: bert
-
-    Examples
-    --------
-    >>> len(stack_of_blocks(BertConfig.tiny()))
-    2
-    """
+    """Make the blocks of an encoder, untrained."""
     return nn.ModuleList(
         EncoderBlock(
             config.hidden_size,

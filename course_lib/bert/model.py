@@ -61,10 +61,6 @@ class BertOutput(NamedTuple):
         asked for.
     attentions
         Each layer's attention weights, ``(B, H, T, T)``; None unless asked for.
-
-    Notes
-    -----
-    Chapter: bert
     """
 
     last_hidden_state: Tensor
@@ -84,8 +80,6 @@ class BertModel(PretrainedModel):
     Notes
     -----
     Devlin et al. 2019, section 3.
-
-    Chapter: bert
 
     Examples
     --------
@@ -261,10 +255,6 @@ class PreTrainingOutput(NamedTuple):
         Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
     seq_relationship_logits
         Of IsNext and NotNext, ``(B, 2)``.
-
-    Notes
-    -----
-    Chapter: bert
     """
 
     prediction_logits: Tensor
@@ -282,8 +272,6 @@ class BertForPreTraining(PretrainedModel):
     Notes
     -----
     Devlin et al. 2019, section 3.1.
-
-    Chapter: bert
 
     Examples
     --------

@@ -61,10 +61,6 @@ def published_names(name: str) -> tuple[str, ...]:
         ours; without the ``bert.`` that stands before the encoder's names in a
         checkpoint with heads.
 
-    Notes
-    -----
-    Chapter: bert
-
     Examples
     --------
     >>> published_names("bert.blocks.3.feed_forward.expand.bias")
@@ -87,28 +83,7 @@ def published_names(name: str) -> tuple[str, ...]:
 
 def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Give a model's weights their published names, and query, key and value a matrix
-    each.
-
-    Parameters
-    ----------
-    weights
-        The state of a `BertModel` or `BertForPreTraining`, by our names.
-
-    Returns
-    -------
-    dict
-        As ``transformers`` writes them: the output layer, being the token embedding,
-        once only.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> sorted(to_published({"blocks.0.attention.in_proj.bias": torch.arange(6.0)}))[0]
-    'encoder.layer.0.attention.self.key.bias'
-    """
+    each."""
     published: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if name == "mlm_head.output.weight":
@@ -123,38 +98,7 @@ def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class PublishedWeights:
-    """An open safetensors file, by the names of today without the prefix ``bert.``.
-
-    Parameters
-    ----------
-    path
-        Of the file, for messages.
-    file
-        What ``safetensors.safe_open`` gives.
-
-    Raises
-    ------
-    ValueError
-        If two tensors have one name.
-
-    Notes
-    -----
-    The first checkpoints call a layer norm's weight gamma and its bias beta, as
-    TensorFlow does, and write the bias of the output layer twice.
-
-    Chapter: bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from safetensors import safe_open
-    >>> from safetensors.torch import save_file
-    >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> save_file({"bert.embeddings.LayerNorm.gamma": torch.tensor([0.9, 1.1])}, path)
-    >>> with safe_open(path, framework="pt") as file:
-    ...     PublishedWeights(path, file).read(["embeddings.LayerNorm.weight"])
-    tensor([0.9000, 1.1000])
-    """
+    """An open safetensors file, by the names of today without the prefix ``bert.``."""
 
     def __init__(self, path: Path, file: Any):
         self.path, self._file = path, file
@@ -255,29 +199,7 @@ class PublishedWeights:
 
 
 def some(names: Iterable[str], most: int = 8) -> str:
-    """Join names for a message, the first few of many.
-
-    Parameters
-    ----------
-    names
-        What to name.
-    most
-        How many.
-
-    Returns
-    -------
-    str
-        With the number of those left out.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> some("abc", most=2)
-    'a, b and 1 more'
-    """
+    """Join names for a message, the first few of many."""
     names = list(names)
     return ", ".join(names[:most]) + (
         f" and {len(names) - most} more" if len(names) > most else ""

@@ -1,7 +1,4 @@
-"""The data of the course: :func:`load` is the one way in.
-
-Chapter: seq2seq-attention
-"""
+"""The data of the course: :func:`load` is the one way in."""
 
 from course_lib.data.catalogue import DATASETS, DataSet
 from course_lib.data.loading import find, load

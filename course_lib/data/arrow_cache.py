@@ -4,8 +4,6 @@ they were made from.
 They lie in the folder in which `datasets` keeps its own Arrow files (HF_DATASETS_CACHE
 moves it), memory-mapped when read. A file that is not what was written is reported and
 made again.
-
-Chapter: wordpiece
 """
 
 import hashlib
@@ -28,30 +26,7 @@ RECORD = "record.json"
 
 
 def folder_for(name: str, fingerprint: Mapping[str, str]) -> Path:
-    """Return the folder for splits made from these ingredients.
-
-    Parameters
-    ----------
-    name
-        The data set.
-    fingerprint
-        What it is made from: names of the ingredients and their versions.
-
-    Returns
-    -------
-    Path
-        <cache of datasets>/course_lib/<name>-<16 hexadecimal digits>; it need not
-        exist.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> folder_for("pydocs", {"numpy": "2.4.6"}).name
-    'pydocs-...'
-    """
+    """Return the folder for splits made from these ingredients."""
     digest = hashlib.sha256(
         json.dumps(dict(fingerprint), sort_keys=True).encode()
     ).hexdigest()
@@ -66,42 +41,7 @@ def cached(
     features: Features,
     make: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]],
 ) -> dict[str, Dataset]:
-    """Return the splits from the cache, or make them and keep them there.
-
-    Parameters
-    ----------
-    name
-        The data set.
-    fingerprint
-        What it is made from; another fingerprint is another copy.
-    features
-        Columns and types of the rows.
-    make
-        Makes the rows of every split.
-
-    Returns
-    -------
-    dict
-        The splits, memory-mapped.
-
-    Notes
-    -----
-    Several processes may ask at once: one makes the splits, the others wait for them.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> from datasets import Value
-    >>> splits = cached(
-    ...     "doctest",
-    ...     {},
-    ...     Features({"n": Value("int64")}),
-    ...     lambda: {"train": [{"n": 7}]},
-    ... )
-    >>> splits["train"]["n"][0]
-    7
-    """
+    """Return the splits from the cache, or make them and keep them there."""
     folder = folder_for(name, fingerprint)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):

@@ -4,8 +4,6 @@ Hugging Face hub.
 None of them is part of the course: each is read from the hub or from a folder. Sizes,
 examples' lengths and the shares of the labels are on the data cards, measured where the
 data is at hand.
-
-Chapter: fine-tuning
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,22 +42,7 @@ ANSWERS = {"text": List(Value("string")), "answer_start": List(Value("int32"))}
 
 def as_squad() -> Features:
     """Return the columns of a data set of questions with answers that are spans of
-    their context.
-
-    Returns
-    -------
-    Features
-        Those of SQuAD on the hub.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> list(as_squad())
-    ['id', 'title', 'context', 'question', 'answers']
-    """
+    their context."""
     return Features(
         {
             **dict.fromkeys(("id", "title", "context", "question"), _TEXT),
@@ -69,28 +52,7 @@ def as_squad() -> Features:
 
 
 def of_endings(*before: str) -> Features:
-    """Return the columns of a data set of four endings of which one is right.
-
-    Parameters
-    ----------
-    *before
-        The columns of text that the endings are chosen for.
-
-    Returns
-    -------
-    Features
-        These columns, ``ending0`` to ``ending3``, and the right one's number as
-        ``label``.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> list(of_endings("context"))
-    ['context', 'ending0', 'ending1', 'ending2', 'ending3', 'label']
-    """
+    """Return the columns of a data set of four endings of which one is right."""
     columns = (*before, *(f"ending{i}" for i in range(4)))
     return Features(
         {
@@ -116,29 +78,7 @@ def _glue(config: str, features: Features, splits: Sequence[str]) -> Hub:
 
 
 def how_to_get(name: str, hub: bool = True) -> str:
-    """Say in words where a benchmark comes from, for its card and for errors.
-
-    Parameters
-    ----------
-    name
-        Of the data set.
-    hub
-        Whether the hub has a copy that can be read without running a script.
-
-    Returns
-    -------
-    str
-        A sentence or two.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> how_to_get("mctest", hub=False)[:49]
-    'From a folder that holds `mctest/<split>.parquet`'
-    """
+    """Say in words where a benchmark comes from, for its card and for errors."""
     folder = f"a folder that holds `{name}/<split>.parquet` with the columns below"
     return (
         f'From the hub with `load("{name}", source="hub")` (needs a network), or from'

@@ -32,27 +32,7 @@ NAMES = (
 
 
 def available_source(entry: DataSet) -> str | None:
-    """Say where a data set can be loaded from on this machine without a network.
-
-    Parameters
-    ----------
-    entry
-        A row of the catalogue.
-
-    Returns
-    -------
-    str or None
-        "embedded", the folder in COURSE_DATA if it holds this data set, or None.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> available_source(DATASETS["translation"])
-    'embedded'
-    """
+    """Say where a data set can be loaded from on this machine without a network."""
     if entry.embedded is not None:
         return "embedded"
     folder = os.environ.get("COURSE_DATA", "")
@@ -65,38 +45,7 @@ def available_source(entry: DataSet) -> str | None:
 
 
 def write_cards(folder: Path, names: Sequence[str] = tuple(DATASETS)) -> list[Path]:
-    """Write a page of the book for each data set.
-
-    Parameters
-    ----------
-    folder
-        Where to write <name>.md; made if it does not exist.
-    names
-        Which data sets; all of them if none are named.
-
-    Returns
-    -------
-    list
-        The pages written, in the order of the names.
-
-    Raises
-    ------
-    KeyError
-        If the catalogue has no data set of a name.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     pages = write_cards(Path(folder), ["pronouns", "trec"])
-    pronouns: embedded, ...
-    >>> [page.name for page in pages]
-    ['pronouns.md', 'trec.md']
-    """
+    """Write a page of the book for each data set."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     pages = []
     for entry in (DATASETS[name] for name in names):
@@ -111,29 +60,7 @@ def write_cards(folder: Path, names: Sequence[str] = tuple(DATASETS)) -> list[Pa
 
 
 def card(entry: DataSet, data: DatasetDict | None) -> str:
-    """Return a data card in MyST Markdown.
-
-    Parameters
-    ----------
-    entry
-        The row of the catalogue, for the facts.
-    data
-        The rows, for the figures and the examples; None leaves them out and says so.
-
-    Returns
-    -------
-    str
-        The page.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> print(card(DATASETS["multi30k"], None).splitlines()[1])
-    # `multi30k`
-    """
+    """Return a data card in MyST Markdown."""
     columns = {**entry.features, **(entry.optional_features or {})}
     facts = [
         ("Sources", ", ".join(entry.sources)),

@@ -425,34 +425,7 @@ DATASETS: dict[str, DataSet] = {
 
 def make_embedded(entry: DataSet) -> DatasetDict:
     """Generate every split of a data set that needs no network; the second time, return
-    what the first made.
-
-    Parameters
-    ----------
-    entry
-        A row whose `embedded` is set.
-
-    Returns
-    -------
-    DatasetDict
-        The splits, with the row's columns and types.
-
-    Raises
-    ------
-    ValueError
-        If the data set is not an embedded one.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> make_embedded(DATASETS["multi30k"])
-    Traceback (most recent call last):
-        ...
-    ValueError: multi30k is not embedded; it comes from hub or a folder
-    """
+    what the first made."""
     if entry.embedded is None:
         raise ValueError(
             f"{entry.name} is not embedded; it comes from {' or '.join(entry.sources)}"

@@ -1,8 +1,5 @@
 """The form of a corpus with document boundaries: one row a document, the same columns
-for every corpus.
-
-Chapter: wordpiece
-"""
+for every corpus."""
 
 import re
 from collections import defaultdict
@@ -36,27 +33,7 @@ class Row(TypedDict):
 def column_notes(
     package: str, module: str, title: str, paragraphs: str
 ) -> Mapping[str, str]:
-    """Return what the columns hold in one corpus, for its data card.
-
-    Parameters
-    ----------
-    package, module, title, paragraphs
-        What a data card says about these columns.
-
-    Returns
-    -------
-    Mapping
-        A note for each column of FEATURES.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> list(column_notes("a", "b", "c", "d")) == list(FEATURES)
-    True
-    """
+    """Return what the columns hold in one corpus, for its data card."""
     return {
         "document": "name of the document, different for each row of the data set",
         "package": package,
@@ -68,39 +45,7 @@ def column_notes(
 
 def corpus_figures(data: DatasetDict) -> str:
     """Return the figures of a corpus for its data card: documents, paragraphs and words
-    of each split and package.
-
-    Parameters
-    ----------
-    data
-        The splits, with the columns of FEATURES.
-
-    Returns
-    -------
-    str
-        Tables in Markdown.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> from datasets import Dataset
-    >>> row = {
-    ...     "document": "d",
-    ...     "package": "p",
-    ...     "module": "m",
-    ...     "title": "t",
-    ...     "paragraphs": ["Two words.", "One."],
-    ... }
-    >>> print(
-    ...     corpus_figures(
-    ...         DatasetDict(test=Dataset.from_list([row], FEATURES))
-    ...     ).splitlines()[2]
-    ... )
-    | test | 1 | 1 | 2 | 3 | 1.5 | 3 |
-    """
+    of each split and package."""
     splits = []
     packages: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for split, rows in data.items():
@@ -140,31 +85,7 @@ def corpus_figures(data: DatasetDict) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table in Markdown.
-
-    Parameters
-    ----------
-    header
-        Names of the columns.
-    rows
-        Cells; a bar in one is escaped.
-
-    Returns
-    -------
-    str
-        Its lines.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> print(markdown_table(("a", "b"), [(1, "x|y")]))
-    | a | b |
-    | --- | --- |
-    | 1 | x\\|y |
-    """
+    """Return a table in Markdown."""
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += [
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
@@ -175,25 +96,5 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
 
 def plain_text(text: str) -> str:
     r"""Return a text so that Markdown prints it as it is: no emphasis, link, formula or
-    tag.
-
-    Parameters
-    ----------
-    text
-        Any text.
-
-    Returns
-    -------
-    str
-        The text with a backslash before each sign that Markdown reads.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> print(plain_text("a *b* <c>"))
-    a \*b\* \<c\>
-    """
+    tag."""
     return re.sub(r"([\\`*_\[\]<>{}$~^#])", r"\\\1", text)

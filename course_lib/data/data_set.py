@@ -1,8 +1,5 @@
 """What the catalogue knows of a data set: its columns, where it comes from, and the
-facts on its card.
-
-Chapter: seq2seq-attention
-"""
+facts on its card."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -14,8 +14,6 @@ two), verbs with particles (two words to one), relative clauses, reported speech
 
 What it does not do: sense. Words are drawn freely ("the red idea dances"), which is
 what stops a model from guessing a word instead of translating it.
-
-Chapter: seq2seq-attention
 """
 
 import random

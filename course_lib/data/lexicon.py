@@ -15,28 +15,7 @@ VOWELS = frozenset("aàâeéèêiîïoôuùûhœ")
 
 
 def elides(word: str) -> bool:
-    """Say whether a French word that stands before this one is elided.
-
-    Parameters
-    ----------
-    word
-        A French word in lower case.
-
-    Returns
-    -------
-    bool
-        True before a vowel sound (l' usine, l' homme), False otherwise (le chat, le
-        hibou).
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> [elides(word) for word in ("usine", "homme", "chat", "hibou")]
-    [True, True, False, False]
-    """
+    """Say whether a French word that stands before this one is elided."""
     return word[0] in VOWELS and word not in ASPIRATED
 
 

@@ -46,45 +46,7 @@ log.setLevel(logging.INFO)
 
 def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict:
     """Load a data set by name, with the same columns whatever its source, and say which
-    source was used.
-
-    Parameters
-    ----------
-    name
-        A name that `course data list` shows, e.g. "translation".
-    source
-        "embedded" (generated or shipped here, no network), "hub" (Hugging Face hub), or
-        a folder that holds <name>/<split>.parquet. None takes the environment variable
-        COURSE_DATA, or "embedded" where it is unset.
-
-    Returns
-    -------
-    DatasetDict
-        The splits, each with the columns that the data card lists. Never another source
-        than the one asked for.
-
-    Raises
-    ------
-    ValueError
-        If no data set has this name, the source does not have it, or a file lacks a
-        column or holds another type.
-    FileNotFoundError
-        If the folder or one of its files does not exist.
-    OSError
-        If the hub cannot be read.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> pairs = load("translation", source="embedded")
-    translation: embedded, generated on this machine (20,000 train, 1,000 validation,
-    1,000 test)
-    >>> sorted(pairs["train"].features)
-    ['alignment', 'en', 'fr']
-    """
+    source was used."""
     entry = find(name)
     chosen, why = (source, "") if source is not None else _default_source()
     if str(chosen) == "embedded":
@@ -103,28 +65,7 @@ def load(name: str, source: str | os.PathLike[str] | None = None) -> DatasetDict
 
 
 def find(name: str) -> DataSet:
-    """Return the row of the catalogue with this name.
-
-    Parameters
-    ----------
-    name
-        The name of a data set.
-
-    Returns
-    -------
-    DataSet
-        Its row.
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message names the known ones and the closest.
-
-    Examples
-    --------
-    >>> find("translation").splits
-    ('train', 'validation', 'test')
-    """
+    """Return the row of the catalogue with this name."""
     if name in DATASETS:
         return DATASETS[name]
     close = difflib.get_close_matches(str(name), DATASETS, n=1)

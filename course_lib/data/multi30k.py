@@ -13,40 +13,8 @@ LANGUAGES = ("en", "fr", "de")
 
 
 def convert(raw: Path, folder: Path) -> list[Path]:
-    """Write <folder>/multi30k/<split>.parquet from the repository's gzipped text files.
-
-    Parameters
-    ----------
-    raw
-        Its folder ``data/task1/raw``: one sentence a line, one file for each split and
-        language.
-    folder
-        Where to write; what `load` takes as ``source``, and COURSE_DATA may name.
-
-    Returns
-    -------
-    list
-        The three files written.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If two languages of a split have different numbers of lines.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> convert(Path("nowhere"), Path("out"))
-    Traceback (most recent call last):
-        ...
-    FileNotFoundError: nowhere/train.en.gz does not exist; give the folder
-    data/task1/raw of the Multi30k repository
-    """
+    """Write <folder>/multi30k/<split>.parquet from the repository's gzipped text
+    files."""
     splits: dict[str, dict[str, list[str]]] = {}
     for split, stem in FILES.items():
         columns = {

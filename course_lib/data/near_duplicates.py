@@ -7,8 +7,6 @@ here it is computed. What makes it fast is the prefix filter (Chaudhuri, Ganti a
 Kaushik 2006; Bayardo, Ma and Srikant 2007): sort each set from its rarest run to its
 most common one; two sets of at least threshold t in common share a run among the first
 |x| - ceil(t|x|) + 1 of either.
-
-Chapter: wordpiece
 """
 
 import math
@@ -21,29 +19,7 @@ _WORDS = re.compile(r"\w+")
 
 def shingles(text: str, n: int) -> frozenset[str]:
     """Return the runs of n words in a text, in lower case; of a shorter text, the
-    whole.
-
-    Parameters
-    ----------
-    text
-        Any text; what is not a letter, digit or underscore separates words.
-    n
-        Words in a run.
-
-    Returns
-    -------
-    frozenset
-        The different runs.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> sorted(shingles("To be, or not to be!", 3))
-    ['be or not', 'not to be', 'or not to', 'to be or']
-    """
+    whole."""
     words = _WORDS.findall(text.lower())
     return frozenset(
         " ".join(words[i : i + n]) for i in range(max(1, len(words) - n + 1))
@@ -51,42 +27,7 @@ def shingles(text: str, n: int) -> frozenset[str]:
 
 
 def first_of_its_kind(texts: Sequence[str], threshold: float, n: int) -> list[bool]:
-    """Say of each text whether no kept text before it is nearly the same.
-
-    Parameters
-    ----------
-    texts
-        In their order: of those alike, the first is kept.
-    threshold
-        Jaccard index, above 0 and at most 1, from which two texts count as nearly the
-        same.
-    n
-        Words in a shingle.
-
-    Returns
-    -------
-    list
-        One answer a text. No two texts with True have an index of `threshold` or more.
-
-    Raises
-    ------
-    ValueError
-        If the threshold is not above 0 and at most 1.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> texts = [
-    ...     "Return a copy of the array.",
-    ...     "Return a copy of the list.",
-    ...     "Return a COPY of the array!",
-    ... ]
-    >>> first_of_its_kind(texts, threshold=0.8, n=2)
-    [True, True, False]
-    """
+    """Say of each text whether no kept text before it is nearly the same."""
     if not 0 < threshold <= 1:
         raise ValueError(
             f"threshold is {threshold}; give a share above 0 and at most 1, e.g. 0.7"

@@ -1,7 +1,4 @@
-"""The rows of the catalogue for the probes: small sets written by hand.
-
-Chapter: contextual-embeddings
-"""
+"""The rows of the catalogue for the probes: small sets written by hand."""
 
 from collections.abc import Callable, Mapping
 

@@ -9,8 +9,6 @@ gender of that noun decides two French words: the pronoun and the adjective's en
 Uszkoreit (2017) shows a Transformer's attention with this sentence; pairs of sentences
 that differ in one word, which decides a pronoun, are Winograd schemas (Levesque et al.
 2012).
-
-Chapter: transformer
 """
 
 import random
@@ -122,46 +120,7 @@ OPENINGS: tuple[tuple[str, str], ...] = (
 
 def generate(split: str, seed: int = 0) -> list[Row]:
     """Generate a split: all combinations of its noun pairs with order, adjective and
-    verb, each once.
-
-    A split has noun pairs of its own; each noun is in all splits. In every split "it"
-    is as often the first noun as the second, the animal as the place, masculine as
-    feminine, and so are these three taken together. In validation and test the nouns
-    differ in gender, so that who takes the wrong noun gets the French wrong; in
-    training they may agree. With pairs that always differ, the gender of one noun tells
-    that of the other, and neither need be chosen.
-
-    Parameters
-    ----------
-    split
-        "train", "validation" or "test".
-    seed
-        Chooses how each sentence opens, and the order of the sentences.
-
-    Returns
-    -------
-    list
-        13,824 sentences for training, 1,728 for each of the others.
-
-    Raises
-    ------
-    ValueError
-        If there is no such split.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> row = generate("test")[4]
-    >>> row["en"]
-    'the cat did not reach the river because it was too dark'
-    >>> row["fr"]
-    "le chat n' a pas atteint la rivière parce qu' elle était trop obscure"
-    >>> row["en"].split()[row["antecedent"]], row["en"].split()[row["other_noun"]]
-    ('river', 'cat')
-    """
+    verb, each once."""
     if split not in SPLITS:
         raise ValueError(
             f"there is no split {split!r}; choose one of {', '.join(SPLITS)}"

@@ -8,8 +8,6 @@ The steps: docstrings in the source files of each package
 nearly the same (:mod:`course_lib.data.near_duplicates`). A document is what one class
 with its methods, one function, one module or one topic says about itself. A module's
 documents are all in one split.
-
-Chapter: wordpiece
 """
 
 import hashlib
@@ -74,27 +72,7 @@ THRESHOLD, SHINGLE = 0.7, 3
 
 def split_of(module: str) -> str:
     """Return the split in which the documents of a module are, on every machine and for
-    every version.
-
-    Parameters
-    ----------
-    module
-        Its dotted name.
-
-    Returns
-    -------
-    str
-        "train", "validation" or "test".
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> split_of("numpy.linalg")
-    'train'
-    """
+    every version."""
     percent = int(hashlib.sha256(module.encode()).hexdigest(), 16) % 100
     return (
         "test"
@@ -107,33 +85,7 @@ def split_of(module: str) -> str:
 
 def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     """Return what the corpus is made from: the version of each package, and the code
-    that cleans.
-
-    Parameters
-    ----------
-    packages
-        Names of packages; "python" is the standard library.
-
-    Returns
-    -------
-    dict
-        A version for each package, and under "cleaning" a hash of the source of the
-        modules that make the corpus.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a package is not installed.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> sorted(fingerprint(["python", "numpy"]))
-    ['cleaning', 'numpy', 'python']
-    """
+    that cleans."""
     versions = {}
     for package in packages:
         if package != "python":
@@ -156,32 +108,7 @@ def fingerprint(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
     """Yield the documents of the packages in their order, near-duplicates still among
-    them.
-
-    Parameters
-    ----------
-    packages
-        Names of packages; "python" is the standard library.
-
-    Yields
-    ------
-    Row
-        With at least one paragraph of prose.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a package is not installed.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> next(documents(["numpy"]))["title"]
-    'numpy'
-    """
+    them."""
     for package in packages:
         owned: dict[tuple[str, str], list[str]] = {}
         for part in pydocs_extract.docstrings(package):
@@ -200,29 +127,7 @@ def documents(packages: Iterable[str] = PACKAGES) -> Iterator[Row]:
 
 
 def prose_of(docstring: str) -> list[str]:
-    """Return the paragraphs of prose in a docstring.
-
-    Parameters
-    ----------
-    docstring
-        The text, without common indentation.
-
-    Returns
-    -------
-    list
-        Plain text, one string a paragraph, in their order.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> prose_of(
-    ...     "Sort a list in place.\\n\\nArgs:\\n    x: The list.\\n\\nIt is a *stable* sort."
-    ... )
-    ['Sort a list in place.', 'It is a stable sort.']
-    """  # noqa: E501
+    """Return the paragraphs of prose in a docstring."""
     candidates = pydocs_blocks.paragraphs(docstring)
     texts = [
         pydocs_prose.prose(text, summary=place == 0)
@@ -232,32 +137,7 @@ def prose_of(docstring: str) -> list[str]:
 
 
 def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
-    """Make the corpus: all documents without near-duplicates, split by module.
-
-    Parameters
-    ----------
-    packages
-        Names of packages; "python" is the standard library.
-
-    Returns
-    -------
-    dict
-        For each split its documents, in the order of packages, modules and source.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a package is not installed.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> {split: len(rows) > 0 for split, rows in make(["numpy"]).items()}
-    {'train': True, 'validation': True, 'test': True}
-    """
+    """Make the corpus: all documents without near-duplicates, split by module."""
     found = list(documents(packages))
     keep = iter(
         near_duplicates.first_of_its_kind(
@@ -274,20 +154,5 @@ def make(packages: Iterable[str] = PACKAGES) -> dict[str, list[Row]]:
 
 def load() -> dict[str, Dataset]:
     """Return the corpus from the cache, or make it: about forty CPU seconds, once for
-    each set of versions.
-
-    Returns
-    -------
-    dict
-        The splits.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> sorted(load())
-    ['test', 'train', 'validation']
-    """
+    each set of versions."""
     return cached("pydocs", fingerprint(), FEATURES, make)

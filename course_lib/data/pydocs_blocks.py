@@ -6,8 +6,6 @@ underlined sections, Google's sections ("Args:"), and Markdown. This module read
 enough of each to know which lines are running text and which are not. It keeps
 paragraphs, items of lists and the content of notes, in their order, still with their
 inline markup (see :mod:`course_lib.data.pydocs_prose`); it drops everything else.
-
-Chapter: wordpiece
 """
 
 import re
@@ -105,30 +103,7 @@ _PROMPT = re.compile(r">>>|\.\.\. |In ?\[\d|Out ?\[\d|\$ |% |# ")
 
 def paragraphs(docstring: str) -> list[str]:
     """Return the running text of a docstring: paragraphs and list items, each on one
-    line, in their order.
-
-    Parameters
-    ----------
-    docstring
-        The text, without common indentation.
-
-    Returns
-    -------
-    list
-        Each a paragraph with its inline markup; one that announced code or a list still
-        ends with a colon.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> paragraphs(
-    ...     "Sort it.\\n\\nArgs:\\n    x: The list.\\n\\nIt is stable::\\n\\n    sort(x)"
-    ... )
-    ['Sort it.', 'It is stable:']
-    """  # noqa: E501
+    line, in their order."""
     return list(_running_text(docstring.expandtabs(4).splitlines()))
 
 

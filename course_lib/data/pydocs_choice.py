@@ -1,7 +1,4 @@
-"""`pydocs-choice`: which of four sentences goes on where a text stops?
-
-Chapter: fine-tuning
-"""
+"""`pydocs-choice`: which of four sentences goes on where a text stops?"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,24 +31,7 @@ class _Text(NamedTuple):
 
 
 def make() -> Mapping[str, Sequence[Row]]:
-    """Make the task from the corpus.
-
-    Returns
-    -------
-    Mapping
-        The rows of each split, in an order as good as drawn by lot.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data import load
-    >>> len(load("pydocs-choice", "embedded")["test"]) >= 400
-    pydocs-choice: embedded, derived from pydocs on this machine (...)
-    True
-    """
+    """Make the task from the corpus."""
     corpus = pydocs.load()
     made: dict[str, list[Row]] = {}
     held_out: set[str] = set()

@@ -3,8 +3,6 @@ of Python's documentation.
 
 :mod:`course_lib.data.pydocs_blocks` leaves them out, since they are not prose. Here
 they are read, for the tasks that ask about them.
-
-Chapter: fine-tuning
 """
 
 import re
@@ -40,41 +38,7 @@ class Entry(NamedTuple):
 
 
 def entries(docstring: str) -> list[Entry]:
-    """Return the entries of the lists of parameters, results and errors.
-
-    Parameters
-    ----------
-    docstring
-        The text, without common indentation.
-
-    Returns
-    -------
-    list
-        In their order. Type and description are on one line each, with their markup,
-        and empty where there is none; a result without a name has the name "".
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> entries(
-    ...     "Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms.\\n\\nReturns\\n-------\\nfloat"
-    ... )
-    [Entry(kind='parameter', name='a', type='array_like', description='The terms.'),
-     Entry(kind='result', name='', type='float', description='')]
-    >>> entries(
-    ...     "Sum.\\n\\nArgs:\\n    a (Tensor): Terms,\\n        any number.\\n\\nRaises:\\n    OSError: If none."
-    ... )
-    [Entry(kind='parameter', name='a', type='Tensor', description='Terms, any number.'),
-     Entry(kind='error', name='OSError', type='', description='If none.')]
-    >>> entries(
-    ...     "Sum.\\n\\n:param a: The terms.\\n:raises ValueError: If there is none."
-    ... )
-    [Entry(kind='parameter', name='a', type='', description='The terms.'),
-     Entry(kind='error', name='ValueError', type='', description='If there is none.')]
-    """  # noqa: E501
+    """Return the entries of the lists of parameters, results and errors."""
     lines = [line.rstrip() for line in docstring.expandtabs(4).splitlines()]
     return [
         entry

@@ -5,8 +5,6 @@ Source files are parsed, never imported: an import runs code, needs optional
 dependencies and may change what other imports see. What C code documents itself is out
 of reach, save where a package keeps those docstrings in a Python file
 (`numpy/_core/_add_newdocs.py`, `torch/_torch_docs.py`, ...): they are read there.
-
-Chapter: wordpiece
 """
 
 import ast
@@ -78,34 +76,7 @@ class Docstring(NamedTuple):
 
 def docstrings(package: str) -> Iterator[Docstring]:
     """Yield the docstrings of an installed package: modules by name, in a module as
-    they stand in its source.
-
-    Parameters
-    ----------
-    package
-        Name of a distribution, e.g. "numpy"; "python" is the standard library with the
-        topics of `pydoc`.
-
-    Yields
-    ------
-    Docstring
-        The text without its common indentation.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the package is not installed.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> first = next(docstrings("numpy"))
-    >>> first.module, first.text.splitlines()[0]
-    ('numpy', 'NumPy')
-    """
+    they stand in its source."""
     if package == "python":
         for name in sorted(sys.stdlib_module_names - SKIPPED - OPTIONAL):
             yield from _of_folder(Path(sysconfig.get_path("stdlib")), name)
@@ -117,37 +88,7 @@ def docstrings(package: str) -> Iterator[Docstring]:
 
 
 def installed_folder(package: str) -> Path:
-    """Return the folder of an installed package without importing it.
-
-    Parameters
-    ----------
-    package
-        Name of the distribution.
-
-    Returns
-    -------
-    Path
-        The folder with its ``__init__.py``.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the distribution or its folder is missing.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> installed_folder("numpy").name
-    'numpy'
-    >>> installed_folder("nampy")
-    Traceback (most recent call last):
-        ...
-    ModuleNotFoundError: pydocs is made from the documentation of nampy, which is not
-    installed; run: pip install nampy
-    """
+    """Return the folder of an installed package without importing it."""
     try:
         folder = Path(
             str(distribution(package).locate_file(FOLDERS.get(package, (package,))[0]))
@@ -180,42 +121,7 @@ def _of_folder(root: Path, name: str) -> Iterator[Docstring]:
 
 def in_source(source: bytes, where: str = "<source>") -> Iterator[tuple[str, str]]:
     """Yield the owner ("" for the module, "Class.method") and the text of each
-    docstring in Python source.
-
-    Parameters
-    ----------
-    source
-        The content of a Python file.
-    where
-        Its name, for errors.
-
-    Yields
-    ------
-    tuple
-        Owner and cleaned docstring, in the order of the source.
-
-    Raises
-    ------
-    SyntaxError
-        If it is not Python.
-
-    Notes
-    -----
-    Functions inside functions are left out: nobody sees their documentation.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> list(
-    ...     in_source(
-    ...         b'"Top." \\nclass A:\\n    "Of A."\\n    def f(self):\\n        "Of f."\\n'
-    ...     )
-    ... )
-    [('', 'Top.'), ('A', 'Of A.'), ('A.f', 'Of f.')]
-    >>> list(in_source(b'add_docstr(torch.abs, "Computes it.")'))
-    [('abs', 'Computes it.')]
-    """  # noqa: E501
+    docstring in Python source."""
     yield from _in_body(_parse(source, where), "")
 
 

@@ -1,8 +1,5 @@
 """`pydocs-pair`: do a summary line and a description belong to the same class or
-function?
-
-Chapter: fine-tuning
-"""
+function?"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -42,26 +39,7 @@ class _Thing(NamedTuple):
 
 
 def make() -> Mapping[str, Sequence[Row]]:
-    """Make the task from the docstrings whose paragraphs are in the corpus.
-
-    Returns
-    -------
-    Mapping
-        The rows of each split, in an order as good as drawn by lot. A summary is in one
-        row, and so is a description.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data import load
-    >>> rows = load("pydocs-pair", "embedded")["test"]
-    pydocs-pair: embedded, derived from pydocs on this machine (...)
-    >>> len(set(rows["sentence1"])) == len(set(rows["sentence2"])) == len(rows)
-    True
-    """
+    """Make the task from the docstrings whose paragraphs are in the corpus."""
     things = _things()
     rows = {
         split: list(_rows(drawn(things[split], "".join))) for split in pydocs.SPLITS

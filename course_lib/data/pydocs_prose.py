@@ -3,8 +3,6 @@
 The rules are few and each has a reason that one can read; they were written by reading
 samples, and a reader's verdicts on a sample that no rule has seen are in the data card
 (:mod:`course_lib.data.pydocs_reading`).
-
-Chapter: wordpiece
 """
 
 import re
@@ -126,30 +124,7 @@ _SENTENCE_END = re.compile(r"[.!?:][\"')”’]*$")
 
 def plain(paragraph: str) -> str:
     """Return a paragraph without its inline markup: roles, emphasis, code marks, links,
-    footnotes.
-
-    Parameters
-    ----------
-    paragraph
-        reStructuredText or Markdown, on one line.
-
-    Returns
-    -------
-    str
-        What a reader of the rendered page sees. Formulas that need more than letters
-        keep their ``:math:``.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> plain(
-    ...     "See :func:`~numpy.sum` and *the* `guide <https://numpy.org>`_ [1]_ for ``axis``."
-    ... )
-    'See sum and the guide for axis.'
-    """  # noqa: E501
+    footnotes."""
     text = re.sub(r":math:`([^`]*)`|\$([^$]+)\$", _formula, paragraph)
     text = re.sub(r"(\w*)\s*\[#?[\w*]+\]_+", _footnote, text)
     text = re.sub(
@@ -197,32 +172,7 @@ def _last_part(match: re.Match[str]) -> str:
 
 
 def prose(paragraph: str, summary: bool = False) -> str | None:
-    """Return a paragraph as plain prose, or None where it is something else.
-
-    Parameters
-    ----------
-    paragraph
-        One paragraph of a docstring, on one line, with its markup.
-    summary
-        Whether it is the first of its docstring, which by custom may lack a capital and
-        a full stop.
-
-    Returns
-    -------
-    str or None
-        Whole sentences in plain text.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> prose("Return the *sum* of the elements of ``x``.")
-    'Return the sum of the elements of x.'
-    >>> prose("x : array_like, optional") is None
-    True
-    """
+    """Return a paragraph as plain prose, or None where it is something else."""
     text = plain(paragraph)
     words = text.split()
     if len(words) < SHORTEST or _NOT_PROSE.search(text):

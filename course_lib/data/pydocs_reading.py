@@ -16,8 +16,6 @@ prose, most others noun phrases without a verb). Noun phrases with a relative cl
 an abbreviation were still let in, so the rule for labels was written anew, with an eye
 on some hundred paragraphs that it lost and won, and on the samples of the seeds 900 and
 901. The sample of seed 3 was read after that, once, and no rule has changed since.
-
-Chapter: wordpiece
 """
 
 import hashlib
@@ -132,35 +130,7 @@ class Reading(NamedTuple):
 
 
 def sample(data: DatasetDict, size: int = SIZE, seed: int = SEED) -> list[Reading]:
-    """Return the sampled paragraphs with their verdicts.
-
-    Parameters
-    ----------
-    data
-        The splits of the corpus.
-    size
-        Number of paragraphs.
-    seed
-        Another seed draws another sample.
-
-    Returns
-    -------
-    list
-        Paragraphs from all splits, with "prose", "not prose" or "not read".
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> from datasets import Dataset
-    >>> rows = Dataset.from_dict(
-    ...     {"document": ["a", "b"], "paragraphs": [["One.", "Two."], ["Three."]]}
-    ... )
-    >>> len(sample(DatasetDict(test=rows), size=2))
-    2
-    """
+    """Return the sampled paragraphs with their verdicts."""
     drawn = sorted(
         (
             hashlib.sha256(f"{seed} {paragraph}".encode()).hexdigest(),
@@ -180,54 +150,13 @@ def sample(data: DatasetDict, size: int = SIZE, seed: int = SEED) -> list[Readin
 
 
 def verdict(paragraph: str) -> str:
-    """Return what the reader found in a paragraph.
-
-    Parameters
-    ----------
-    paragraph
-        Its text.
-
-    Returns
-    -------
-    str
-        "prose", "not prose" or "not read".
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> verdict("A sentence that is in no documentation.")
-    'not read'
-    """
+    """Return what the reader found in a paragraph."""
     found = VERDICTS.get(hashlib.sha256(paragraph.encode()).hexdigest()[:16])
     return UNREAD if found is None else PROSE if found else NOT_PROSE
 
 
 def differences(made_from: Mapping[str, str]) -> str:
-    """Say how a corpus differs, in what it is made from, from the one that was read.
-
-    Parameters
-    ----------
-    made_from
-        Versions, as :func:`course_lib.data.pydocs.fingerprint` gives them.
-
-    Returns
-    -------
-    str
-        For instance "torch 2.9.0 instead of 2.13.0"; empty where there is no
-        difference.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> differences({**READ_FROM, "torch": "2.9.0"})
-    'torch 2.9.0 instead of ...'
-    """
+    """Say how a corpus differs, in what it is made from, from the one that was read."""
     return ", ".join(
         f"{name} {made_from.get(name, 'missing')} instead of {version}"
         for name, version in READ_FROM.items()
@@ -237,31 +166,7 @@ def differences(made_from: Mapping[str, str]) -> str:
 
 def reading_card(data: DatasetDict, made_from: Mapping[str, str]) -> str:
     """Return the part of the data card that says what the corpus is made from and what
-    a reader found in it.
-
-    Parameters
-    ----------
-    data
-        The splits of the corpus.
-    made_from
-        Versions, as :func:`course_lib.data.pydocs.fingerprint` gives them.
-
-    Returns
-    -------
-    str
-        Markdown: versions, the count of verdicts, and the sample.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> from datasets import Dataset
-    >>> rows = Dataset.from_dict({"document": ["a"], "paragraphs": [["One."]]})
-    >>> print(reading_card(DatasetDict(test=rows), {"numpy": "2.4.6"}).splitlines()[0])
-    ### Made from
-    """
+    a reader found in it."""
     readings = sample(data)
     counts = {
         found: sum(reading.verdict == found for reading in readings)

@@ -1,8 +1,5 @@
 """`pydocs-span`: questions about the parameters, results and errors of a function,
-answered by a span of its reference.
-
-Chapter: fine-tuning
-"""
+answered by a span of its reference."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,10 +85,6 @@ class SpanQuestion(NamedTuple):
         Of which name or condition.
     start, end
         Of the answer, in characters of the context.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     kind: str
@@ -102,26 +95,7 @@ class SpanQuestion(NamedTuple):
 
 def make() -> Mapping[str, Sequence[Row]]:
     """Make the task from docstrings that describe at least three parameters, results or
-    errors.
-
-    Returns
-    -------
-    Mapping
-        The rows of each split, in an order as good as drawn by lot.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data import load
-    >>> row = load("pydocs-span", "embedded")["test"][0]
-    pydocs-span: embedded, derived from pydocs on this machine (...)
-    >>> (answer,), (start,) = row["answers"]["text"], row["answers"]["answer_start"]
-    >>> row["context"][start : start + len(answer)] == answer
-    True
-    """
+    errors."""
     contexts: dict[str, list[dict[str, object]]] = {
         split: [] for split in pydocs.SPLITS
     }
@@ -149,29 +123,8 @@ def make() -> Mapping[str, Sequence[Row]]:
 
 
 def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:
-    """Lay out the lists of a docstring as one text, and say what can be asked about it.
-
-    Parameters
-    ----------
-    docstring
-        The text, without common indentation.
-
-    Returns
-    -------
-    tuple or None
-        The text, and the questions with the places of their answers; None where there
-        is too little or too much.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> text = "Sum.\\n\\nParameters\\n----------\\na : array_like\\n    The terms to add.\\n"
-    >>> context_of(text) is None
-    True
-    """  # noqa: E501
+    """Lay out the lists of a docstring as one text, and say what can be asked about
+    it."""
     spans: list[SpanQuestion] = []
     context = ""
     seen = 0

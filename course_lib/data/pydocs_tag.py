@@ -6,8 +6,6 @@ together they give the tags. The marks are then removed. A name that is marked i
 sentence and not in the next would make the tags contradict each other, so a sentence is
 kept only if the role of each word in it is certain: a word that could be a parameter or
 a type is marked, or is no word of English.
-
-Chapter: fine-tuning
 """
 
 import builtins
@@ -80,25 +78,7 @@ class Vocabulary(NamedTuple):
 
 
 def make() -> Mapping[str, Sequence[Row]]:
-    """Make the task from docstrings that list their parameters.
-
-    Returns
-    -------
-    Mapping
-        The rows of each split, in an order as good as drawn by lot.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data import load
-    >>> row = load("pydocs-tag", "embedded")["test"][0]
-    pydocs-tag: embedded, derived from pydocs on this machine (...)
-    >>> len(row["tokens"]) == len(row["ner_tags"])
-    True
-    """
+    """Make the task from docstrings that list their parameters."""
     columns = docstrings()
     modules, texts = columns["module"], columns["text"]
     found = [pydocs_entries.entries(text) for text in texts]
@@ -137,30 +117,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
 def type_names(owners: Sequence[str]) -> frozenset[str]:
     """Return the names of types: those of Python, and the classes among the owners of
-    docstrings.
-
-    Parameters
-    ----------
-    owners
-        For instance "DataFrame.mean".
-
-    Returns
-    -------
-    frozenset
-        Names.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> sorted(
-    ...     type_names(["DataFrame.mean", "mean"])
-    ...     & {"DataFrame", "mean", "int", "ValueError"}
-    ... )
-    ['DataFrame', 'ValueError', 'int']
-    """
+    docstrings."""
     of_python = {
         name for name, value in vars(builtins).items() if isinstance(value, type)
     }
@@ -199,47 +156,7 @@ def _of_modules(pairs: Iterator[tuple[str, Set[str]]]) -> Mapping[str, Set[str]]
 def tagged(
     paragraph: str, parameters: Set[str], vocabulary: Vocabulary, module: str = ""
 ) -> Iterator[tuple[list[str], list[int]]]:
-    """Yield the sentences of a paragraph in which the role of each word is certain.
-
-    Parameters
-    ----------
-    paragraph
-        With its markup, on one line.
-    parameters
-        Names of the parameters of what it documents.
-    vocabulary
-        What words mean elsewhere.
-    module
-        Where it stands: the parameters of its neighbours are uncertain.
-
-    Yields
-    ------
-    tuple
-        Tokens and their tags, as indices into TAGS.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> words = Vocabulary({"int", "list"}, {"axis"}, set(), {})
-    >>> tokens, tags = next(
-    ...     tagged(
-    ...         "If ``axis`` is given, it must be an int below the number.",
-    ...         {"axis"},
-    ...         words,
-    ...     )
-    ... )
-    >>> [(token, TAGS[tag]) for token, tag in zip(tokens, tags) if tag]
-    [('axis', 'B-PARAM'), ('int', 'B-TYPE')]
-    >>> list(
-    ...     tagged(
-    ...         "If axis is given, it must be an int below the number.", {"axis"}, words
-    ...     )
-    ... )
-    []
-    """
+    """Yield the sentences of a paragraph in which the role of each word is certain."""
     if not (
         _MARKED.search(paragraph)
         or not parameters.isdisjoint(re.findall(r"\w+", paragraph))

@@ -1,7 +1,4 @@
-"""The rows of the catalogue for the tasks derived from `pydocs`.
-
-Chapter: fine-tuning
-"""
+"""The rows of the catalogue for the tasks derived from `pydocs`."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -35,58 +32,14 @@ _BY_MODULE = (
 
 
 def splits(name: str) -> Mapping[str, Dataset]:
-    """Return a task from the cache, or make it.
-
-    Parameters
-    ----------
-    name
-        A key of TASKS.
-
-    Returns
-    -------
-    Mapping
-        Its splits.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> sorted(splits("pydocs-topic"))
-    ['test', 'train', 'validation']
-    """
+    """Return a task from the cache, or make it."""
     module = TASKS[name]
     return pydocs_tasks.load(name, module.FEATURES, module.make, module, pydocs_entries)
 
 
 def card_of_task(name: str, data: DatasetDict) -> str:
     """Return what the card of a labelled set says besides: what guesses reach, and what
-    a reader found.
-
-    Parameters
-    ----------
-    name
-        Of the set.
-    data
-        Its splits.
-
-    Returns
-    -------
-    str
-        Markdown.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> card_of_task("pydocs-topic", DatasetDict(splits("pydocs-topic"))).splitlines()[
-    ...     0
-    ... ]
-    '### What a guess without reading reaches'
-    """
+    a reader found."""
     # Here and not above: scikit-learn takes a second to import, and only cards need it.
     from course_lib.data.task_controls import controls_card
 

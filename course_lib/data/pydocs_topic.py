@@ -1,7 +1,4 @@
-"""`pydocs-topic`: which library does a paragraph document?
-
-Chapter: fine-tuning
-"""
+"""`pydocs-topic`: which library does a paragraph document?"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,24 +102,7 @@ _ABOUT_CODE = re.compile(
 
 
 def make() -> Mapping[str, Sequence[Row]]:
-    """Make the task from the corpus.
-
-    Returns
-    -------
-    Mapping
-        The rows of each split, in an order as good as drawn by lot.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data import load
-    >>> load("pydocs-topic", "embedded")["test"].features["label"].names == list(AREAS)
-    pydocs-topic: embedded, derived from pydocs on this machine (...)
-    True
-    """
+    """Make the task from the corpus."""
     found = distinct(
         {split: list(_rows(rows)) for split, rows in pydocs.load().items()},
         lambda row: str(row["text"]),
@@ -139,27 +119,7 @@ def make() -> Mapping[str, Sequence[Row]]:
 
 
 def area(module: str) -> str | None:
-    """Return the area of a module.
-
-    Parameters
-    ----------
-    module
-        Its dotted name.
-
-    Returns
-    -------
-    str or None
-        A name in AREAS; None for modules about something else.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> area("pandas.core.frame"), area("pandas._testing.asserters"), area("json")
-    ('tables', None, None)
-    """
+    """Return the area of a module."""
     for name, (inside, outside) in AREAS.items():
         if _within(module, inside):
             return None if _within(module, outside) else name

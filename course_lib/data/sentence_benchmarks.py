@@ -4,8 +4,6 @@ opinions.
 None of it is part of the course: each set is read from the hub or from a folder. STS-B,
 MRPC and SST-2, which serve sentence vectors too, stand in
 :mod:`course_lib.data.benchmarks`.
-
-Chapter: sentence-bert
 """
 
 from datasets import ClassLabel, Features, Value

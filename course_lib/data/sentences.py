@@ -13,8 +13,6 @@ brackets that close behind it, where a space follows and then a capital or a dig
 
 What this rule gets wrong: a sentence that begins with a name in small letters stays
 with the one before it.
-
-Chapter: pretraining
 """
 
 import re
@@ -49,31 +47,7 @@ _TAIL = 40
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """Cut a paragraph into sentences.
-
-    Parameters
-    ----------
-    paragraph
-        Text without markup.
-
-    Returns
-    -------
-    list of str
-        The sentences, without the spaces between them; nothing else is lost. None of a
-        paragraph without text.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> split_sentences(
-    ...     "Sum over an axis (e.g. 0.5 of it). See numpy.sum, Fig. 2. Is it fast? Yes."
-    ... )
-    ['Sum over an axis (e.g. 0.5 of it).', 'See numpy.sum, Fig. 2.', 'Is it fast?',
-    'Yes.']
-    """
+    """Cut a paragraph into sentences."""
     sentences, begin = [], 0
     for gap in _GAP.finditer(paragraph):
         before = paragraph[max(begin, gap.start() - _TAIL) : gap.start()]

@@ -1,8 +1,5 @@
 """A split made of another one, where a data set has none: by a column, so that what
-belongs together stays together.
-
-Chapter: fine-tuning
-"""
+belongs together stays together."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,44 +12,7 @@ SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 def split_by(
     rows: Dataset, column: str, shares: Mapping[str, float] | None = None, seed: int = 0
 ) -> DatasetDict:
-    """Split rows so that rows that agree in a column are in one split.
-
-    Parameters
-    ----------
-    rows
-        A split of a data set.
-    column
-        Its column of text to split by: for SQuAD ``"title"``, as the questions of an
-        article answer one another.
-    shares
-        The share of the values of the column, not of the rows, for each split; None:
-        80%, 10% and 10% for train, validation and test.
-    seed
-        Another one gives another split.
-
-    Returns
-    -------
-    DatasetDict
-        The splits, rows in their order. Which split a value is in depends on the value,
-        the set of all and the seed.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, the shares do not add up to 1, or there are fewer
-        values than splits.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> rows = Dataset.from_dict({"title": [*"aabbbc"], "question": [*"123456"]})
-    >>> splits = split_by(rows, "title", {"train": 0.67, "test": 0.33})
-    >>> {split: part["question"][:] for split, part in splits.items()}
-    {'train': ['1', '2', '3', '4', '5'], 'test': ['6']}
-    """
+    """Split rows so that rows that agree in a column are in one split."""
     shares = SHARES if shares is None else shares
     if column not in rows.column_names:
         raise ValueError(

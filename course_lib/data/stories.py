@@ -8,8 +8,6 @@ whom they stand for and are used only where one person of that gender can be mea
 thing is one or a pair, and its verbs and pronouns agree; the times of day go forward
 only; a thing is lost before it is found. And each story is at home in one world, by the
 sea or on a farm, which has its own people, places and things.
-
-Chapter: wordpiece
 """
 
 import hashlib
@@ -206,33 +204,7 @@ def _cast(rng: random.Random, world: lex.World) -> dict[str, Entity]:
 
 def split_of(cast: Mapping[str, Entity]) -> str:
     """Return the split of all stories about this hero, this kind of thing and this
-    goal.
-
-    Parameters
-    ----------
-    cast
-        Who and what a story is about.
-
-    Returns
-    -------
-    str
-        "train", "validation" or "test".
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> split_of(
-    ...     {
-    ...         "A": Entity("Anna", "f"),
-    ...         "T": Entity("red lamp", "thing", "lamp"),
-    ...         "P": Entity("mill", "place"),
-    ...     }
-    ... )
-    'test'
-    """
+    goal."""
     content = f"{cast['A'].name}/{cast['T'].kind}/{cast['P'].name}"
     percent = int(hashlib.sha256(content.encode()).hexdigest(), 16) % 100
     return (
@@ -250,41 +222,7 @@ def generate(
     seed: int = 0,
     worlds: Sequence[lex.World] = lex.WORLDS,
 ) -> list[Row]:
-    """Generate the stories of a split.
-
-    Parameters
-    ----------
-    split
-        "train", "validation" or "test".
-    n
-        Number of stories; None takes the size of the data set.
-    seed
-        The same seed gives the same stories on every machine.
-    worlds
-        Where the stories are at home, each in one of them.
-
-    Returns
-    -------
-    list
-        Rows with document, package, module (the plot), title and paragraphs, in which
-        sentences end with a full stop, a question mark or an exclamation mark before a
-        space.
-
-    Raises
-    ------
-    ValueError
-        If there is no such split, n is negative, or no world is given.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> story = generate("test", n=1)[0]
-    >>> len(story["paragraphs"])
-    3
-    """
+    """Generate the stories of a split."""
     if split not in SIZES:
         raise ValueError(
             f"there is no split {split!r}; choose one of {', '.join(SIZES)}"

@@ -4,8 +4,6 @@
 Each story is at home in one of the `WORLDS`, by the sea or on a farm, with its people,
 places and things. In a list of words the first are told most: the word of rank r is
 drawn with a chance in proportion to 1/r (Zipf's law).
-
-Chapter: wordpiece
 """
 
 from typing import NamedTuple

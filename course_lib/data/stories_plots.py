@@ -8,8 +8,6 @@ thing is a name at first, a pronoun where that is clear; {A.object}, {A.possessi
 another case, {A.name} always the name, {T.bare} without article, {T.new} with the
 indefinite one. {T:was|were} agrees with the thing. [a|b] is a choice. Other slots draw
 a word; {time} draws a later time of day each time, {night} the last one.
-
-Chapter: wordpiece
 """
 
 Wording = list[str]

@@ -5,8 +5,6 @@ A model that understands what it reads must do better than one that always says 
 same, one that counts words, one that looks at half of the input, and one that remembers
 each word's usual tag. They are fitted on the training split and scored on the test
 split.
-
-Chapter: fine-tuning
 """
 
 import re
@@ -37,39 +35,7 @@ class Control(NamedTuple):
 
 
 def controls_card(name: str, data: DatasetDict) -> str:
-    """Return the part of a data card that says what guesses without reading reach.
-
-    Parameters
-    ----------
-    name
-        A key of CONTROLS.
-    data
-        With train and test.
-
-    Returns
-    -------
-    str
-        Markdown.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> rows = Dataset.from_dict(
-    ...     {
-    ...         "text": ["a good film", "a bad film", "good", "bad"],
-    ...         "label": [1, 0, 1, 0],
-    ...     }
-    ... )
-    >>> print(
-    ...     controls_card("reviews", DatasetDict(train=rows, test=rows)).splitlines()[
-    ...         -1
-    ...     ]
-    ... )
-    | logistic regression on the words of `text` | 100.0 |
-    """
+    """Return the part of a data card that says what guesses without reading reach."""
     measure, make = CONTROLS[name]
     rows = [(control.name, f"{control.score:.1f}") for control in make(data)]
     title = "### What a guess without reading reaches"
@@ -80,38 +46,7 @@ def controls_card(name: str, data: DatasetDict) -> str:
 
 def of_texts(data: DatasetDict, *columns: str) -> list[Control]:
     """Score guesses of a label: the most common one, and logistic regressions on the
-    words of each column.
-
-    Parameters
-    ----------
-    data
-        With the columns and `label`.
-    *columns
-        Of text.
-
-    Returns
-    -------
-    list
-        Accuracies.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> rows = Dataset.from_dict(
-    ...     {
-    ...         "text": ["a good film", "a bad film", "good", "bad"],
-    ...         "label": [1, 0, 1, 0],
-    ...     }
-    ... )
-    >>> [
-    ...     control.score
-    ...     for control in of_texts(DatasetDict(train=rows, test=rows), "text")
-    ... ]
-    [50.0, 100.0]
-    """
+    words of each column."""
     train, test = data["train"], data["test"]
     gold = np.array(test["label"])
     common = Counter(train["label"]).most_common(1)[0][0]
@@ -132,32 +67,7 @@ def of_texts(data: DatasetDict, *columns: str) -> list[Control]:
 
 def of_pairs(data: DatasetDict) -> list[Control]:
     """Score guesses of whether two texts belong together: by either alone, and by the
-    words that they share.
-
-    Parameters
-    ----------
-    data
-        With sentence1, sentence2 and label.
-
-    Returns
-    -------
-    list
-        Accuracies.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> texts = {
-    ...     "sentence1": ["mean of x"] * 4,
-    ...     "sentence2": ["mean value", "red ink", "x and y", "blue ink"],
-    ... }
-    >>> rows = Dataset.from_dict({**texts, "label": [1, 0, 1, 0]})
-    >>> [control.score for control in of_pairs(DatasetDict(train=rows, test=rows))]
-    [50.0, 50.0, 100.0, 100.0]
-    """
+    words that they share."""
 
     def shared(rows: Dataset) -> np.ndarray:
         pairs = zip(
@@ -181,36 +91,7 @@ def of_pairs(data: DatasetDict) -> list[Control]:
 
 def of_choices(data: DatasetDict) -> list[Control]:
     """Score guesses of an ending: by the endings alone, and by the words that they
-    share with the context.
-
-    Parameters
-    ----------
-    data
-        With context, ending0 to ending3 and label.
-
-    Returns
-    -------
-    list
-        Accuracies.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> endings = {
-    ...     "ending0": ["Red ink."],
-    ...     "ending1": ["The mean is 3."],
-    ...     "ending2": ["Ink."],
-    ...     "ending3": ["No."],
-    ... }
-    >>> rows = Dataset.from_dict(
-    ...     {"context": ["We want the mean."], **endings, "label": [1]}
-    ... )
-    >>> [control.name for control in of_choices(DatasetDict(train=rows, test=rows))][-1]
-    'the ending that shares most words with the context'
-    """
+    share with the context."""
 
     def endings(rows: Dataset) -> list[list[str]]:
         return [
@@ -252,35 +133,7 @@ def of_choices(data: DatasetDict) -> list[Control]:
 
 def of_tags(data: DatasetDict) -> list[Control]:
     """Score guesses of tags: none at all, each word's usual tag, and a logistic
-    regression on it and its neighbours.
-
-    Parameters
-    ----------
-    data
-        With tokens and ner_tags.
-
-    Returns
-    -------
-    list
-        F1 of entities.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.data.probes import ENTITIES
-    >>> rows = Dataset.from_dict(
-    ...     {"tokens": [["In", "Rome"], ["Ada", "left"]], "ner_tags": [[0, 3], [1, 0]]},
-    ...     ENTITIES,
-    ... )
-    >>> [
-    ...     round(control.score)
-    ...     for control in of_tags(DatasetDict(train=rows, test=rows))
-    ... ]
-    [0, 100, 100]
-    """
+    regression on it and its neighbours."""
     train, test = data["train"], data["test"]
     names = train.features["ner_tags"].feature.names
     counts: dict[str, Counter[int]] = defaultdict(Counter)
@@ -321,36 +174,7 @@ def of_tags(data: DatasetDict) -> list[Control]:
 
 def of_spans(data: DatasetDict) -> list[Control]:
     """Score guesses of answers: the usual answer to a form of question, no answer, what
-    stands behind a name in it.
-
-    Parameters
-    ----------
-    data
-        With the columns of SQuAD.
-
-    Returns
-    -------
-    list
-        Exact match. That of giving no answer only where some questions have none, and
-        that of looking behind a name only where contexts are lists of names with
-        colons.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> rows = {
-    ...     "context": ["axis : int. Of the sum."],
-    ...     "question": ["What type is axis?"],
-    ... }
-    >>> data = Dataset.from_dict(
-    ...     {**rows, "answers": [{"text": ["int"], "answer_start": [7]}]}
-    ... )
-    >>> [control.score for control in of_spans(DatasetDict(train=data, test=data))]
-    [100.0, 100.0]
-    """
+    stands behind a name in it."""
     train, test = data["train"], data["test"]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for question, answers in zip(train["question"], train["answers"], strict=True):
@@ -379,22 +203,7 @@ def of_spans(data: DatasetDict) -> list[Control]:
 
 def words_model() -> Pipeline:
     """Return logistic regression on the words of a text, each weighted by how rare it
-    is.
-
-    Returns
-    -------
-    Pipeline
-        Not fitted.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> words_model().fit(["good film", "bad film"], [1, 0]).predict(["good"]).tolist()
-    [1]
-    """
+    is."""
     return make_pipeline(
         TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=10, max_iter=300)
     )

@@ -18,8 +18,6 @@ What counts as right:
   nothing else is;
 - choice: the ending that is called real goes on from the context, and none of the
   others does so as well.
-
-Chapter: fine-tuning
 """
 
 import hashlib
@@ -44,38 +42,7 @@ class Reading(NamedTuple):
 def sample(
     name: str, data: DatasetDict, size: int = SIZE, seed: int = SEED
 ) -> list[Reading]:
-    """Return the sampled rows of a task with their verdicts.
-
-    Parameters
-    ----------
-    name
-        Of the task.
-    data
-        Its splits.
-    size
-        Number of rows.
-    seed
-        Another seed draws another sample.
-
-    Returns
-    -------
-    list
-        Rows with "right", "wrong" or "not read".
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from datasets import Dataset
-    >>> rows = Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 0]})
-    >>> [
-    ...     reading.verdict
-    ...     for reading in sample("pydocs-topic", DatasetDict(test=rows), size=2)
-    ... ]
-    ['not read', 'not read']
-    """
+    """Return the sampled rows of a task with their verdicts."""
     verdicts = _verdicts().get(name, {})
     drawn = sorted(
         (
@@ -89,85 +56,17 @@ def sample(
 
 
 def content(row: Mapping[str, Any]) -> str:
-    """Return all that a row holds, as one text.
-
-    Parameters
-    ----------
-    row
-        A row of a data set.
-
-    Returns
-    -------
-    str
-        JSON.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> content({"text": "a", "label": 1})
-    '{"label": 1, "text": "a"}'
-    """
+    """Return all that a row holds, as one text."""
     return json.dumps(dict(row), sort_keys=True)
 
 
 def digest(row: Mapping[str, Any]) -> str:
-    """Return what tells a row from others.
-
-    Parameters
-    ----------
-    row
-        A row of a data set.
-
-    Returns
-    -------
-    str
-        The beginning of the hash of its content.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> len(digest({"text": "a"}))
-    16
-    """
+    """Return what tells a row from others."""
     return hashlib.sha256(content(row).encode()).hexdigest()[:16]
 
 
 def reading_card(name: str, data: DatasetDict) -> str:
-    """Return the part of a data card that says what a reader found.
-
-    Parameters
-    ----------
-    name
-        Of the task.
-    data
-        Its splits.
-
-    Returns
-    -------
-    str
-        Markdown.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from datasets import Dataset
-    >>> print(
-    ...     reading_card(
-    ...         "pydocs-topic", DatasetDict(test=Dataset.from_dict({"text": ["a"]}))
-    ...     ).splitlines()[-1]
-    ... )
-    A random sample of 1 row, each read for whether its label is right: 0 right, 0
-    wrong, 1 not read. ...
-    """
+    """Return the part of a data card that says what a reader found."""
     readings = sample(name, data)
     counts = {
         found: sum(reading.verdict == found for reading in readings)

@@ -1,8 +1,5 @@
 """English-French sentence pairs with gold word alignments, generated; the grammar is in
-:mod:`course_lib.data.grammar`.
-
-Chapter: seq2seq-attention
-"""
+:mod:`course_lib.data.grammar`."""
 
 import random
 from collections.abc import Collection
@@ -29,41 +26,7 @@ def generate(
     max_length: int = LONGEST,
     exclude: Collection[str] = frozenset(),
 ) -> list[Pair]:
-    """Generate n different sentence pairs whose English lengths are spread evenly.
-
-    Parameters
-    ----------
-    n
-        Number of pairs.
-    seed
-        The same seed gives the same pairs, in the same order, on every machine.
-    min_length, max_length
-        Lengths of the English sentence in words, both included.
-    exclude
-        English sentences that must not appear (those of another split).
-
-    Returns
-    -------
-    list
-        n pairs in random order; every length in the range appears n / (number of
-        lengths) times, rounded up or down.
-
-    Raises
-    ------
-    ValueError
-        If the range of lengths is empty or outside 3 to 60, n is negative, or the
-        grammar holds fewer than n different sentences of these lengths.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> pair = generate(1, seed=5, min_length=4, max_length=4)[0]
-    >>> len(pair["en"].split())
-    4
-    """
+    """Generate n different sentence pairs whose English lengths are spread evenly."""
     if n < 0:
         raise ValueError(f"n is {n}; ask for 0 or more sentence pairs")
     if not SHORTEST <= min_length <= max_length <= LONGEST:

@@ -15,30 +15,7 @@ WORDS = re.compile(r"\b(\w+) (n't)\b|\b(gon|wan) (na)\b|\b(got) (ta)\b", re.IGNO
 
 def rejoin(text: str) -> str:
     r"""Undo what the Penn Treebank's tokenization does to a text, where a WordPiece
-    tokenizer sees the difference.
-
-    Parameters
-    ----------
-    text
-        Words with spaces between them.
-
-    Returns
-    -------
-    str
-        With "n't", "gonna", "wanna" and "gotta" written as one word, and plain
-        quotation marks.
-
-    Notes
-    -----
-    The rules that are undone: Marcus, Santorini and Marcinkiewicz 1993, section 2.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> rejoin("you wo n't like `` roger '' , but i did n't")
-    'you won\'t like " roger " , but i didn\'t'
-    """
+    tokenizer sees the difference."""
     joined = WORDS.sub(
         lambda found: "".join(part for part in found.groups() if part), text
     )

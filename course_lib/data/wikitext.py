@@ -1,8 +1,5 @@
 """The raw lines of WikiText-2 (Merity et al. 2017) as documents: one row an article,
-its paragraphs without headings.
-
-Chapter: wordpiece
-"""
+its paragraphs without headings."""
 
 import re
 from collections.abc import Sequence
@@ -13,49 +10,7 @@ _HEADING = re.compile(r"((?:= )+)([^=].*?)((?: =)+)")
 
 
 def articles(lines: Sequence[str], split: str) -> list[Row]:
-    """Return the articles in the raw lines of a split.
-
-    Parameters
-    ----------
-    lines
-        Lines as released: a paragraph or a heading each, `` = Title = `` for an
-        article, more signs for a section.
-    split
-        Its name, for the names of the documents.
-
-    Returns
-    -------
-    list
-        One row an article. A line counts as a heading only between two blank ones:
-        formulas look like it.
-
-    Raises
-    ------
-    ValueError
-        If text stands before the first title.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> rows = articles(
-    ...     [
-    ...         "",
-    ...         " = Tea = ",
-    ...         "",
-    ...         " Tea is a drink . ",
-    ...         "",
-    ...         " = = Use = = ",
-    ...         "",
-    ...         " Drink it . ",
-    ...     ],
-    ...     "test",
-    ... )
-    >>> [(row["title"], row["paragraphs"]) for row in rows]
-    [('Tea', ['Tea is a drink .', 'Drink it .'])]
-    """
+    """Return the articles in the raw lines of a split."""
     texts = [line.strip() for line in lines]
     blank = [not text for text in texts]
     rows: list[Row] = []

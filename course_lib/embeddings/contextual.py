@@ -83,8 +83,6 @@ def select_layers(
     The paper weighs the layers of its sums and learns the weights, which is `LayerMix`;
     here all weights are 1.
 
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> states = [
@@ -139,8 +137,6 @@ class LayerMix(nn.Module):
     -----
     At the start all weights are equal and γ is 1: the mean.
 
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> mix = LayerMix(3)
@@ -191,10 +187,6 @@ class EncodedWords(NamedTuple):
         [CLS], the pieces of the words, [SEP].
     word_ids
         The number of each piece's word; `NO_WORD` at [CLS] and [SEP].
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
     """
 
     ids: list[int]
@@ -230,10 +222,6 @@ def encode_words(
     ValueError
         If `max_length` has no room for [CLS] and [SEP].
 
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
@@ -260,44 +248,7 @@ def pool_words(
     word_ids: Int[Tensor, "B T"],
     how: Literal["mean", "first"] = "mean",
 ) -> Float[Tensor, "B W D"]:
-    """Make one vector for each word of the vectors of its pieces.
-
-    Parameters
-    ----------
-    hidden
-        A vector for each piece.
-    word_ids
-        The number of each piece's word, counted from 0 in each sequence; `NO_WORD` at
-        special tokens and padding.
-    how
-        "mean" of the word's pieces, or the "first" of them.
-
-    Returns
-    -------
-    Tensor
-        As many words as the sequence with the most has; zeros where a sequence has
-        fewer.
-
-    Raises
-    ------
-    ValueError
-        If `how` is not known or no piece is of a word.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 5.3, take the first piece.
-
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> hidden = torch.tensor(
-    ...     [[[9.0], [1.0], [3.0], [5.0], [9.0]]]
-    ... )  # [CLS] em ##bed it [SEP]
-    >>> words = torch.tensor([[-1, 0, 0, 1, -1]])
-    >>> pool_words(hidden, words).tolist(), pool_words(hidden, words, "first").tolist()
-    ([[[2.0], [5.0]]], [[[1.0], [5.0]]])
-    """
+    """Make one vector for each word of the vectors of its pieces."""
     if how not in ("mean", "first"):
         raise ValueError(f"how is {how!r}; choose mean or first")
     words = int(word_ids.max()) + 1 if word_ids.numel() else 0
@@ -349,8 +300,6 @@ def sense_separation(vectors: Float[Tensor, "N D"], senses: Sequence[object]) ->
     A share of comparisons stays where cosines are all high or all low. A mean cosine
     within and between senses would not, and vectors of different models differ in that
     (Ethayarajh 2019).
-
-    Chapter: contextual-embeddings
 
     Examples
     --------

@@ -58,10 +58,6 @@ class ELMoConfig:
     ValueError
         If a size cannot be used.
 
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> ELMoConfig(vocab_size=50, dim=8, hidden_dim=8).num_layers
@@ -101,10 +97,6 @@ class ELMoOutput(NamedTuple):
         Of each direction: the embeddings and then each layer's output, ``(B, T, D)``
         each. A forward state has read its word and all to the left, a backward state
         its word and all to the right.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
     """
 
     forward_states: tuple[Tensor, ...]
@@ -124,37 +116,7 @@ def reverse_within_length(
     sequences: Float[Tensor, "B T D"], attention_mask: Bool[Tensor, "B T"] | None
 ) -> Float[Tensor, "B T D"]:
     """Turn each sequence around and leave its padding where it is; done twice it
-    changes nothing.
-
-    Parameters
-    ----------
-    sequences
-        Padded on the right.
-    attention_mask
-        True at tokens; None when nothing is padded.
-
-    Returns
-    -------
-    Tensor
-        The last token of each sequence first. A model that reads it has not seen any
-        padding before a token.
-
-    Raises
-    ------
-    ValueError
-        If the mask is not boolean.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> rows = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 0.0]])[:, :, None]
-    >>> mask = torch.tensor([[True, True, True], [True, True, False]])
-    >>> reverse_within_length(rows, mask)[:, :, 0].tolist()
-    [[3.0, 2.0, 1.0], [5.0, 4.0, 0.0]]
-    """
+    changes nothing."""
     if attention_mask is None:
         return sequences.flip(1)
     check_boolean(attention_mask, "attention_mask", "token")
@@ -176,8 +138,6 @@ class ELMo(nn.Module):
     Notes
     -----
     Peters et al. 2018, sections 3.1 and 3.4.
-
-    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -267,37 +227,7 @@ def elmo_loss_sum(
     model: nn.Module, batch: LanguageModelBatch
 ) -> tuple[Float[Tensor, ""], int]:
     """Return the sum of both directions' losses and the number of guesses, as
-    `course_lib.training.loop.train` takes them.
-
-    Parameters
-    ----------
-    model
-        An `ELMo`.
-    batch
-        On the device of the model.
-
-    Returns
-    -------
-    loss : Tensor
-        In nats: what the left reader pays for each next token, and the right reader for
-        each token before.
-    count : int
-        Guesses of both. Without knowledge each costs ln V.
-
-    Notes
-    -----
-    Peters et al. 2018, section 3.1: both log-likelihoods are maximised together.
-
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> model = ELMo(ELMoConfig(vocab_size=50, dim=8, hidden_dim=8))
-    >>> elmo_loss_sum(
-    ...     model, LanguageModelBatch(torch.tensor([[2, 7, 9, 3], [2, 8, 8, 3]]))
-    ... )[1]
-    12
-    """
+    `course_lib.training.loop.train` takes them."""
     output = model(batch.input_ids, batch.attention_mask)
     total, count = torch.zeros((), device=batch.input_ids.device), 0
     for states, forward in (

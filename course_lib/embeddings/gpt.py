@@ -43,10 +43,6 @@ class CausalOutput(NamedTuple):
         One vector for each token, ``(B, T, D)``.
     hidden_states
         The embeddings and then each layer's output, ``(B, T, D)`` each.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
     """
 
     last_hidden_state: Tensor
@@ -66,8 +62,6 @@ class CausalLanguageModel(nn.Module):
     -----
     Radford et al. 2018, section 3.1: post-norm blocks, GELU, learned positions, tied
     output.
-
-    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -148,37 +142,7 @@ def causal_loss_sum(
     model: nn.Module, batch: LanguageModelBatch
 ) -> tuple[Float[Tensor, ""], int]:
     """Return the sum of the losses of all next tokens and their number, as
-    `course_lib.training.loop.train` takes them.
-
-    Parameters
-    ----------
-    model
-        A `CausalLanguageModel`.
-    batch
-        On the device of the model.
-
-    Returns
-    -------
-    loss : Tensor
-        In nats.
-    count : int Predictions: one for each token but the last of a sequence. Without
-        knowledge each costs ln V.
-
-    Notes
-    -----
-    Radford et al. 2018, equation 1.
-
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50))
-    >>> loss, count = causal_loss_sum(
-    ...     model, LanguageModelBatch(torch.tensor([[2, 7, 9, 3], [2, 8, 8, 3]]))
-    ... )
-    >>> count, round(loss.item() / count) == round(torch.tensor(50.0).log().item())
-    (6, True)
-    """
+    `course_lib.training.loop.train` takes them."""
     output, head = model(batch.input_ids, batch.attention_mask), model.output
     assert isinstance(head, nn.Module)
     positions, labels = neighbour_labels(batch)

@@ -32,10 +32,6 @@ class LanguageModelBatch(NamedTuple):
     attention_mask
         True at tokens, False at padding, which is on the right; None when nothing is
         padded.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
     """
 
     input_ids: Int[Tensor, "B T"]
@@ -46,31 +42,7 @@ def unhidden(
     epochs: Callable[[int], Sequence[PreTrainingBatch]],
 ) -> Callable[[int], Iterator[LanguageModelBatch]]:
     """Give back what was hidden: the same sequences, for a model that reads in one
-    direction.
-
-    Parameters
-    ----------
-    epochs
-        Epoch -> its batches: a `course_lib.pretraining.batches.PreTrainingBatches`.
-
-    Returns
-    -------
-    Callable
-        Epoch -> the same batches with their original tokens.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> ids = torch.tensor([[1, 9, 4, 2]])  # 4 stands for [MASK], and 7 was there
-    >>> batch = PreTrainingBatch(
-    ...     ids, ids * 0, None, torch.tensor([2]), torch.tensor([7]), None, 1.0, 1.0
-    ... )
-    >>> next(unhidden(lambda epoch: [batch])(0)).input_ids.tolist()
-    [[1, 9, 7, 2]]
-    """
+    direction."""
 
     def clean(epoch: int) -> Iterator[LanguageModelBatch]:
         for batch in epochs(epoch):
@@ -85,40 +57,7 @@ def unhidden(
 def neighbour_labels(
     batch: LanguageModelBatch, forward: bool = True
 ) -> tuple[Int[Tensor, "N"], Int[Tensor, "N"]]:
-    """Say where a neighbour is to be guessed, and which it is.
-
-    Parameters
-    ----------
-    batch
-        The text.
-    forward
-        Whether the next token is asked for; else the one before.
-
-    Returns
-    -------
-    positions, labels : Tensor
-        Indices into the flattened batch, t + T · b for position t of sequence b, and
-        the ids of their neighbours. No position of padding is asked, and none asks for
-        padding.
-
-    Raises
-    ------
-    ValueError
-        If the mask is not boolean.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> mask = torch.tensor([[True, True, True, True], [True, True, False, False]])
-    >>> batch = LanguageModelBatch(torch.tensor([[1, 7, 8, 2], [1, 2, 0, 0]]), mask)
-    >>> [found.tolist() for found in neighbour_labels(batch)]
-    [[0, 1, 2, 4], [7, 8, 2, 2]]
-    >>> [found.tolist() for found in neighbour_labels(batch, forward=False)]
-    [[1, 2, 3, 5], [1, 7, 8, 1]]
-    """
+    """Say where a neighbour is to be guessed, and which it is."""
     ids = batch.input_ids
     real = (
         torch.ones_like(ids, dtype=torch.bool)
@@ -142,39 +81,8 @@ def cross_entropy_sum(
     positions: Int[Tensor, "N"],
     labels: Int[Tensor, "N"],
 ) -> Float[Tensor, ""]:
-    """Add up how badly an output layer guesses, computed where something is asked only.
-
-    Parameters
-    ----------
-    head
-        States -> logits of the tokens.
-    hidden
-        The states.
-    positions, labels
-        From `neighbour_labels`.
-
-    Returns
-    -------
-    Tensor
-        The sum over predictions, in nats.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> zeros = nn.Linear(3, 8)
-    >>> _ = zeros.apply(
-    ...     lambda layer: [
-    ...         nn.init.zeros_(parameter) for parameter in layer.parameters()
-    ...     ]
-    ... )
-    >>> cross_entropy_sum(
-    ...     zeros, torch.ones(2, 4, 3), torch.tensor([0, 5]), torch.tensor([7, 1])
-    ... )  # 2 ln 8
-    tensor(4.1589, grad_fn=<NllLossBackward0>)
-    """
+    """Add up how badly an output layer guesses, computed where something is asked
+    only."""
     logits = head(
         hidden.flatten(0, 1)[positions]
     )  # (B, T, D) -> (B * T, D) -> (N, D) -> (N, V)

@@ -57,10 +57,6 @@ def skip_gram_loss(
     Tensor
         The loss of each pair, in nats.
 
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> v, u, noise = (
@@ -85,10 +81,6 @@ class SkipGramBatch(NamedTuple):
         The words of each pair, ``(B,)``.
     noise_ids
         The noise words of each pair, ``(B, N)``.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
     """
 
     centre_ids: Int[Tensor, "B"]
@@ -111,8 +103,6 @@ class SkipGram(nn.Module):
     -----
     Mikolov et al. 2013a, section 3.2. The start is that of their code: small centres,
     neighbours all zero.
-
-    Chapter: contextual-embeddings
 
     Examples
     --------
@@ -146,35 +136,7 @@ def skip_gram_loss_sum(
     model: nn.Module, batch: SkipGramBatch
 ) -> tuple[Float[Tensor, ""], int]:
     """Return the sum of the losses of a batch and its pairs, as
-    `course_lib.training.loop.train` takes them.
-
-    Parameters
-    ----------
-    model
-        A `SkipGram`.
-    batch
-        On the device of the model.
-
-    Returns
-    -------
-    loss : Tensor
-        In nats.
-    count : int
-        Pairs in the batch.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> ids = torch.tensor([2, 3])
-    >>> loss, count = skip_gram_loss_sum(
-    ...     SkipGram(9, 4), SkipGramBatch(ids, ids, ids[:, None])
-    ... )
-    >>> round(loss.item(), 4), count
-    (2.7726, 2)
-    """
+    `course_lib.training.loop.train` takes them."""
     return model(batch).sum(), len(batch.centre_ids)
 
 
@@ -207,10 +169,6 @@ class SkipGramConfig:
     ValueError
         If a setting is out of range.
 
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> SkipGramConfig(dim=50).window
@@ -242,31 +200,7 @@ def keep_probability(
     counts: Integer[np.ndarray, "V"], subsample: float
 ) -> Float[np.ndarray, "V"]:
     r"""Say with which probability an occurrence of each word stays (Mikolov et al.
-    2013b, equation 5).
-
-    .. math:: \min\left(1, \sqrt{t / f_v}\right)
-
-    Parameters
-    ----------
-    counts
-        How often each word occurs.
-    subsample
-        The threshold t, a share of the text.
-
-    Returns
-    -------
-    np.ndarray
-        1 for words whose share f is at most t.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> keep_probability(np.array([96, 4]), subsample=0.06).tolist()
-    [0.25, 1.0]
-    """
+    2013b, equation 5)."""
     return np.minimum(1.0, np.sqrt(subsample * counts.sum() / np.maximum(counts, 1)))
 
 
@@ -274,31 +208,7 @@ def noise_distribution(
     counts: Integer[np.ndarray, "V"], power: float = 0.75
 ) -> Float[np.ndarray, "V"]:
     """Return the distribution that noise words are drawn from: counts to the power of
-    3/4, normalised.
-
-    Parameters
-    ----------
-    counts
-        How often each word occurs.
-    power
-        1 is the distribution of the text, 0 the uniform one.
-
-    Returns
-    -------
-    np.ndarray
-        Probabilities.
-
-    Notes
-    -----
-    Mikolov et al. 2013b, section 2.2.
-
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> noise_distribution(np.array([81, 16])).round(3).tolist()  # 27 to 8
-    [0.771, 0.229]
-    """
+    3/4, normalised."""
     weights = counts.astype(np.float64) ** power
     return weights / weights.sum()
 
@@ -306,33 +216,7 @@ def noise_distribution(
 def skip_gram_pairs(
     sentence: Integer[np.ndarray, "T"], reach: Integer[np.ndarray, "T"], window: int
 ) -> Integer[np.ndarray, "P 2"]:
-    """Pair each word with its neighbours within its reach and within its sentence.
-
-    Parameters
-    ----------
-    sentence
-        The number of the sentence that each place is in; it never falls.
-    reach
-        How far each place looks, in words, 1 to `window`.
-    window
-        The farthest.
-
-    Returns
-    -------
-    np.ndarray
-        Rows (place of the centre, place of the neighbour).
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> skip_gram_pairs(
-    ...     np.array([0, 0, 0, 1]), reach=np.array([1, 2, 2, 1]), window=2
-    ... ).tolist()
-    [[0, 1], [1, 2], [1, 0], [2, 1], [2, 0]]
-    """
+    """Pair each word with its neighbours within its reach and within its sentence."""
     found = []
     for distance in range(1, min(window, len(sentence) - 1) + 1):
         left = np.flatnonzero(sentence[:-distance] == sentence[distance:])
@@ -346,36 +230,7 @@ def skip_gram_pairs(
 
 class WordCorpus:
     """Sentences as the ids of their frequent words, from which the batches of an epoch
-    are made.
-
-    Parameters
-    ----------
-    sentences
-        Words; read once.
-    config
-        How skip-gram learns.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two words are frequent enough.
-
-    Notes
-    -----
-    Mikolov et al. 2013b, sections 2.2 and 2.3: rare words are left out first and
-    frequent ones thinned out next, so that a window reaches over the gaps.
-
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> text = [["the", "river", "rose"], ["the", "river", "fell"]]
-    >>> corpus = WordCorpus(
-    ...     text, SkipGramConfig(min_count=2, subsample=1.0, noise=3, batch_size=3)
-    ... )
-    >>> corpus.words, [tuple(batch.noise_ids.shape) for batch in corpus(epoch=0)]
-    (['the', 'river'], [(3, 3), (1, 3)])
-    """
+    are made."""
 
     def __init__(self, sentences: Iterable[Sequence[str]], config: SkipGramConfig):
         self.config = config

@@ -38,10 +38,6 @@ class StaticVectors:
     ValueError
         If a word comes twice, or words and rows differ in number.
 
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
     Examples
     --------
     >>> vectors = StaticVectors(

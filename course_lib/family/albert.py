@@ -47,34 +47,7 @@ def _narrow(config: BertConfig, embedding_size: int) -> BertConfig:
 
 class FactorisedEmbeddings(BertEmbeddings):
     """BERT's input in few features, and a matrix that widens it: so that the vocabulary
-    costs little.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-    embedding_size
-        Their features E: V · E + E · D numbers in place of V · D.
-
-    Raises
-    ------
-    ValueError
-        If `embedding_size` is below 1.
-
-    Notes
-    -----
-    Lan et al. 2020, section 3.1, "factorized embedding parameterization".
-
-    Chapter: family
-
-    Examples
-    --------
-    >>> import torch
-    >>> config = BertConfig.tiny(vocab_size=50)
-    >>> embeddings = FactorisedEmbeddings(config, embedding_size=16)
-    >>> embeddings.token.weight.shape, embeddings(torch.tensor([[2, 47, 3]])).shape
-    (torch.Size([50, 16]), torch.Size([1, 3, 128]))
-    """
+    costs little."""
 
     def __init__(self, config: BertConfig, embedding_size: int):
         super().__init__(_narrow(config, embedding_size))
@@ -93,27 +66,7 @@ class FactorisedEmbeddings(BertEmbeddings):
 
 class FactorisedHead(MaskedLanguageModelHead):
     """BERT's head that guesses tokens, with a layer that goes back from D to E
-    features.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-    embedding
-        The token embedding, which is shared: ``(V, E)``.
-
-    Notes
-    -----
-    Chapter: family
-
-    Examples
-    --------
-    >>> import torch
-    >>> FactorisedHead(BertConfig.tiny(vocab_size=40), nn.Embedding(40, 16))(
-    ...     torch.zeros(7, 128)
-    ... ).shape
-    torch.Size([7, 40])
-    """
+    features."""
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__(_narrow(config, embedding.embedding_dim), embedding)
@@ -138,8 +91,6 @@ class AlbertModel(nn.Module):
     Notes
     -----
     Lan et al. 2020, section 3.1, "cross-layer parameter sharing".
-
-    Chapter: family
 
     Examples
     --------
@@ -173,10 +124,6 @@ class AlbertForPreTraining(nn.Module):
     ------
     ValueError
         If `embedding_size` is below 1.
-
-    Notes
-    -----
-    Chapter: family
 
     Examples
     --------

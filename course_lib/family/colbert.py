@@ -54,8 +54,6 @@ def maxsim(
     -----
     Khattab and Zaharia 2020, equation 3.
 
-    Chapter: family
-
     Examples
     --------
     >>> query = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
@@ -95,8 +93,6 @@ class LateInteraction(nn.Module):
     -----
     Khattab and Zaharia 2020, section 3.2, without its padding of queries with [MASK]
     and without leaving out punctuation.
-
-    Chapter: family
 
     Examples
     --------

@@ -40,26 +40,7 @@ __all__ = [
 
 
 class DistilBertEmbeddings(nn.Module):
-    """The input without segments: token + position, then layer norm.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-
-    Notes
-    -----
-    Sanh et al. 2019, section 3, "student architecture".
-
-    Chapter: family
-
-    Examples
-    --------
-    >>> DistilBertEmbeddings(BertConfig.tiny(vocab_size=50))(
-    ...     torch.tensor([[2, 47, 3]])
-    ... ).shape
-    torch.Size([1, 3, 128])
-    """
+    """The input without segments: token + position, then layer norm."""
 
     def __init__(self, config: BertConfig):
         super().__init__()
@@ -83,17 +64,7 @@ class DistilBertEmbeddings(nn.Module):
 
 
 class FirstState(nn.Module):
-    """What stands in for a pooler where there is none: the state of [CLS], as it is.
-
-    Notes
-    -----
-    Chapter: family
-
-    Examples
-    --------
-    >>> FirstState()(torch.zeros(2, 5, 128)).shape
-    torch.Size([2, 128])
-    """
+    """What stands in for a pooler where there is none: the state of [CLS], as it is."""
 
     def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """Return the vector of each sequence."""
@@ -111,8 +82,6 @@ class DistilBertModel(nn.Module):
     Notes
     -----
     Sanh et al. 2019, section 3.
-
-    Chapter: family
 
     Examples
     --------
@@ -141,10 +110,6 @@ class MaskedLanguageModelOutput(NamedTuple):
         Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
     hidden
         The states that they were made of: ``(N, D)`` or ``(B, T, D)``.
-
-    Notes
-    -----
-    Chapter: family
     """
 
     prediction_logits: Tensor
@@ -158,10 +123,6 @@ class DistilBertForMaskedLM(nn.Module):
     ----------
     config
         Sizes and choices.
-
-    Notes
-    -----
-    Chapter: family
 
     Examples
     --------
@@ -212,8 +173,6 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     -----
     Sanh et al. 2019, section 3, "student initialization": "taking one layer out of
     two".
-
-    Chapter: family
 
     Examples
     --------
@@ -279,8 +238,6 @@ def soft_target_loss(
     -----
     Hinton et al. 2015, section 2; Sanh et al. 2019, section 2.
 
-    Chapter: family
-
     Examples
     --------
     >>> logits = torch.tensor([[2.0, 0.0, 0.0]])
@@ -303,29 +260,8 @@ def soft_target_loss(
 def cosine_distance(
     student_hidden: Float[Tensor, "N D"], teacher_hidden: Float[Tensor, "N D"]
 ) -> Float[Tensor, ""]:
-    """Ask the student's states to point where the teacher's do: the mean of 1 - cosine.
-
-    Parameters
-    ----------
-    student_hidden, teacher_hidden
-        States of the same positions.
-
-    Returns
-    -------
-    Tensor
-        From 0 to 2.
-
-    Notes
-    -----
-    Sanh et al. 2019, section 3, "cosine embedding loss".
-
-    Chapter: family
-
-    Examples
-    --------
-    >>> cosine_distance(torch.tensor([[3.0, 4.0]]), torch.tensor([[4.0, 3.0]]))
-    tensor(0.0400)
-    """
+    """Ask the student's states to point where the teacher's do: the mean of 1 -
+    cosine."""
     return (1 - F.cosine_similarity(student_hidden, teacher_hidden, dim=-1)).mean()
 
 
@@ -339,10 +275,6 @@ class DistillationWeights(NamedTuple):
         Of `soft_target_loss`, of the hidden tokens, of `cosine_distance`.
     temperature
         Of `soft_target_loss`.
-
-    Notes
-    -----
-    Chapter: family
     """
 
     soft: float = 5.0
@@ -354,40 +286,7 @@ class DistillationWeights(NamedTuple):
 def distillation_loss_sum(
     teacher: BertForPreTraining, weights: DistillationWeights | None = None
 ) -> Callable[[nn.Module, PreTrainingBatch], tuple[Float[Tensor, ""], int]]:
-    """Return the loss of a student, as `course_lib.training.loop.train` takes it.
-
-    Parameters
-    ----------
-    teacher
-        On the device of the student. It is put into evaluation mode and never changed.
-    weights
-        The published ones if not given. With 0, 1 and 0 the student learns from the
-        hidden tokens alone.
-
-    Returns
-    -------
-    Callable
-        (student, batch) -> the loss times the number of sequences, and that number.
-        Both models are asked at the hidden positions only; the published training
-        compares them at all tokens.
-
-    Notes
-    -----
-    Sanh et al. 2019, sections 2 and 3.
-
-    Chapter: family
-
-    Examples
-    --------
-    >>> teacher = BertForPreTraining(BertConfig.tiny(vocab_size=50))
-    >>> ids, places = torch.tensor([[2, 4, 7, 3]]), torch.tensor([1])
-    >>> batch = PreTrainingBatch(
-    ...     ids, ids * 0, None, places, torch.tensor([9]), None, 1.0, 1.0
-    ... )
-    >>> loss, count = distillation_loss_sum(teacher)(student_of(teacher), batch)
-    >>> count, bool(loss > 0)
-    (1, True)
-    """
+    """Return the loss of a student, as `course_lib.training.loop.train` takes it."""
     share = weights or DistillationWeights()
     teacher.eval()
 

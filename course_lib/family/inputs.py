@@ -53,8 +53,6 @@ def roberta_positions(
     -----
     Liu et al. 2019, in their code; the paper does not say it.
 
-    Chapter: family
-
     Examples
     --------
     >>> roberta_positions(torch.tensor([[0, 31, 64, 2], [0, 31, 2, 1]]))
@@ -94,8 +92,6 @@ def entity_ids(
     -----
     Sun et al. 2019 (ERNIE), section 3.2.
 
-    Chapter: family
-
     Examples
     --------
     >>> entity_ids(
@@ -131,10 +127,6 @@ class StreamMasks(NamedTuple):
         For states that stand for a token: those before it in the order, and itself.
     query
         For states that guess a token: those before it in the order, and not itself.
-
-    Notes
-    -----
-    Chapter: family
     """
 
     content: Bool[Tensor, "T T"]
@@ -166,8 +158,6 @@ def permutation_masks(order: Sequence[int] | Int[Tensor, "T"]) -> StreamMasks:
     Notes
     -----
     Yang et al. 2019, section 2.3 and figure 4.
-
-    Chapter: family
 
     Examples
     --------
@@ -220,8 +210,6 @@ def corrupt_spans(
     Notes
     -----
     Raffel et al. 2020, section 3.1.4 and figure 2.
-
-    Chapter: family
 
     Examples
     --------

@@ -43,8 +43,6 @@ def prompt(
     -----
     Brown et al. 2020, section 2 and figure 2.1.
 
-    Chapter: family
-
     Examples
     --------
     >>> prompt([7, 8], shots=[([5, 6], [50]), ([9], [51])], start=[2])
@@ -88,8 +86,6 @@ def score_continuations(
     Notes
     -----
     Brown et al. 2020, section 2.4.
-
-    Chapter: family
 
     Examples
     --------
@@ -158,8 +154,6 @@ def choose_continuation(
     -----
     Zhao et al. 2021, section 4, take away what the model says to an empty task; here,
     the mean over the tasks.
-
-    Chapter: family
 
     Examples
     --------

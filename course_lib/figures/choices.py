@@ -23,45 +23,7 @@ def choice_heatmap(
     ylabel: str,
     title: str = "",
 ) -> Figure:
-    """Draw how a model's choices depend on what it was told, in percent of each row.
-
-    Parameters
-    ----------
-    shares
-        For each of N things told the share of each of C choices, 0 to 1.
-    told, choices
-        What the rows and the columns stand for.
-    xlabel, ylabel
-        What the axes show.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        A table of colours, with the numbers in its cells.
-
-    Raises
-    ------
-    ValueError
-        If a share is not from 0 to 1, or the shares do not fit the labels.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> figure = choice_heatmap(
-    ...     np.array([[0.9, 0.1]]),
-    ...     ["dawn"],
-    ...     ["noon", "night"],
-    ...     "next time",
-    ...     "time told",
-    ... )
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['90', '10']
-    """
+    """Draw how a model's choices depend on what it was told, in percent of each row."""
     values = np.asarray(shares, dtype=float)
     if values.shape != (len(told), len(choices)) or values.size == 0:
         raise ValueError(

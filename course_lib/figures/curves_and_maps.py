@@ -61,39 +61,7 @@ def attention_heatmap(
     ylabel: str = "target word",
 ) -> Figure:
     """Draw attention weights: one row a target word, one column a source word (Bahdanau
-    et al. 2015, figure 3).
-
-    Parameters
-    ----------
-    weights
-        Weight of each source word for each target word, 0 to 1.
-    source_words, target_words
-        The two sentences, as tick labels.
-    title
-        A line above the figure.
-    xlabel, ylabel
-        What columns and rows are, where they are not words of two sentences.
-
-    Returns
-    -------
-    Figure
-        The map; where there is room, each cell states its weight in hundredths.
-
-    Raises
-    ------
-    ValueError
-        If the words do not fit the weights, or a weight is not a number from 0 to 1.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> figure = attention_heatmap(np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"])
-    >>> figure.axes[0].get_ylabel()
-    'target word'
-    """
+    et al. 2015, figure 3)."""
     values = _checked_weights(weights, source_words, target_words)
     figure, axes = new_figure(title)
     _draw_heat(figure, axes, values, source_words, target_words)
@@ -114,41 +82,7 @@ def alignment_map(
     gold: Collection[Sequence[int]],
     title: str = "",
 ) -> Figure:
-    """Draw attention weights with the cells of the gold alignment outlined.
-
-    Parameters
-    ----------
-    weights
-        Weight of each source word for each target word, 0 to 1.
-    source_words, target_words
-        The two sentences, as tick labels.
-    gold
-        Links (source position, target position), as in the column ``alignment``.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        The map, one outline for each gold link.
-
-    Raises
-    ------
-    ValueError
-        As `attention_heatmap`, or if a gold link lies outside the map.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> figure = alignment_map(
-    ...     np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"], gold=[(1, 0)]
-    ... )
-    >>> alt_text(figure).split(". ")[1]
-    '1 of 1 target words attend most to a word that gold links them to'
-    """
+    """Draw attention weights with the cells of the gold alignment outlined."""
     values = _checked_weights(weights, source_words, target_words)
     rows, columns = values.shape
     links = {(int(s), int(t)) for s, t in gold}
@@ -198,49 +132,7 @@ def learning_curves(
     title: str = "",
     limits: Limits | None = None,
 ) -> Figure:
-    """Draw the mean over seeds of each model, in a band: its 95% Student t interval.
-
-    Parameters
-    ----------
-    x
-        X places on the horizontal axis, e.g. training steps.
-    curves
-        For each model of `MODELS` its runs: N seeds by X values. One seed gives no
-        band.
-    xlabel, ylabel
-        What the axes show, with the unit: "training time (steps)".
-    title
-        A line above the figure.
-    limits
-        The least and the greatest value that the measure can take; bands and axis stop
-        there.
-
-    Returns
-    -------
-    Figure
-        The curves.
-
-    Raises
-    ------
-    ValueError
-        If a model's runs are not N by X, or there is nothing to draw.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> runs = {
-    ...     "attention": [[3.0, 1.0], [3.2, 1.2]],
-    ...     "no attention": [[3.1, 2.0], [3.3, 2.4]],
-    ... }
-    >>> figure = learning_curves(
-    ...     [0, 100], runs, "training time (steps)", "loss (nats per word)"
-    ... )
-    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['attention (2 seeds)', 'no attention (2 seeds)']
-    """
+    """Draw the mean over seeds of each model, in a band: its 95% Student t interval."""
     figure, axes = new_figure(title)
     sentences = _draw_curves(
         axes, np.asarray(x, dtype=float), curves, limits, markers=False
@@ -262,47 +154,7 @@ def score_by_length(
     shortest: int = 1,
 ) -> Figure:
     """Draw a score against sentence length: mean and 95% Student t interval over seeds
-    (Bahdanau et al. 2015, fig. 2).
-
-    Parameters
-    ----------
-    upper_edges
-        The longest length in each of X groups; a group begins after the one before it.
-    scores
-        For each model of `MODELS` its runs: N seeds by X groups.
-    ylabel
-        The score and its unit: "BLEU (0 to 100)".
-    title
-        A line above the figure.
-    xlabel
-        What length is measured in.
-    limits
-        The least and the greatest value that the score can take.
-    shortest
-        Where the first group begins.
-
-    Returns
-    -------
-    Figure
-        One line a model, one marker a group.
-
-    Raises
-    ------
-    ValueError
-        If the edges do not increase, or a model's runs are not N by X.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> figure = score_by_length(
-    ...     [10, 20], {"attention": [[0.9, 0.8], [1.0, 0.9]]}, "exact match (fraction)"
-    ... )
-    >>> [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
-    ['1–10', '11–20']
-    """
+    (Bahdanau et al. 2015, fig. 2)."""
     edges = list(upper_edges)
     if edges != sorted(set(edges)):
         raise ValueError(

@@ -22,37 +22,7 @@ def confusion_map(
     counts: Int[np.ndarray, "C C"], labels: Sequence[str], title: str = ""
 ) -> Figure:
     """Draw how often each class was taken for each: colours are shares of a row, so
-    that rare classes can be seen.
-
-    Parameters
-    ----------
-    counts
-        A row for each gold class, a column for each guessed one.
-    labels
-        The names of the classes.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        The map; where there is room, each cell states its count.
-
-    Raises
-    ------
-    ValueError
-        If there is no class, counts and names do not fit, or a count is negative.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> figure = confusion_map(np.array([[3, 1], [0, 4]]), ["bad", "good"])
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['3', '1', '0', '4']
-    """
+    that rare classes can be seen."""
     number = len(labels)
     if counts.shape != (number, number) or not number or (counts < 0).any():
         raise ValueError(
@@ -108,38 +78,7 @@ def confusion_map(
 
 def reliability_diagram(curves: Mapping[str, Calibration], title: str = "") -> Figure:
     """Draw how often guesses of some confidence are right (Guo et al. 2017, figure 4):
-    above the diagonal, too modest.
-
-    Parameters
-    ----------
-    curves
-        For each model of `course_lib.figures.style.MODELS` its calibration.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        A point for each bin, the larger the more guesses it has, and the diagonal on
-        which both are equal.
-
-    Raises
-    ------
-    ValueError
-        If there is no curve.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> figure = reliability_diagram(
-    ...     {"as trained": Calibration([0.75, 0.95], [0.5, 1.0], [2, 8], 0.09)}
-    ... )
-    >>> figure.axes[0].get_legend().get_texts()[0].get_text()
-    'as trained: ECE 9.0%'
-    """
+    above the diagonal, too modest."""
     if not curves:
         raise ValueError("no curves: give at least one calibration")
     figure, axes = new_figure(title)

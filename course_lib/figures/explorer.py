@@ -53,27 +53,6 @@ class View:
         words sums to 1.
     query_language, key_language
         What a screen reader should read the words as: "en", "fr".
-
-    Raises
-    ------
-    ValueError
-        If the words do not fit the weights, or a row is no softmax.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> view = View(
-    ...     "old cat",
-    ...     "self-attention",
-    ...     ["old", "cat"],
-    ...     ["old", "cat"],
-    ...     np.array([[[[0.6, 0.4], [0.5, 0.5]]]]),
-    ... )
-    >>> view.values().shape
-    (1, 1, 2, 2)
     """
 
     sentence: str
@@ -173,10 +152,6 @@ def attention_explorer(
     ValueError
         If there is no view, a sentence lacks a kind or has it twice, numbers of layers
         or heads differ, or the weights would make the page heavy.
-
-    Notes
-    -----
-    Chapter: transformer
 
     Examples
     --------
@@ -281,27 +256,7 @@ def _as_json(view: View) -> dict[str, object]:
 
 def script_safe(data: object) -> str:
     """Write JSON that can stand inside a script element: no word in it can end the
-    element or begin a comment.
-
-    Parameters
-    ----------
-    data
-        Whatever JSON can say.
-
-    Returns
-    -------
-    str
-        ASCII only.
-
-    Notes
-    -----
-    HTML, "Restrictions for contents of script elements". Chapter: transformer
-
-    Examples
-    --------
-    >>> script_safe(["</script>"])
-    '["\\\\u003c/script\\\\u003e"]'
-    """
+    element or begin a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

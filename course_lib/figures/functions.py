@@ -20,41 +20,7 @@ Values = Float[Tensor, "X"] | Float[np.ndarray, "X"] | Sequence[float]
 def function_curves(
     x: Values, curves: Mapping[str, Values], xlabel: str, ylabel: str, title: str = ""
 ) -> Figure:
-    """Draw functions over the same places, with lines through zero.
-
-    Parameters
-    ----------
-    x
-        X places, increasing.
-    curves
-        For each function of `course_lib.figures.style.MODELS` its X values.
-    xlabel, ylabel
-        What the axes show.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        The curves.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, the places do not increase, or a function has not X
-        values.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> x = np.array([-1.0, 0.0, 1.0])
-    >>> figure = function_curves(x, {"ReLU": np.maximum(x, 0)}, "input", "output")
-    >>> figure.axes[0].get_xlabel()
-    'input'
-    """
+    """Draw functions over the same places, with lines through zero."""
     places = _array(x)
     if (
         places.ndim != 1

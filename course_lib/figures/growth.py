@@ -33,49 +33,7 @@ def growth_curves(
     logarithmic_y: bool = True,
 ) -> Figure:
     """Draw the median of each model's runs against something that doubles from place to
-    place.
-
-    Parameters
-    ----------
-    x
-        X places, positive, in increasing order; each has a tick, on a logarithmic axis.
-    curves
-        For each model of `course_lib.figures.style.MODELS` its runs: N repetitions or
-        seeds by X values. One run has no band. NaN leaves a place out.
-    xlabel, ylabel
-        What the axes show, with the unit.
-    title
-        A line above the figure.
-    logarithmic_y
-        Whether the vertical axis is logarithmic too; then a value that is not positive
-        is left out.
-
-    Returns
-    -------
-    Figure
-        The curves.
-
-    Raises
-    ------
-    ValueError
-        If a model's runs are not N by X, the places are not positive and increasing, or
-        there is nothing to draw.
-
-    Notes
-    -----
-    Chapter: self-attention
-
-    Examples
-    --------
-    >>> figure = growth_curves(
-    ...     [256, 512],
-    ...     {"GRU": [[1.0, 2.1], [1.1, 2.0]]},
-    ...     "length (tokens)",
-    ...     "time (seconds)",
-    ... )
-    >>> [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
-    ['256', '512']
-    """
+    place."""
     places = np.asarray(x, dtype=float)
     if len(places) == 0 or places[0] <= 0 or (np.diff(places) <= 0).any():
         raise ValueError(

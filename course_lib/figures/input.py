@@ -28,43 +28,7 @@ def input_rows(
     title: str = "",
 ) -> Figure:
     """Draw which row of each matrix a piece takes; a column's boxes are added (Devlin
-    et al. 2019, figure 2).
-
-    Parameters
-    ----------
-    pieces
-        The T pieces of the input, special tokens included, at least one.
-    rows
-        For each matrix, by name, from top to bottom, the T numbers of the rows that are
-        looked up; three at most.
-    groups
-        A number for each piece. Where it changes, a line parts the columns; for BERT
-        these are the segments.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        One column for each piece, one line of boxes for each matrix.
-
-    Raises
-    ------
-    ValueError
-        If there is no piece, no matrix or too many, or a sequence is not T long.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> figure = input_rows(
-    ...     ["[CLS]", "hi"], {"pieces": [2, 7], "positions": [0, 1]}, groups=[0, 0]
-    ... )
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['2', '7', '+', '+', '0', '1']
-    """
+    et al. 2019, figure 2)."""
     if not pieces or not 1 <= len(rows) <= len(EDGES):
         raise ValueError(
             f"{len(pieces)} pieces and {len(rows)} matrices: there must be a piece, and"

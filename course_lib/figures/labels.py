@@ -25,42 +25,7 @@ def label_curves(
     ylabel: str = "score (%)",
 ) -> Figure:
     """Draw what each way earns with how many labels: the mean over seeds, in a band
-    from the least to the greatest.
-
-    Parameters
-    ----------
-    panels
-        For each task its X numbers of labels, in increasing order, and for each way of
-        `course_lib.figures.style.MODELS` N seeds by X scores in percent.
-    ylabel
-        What the scores are.
-
-    Returns
-    -------
-    Figure
-        Panels with the same logarithmic horizontal axis; each has a vertical axis of
-        its own, since tasks differ in metric.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, or the runs of a way are not N by X.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> figure = label_curves(
-    ...     {"tags": ([32, 200], {"frozen": [[20.0, 30.0], [22.0, 31.0]]})}
-    ... )
-    >>> (
-    ...     [axes.get_title() for axes in figure.axes],
-    ...     figure.axes[0].get_lines()[0].get_ydata().tolist(),
-    ... )
-    (['tags'], [21.0, 30.5])
-    """
+    from the least to the greatest."""
     if not panels or not all(len(labels) and ways for labels, ways in panels.values()):
         raise ValueError(
             "no curves: give at least one task, with its numbers of labels and one way"

@@ -19,42 +19,7 @@ def ladder(
     title: str = "",
 ) -> Figure:
     """Draw the ratio of each rung for each model: its median, and a line from the lower
-    to the upper quartile.
-
-    Parameters
-    ----------
-    rungs
-        The measures, in the order in which they are taken, from top to bottom.
-    ratios
-        For each model of `course_lib.figures.style.MODELS`, by rung: lower quartile,
-        median and upper quartile, each above 0. A rung that a model lacks is left out.
-    xlabel
-        What the ratio says: "times as fast as before".
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        One line of markers for each model, one row for each rung, and a line at 1.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, a model has a rung that is not listed, or quartiles
-        and median are out of order.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> of_tiny = {"no mask": (1.0, 1.1, 1.2), "bf16": (1.9, 2.0, 2.2)}
-    >>> figure = ladder(["no mask", "bf16"], {"tiny": of_tiny}, "times as fast")
-    >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    ['no mask', 'bf16']
-    """
+    to the upper quartile."""
     if not rungs or not ratios:
         raise ValueError(
             f"{len(rungs)} rungs and {len(ratios)} models: there must be one of each"

@@ -29,40 +29,7 @@ def mask_panels(
     xlabel: str = "key",
     ylabel: str = "query",
 ) -> Figure:
-    """Draw several masks of the same words side by side.
-
-    Parameters
-    ----------
-    masks
-        By the name that stands above each; True means "may attend".
-    query_words, key_words
-        Names of rows and of columns.
-    xlabel, ylabel
-        What columns and rows are, where they are not keys and queries.
-
-    Returns
-    -------
-    Figure
-        One panel for each mask: filled squares are allowed, empty ones with a cross
-        forbidden.
-
-    Raises
-    ------
-    ValueError
-        If there is no mask, or one does not fit the words.
-
-    Notes
-    -----
-    Chapter: self-attention
-
-    Examples
-    --------
-    >>> figure = mask_panels(
-    ...     {"causal": np.tri(2, dtype=bool)}, ["a", "cat"], ["a", "cat"]
-    ... )
-    >>> figure.axes[0].get_title()
-    'causal'
-    """
+    """Draw several masks of the same words side by side."""
     if not masks:
         raise ValueError("no masks: give at least one, by name")
     # As in `new_figure`, which makes one panel: transparent, and closed at once so that

@@ -21,35 +21,8 @@ DIVERGING = "RdBu"
 def position_heatmap(
     table: Float[Tensor, "T D"] | Float[np.ndarray, "T D"], title: str = ""
 ) -> Figure:
-    """Draw the vector of each position as a row of colours, from -1 (red) to 1 (blue).
-
-    Parameters
-    ----------
-    table
-        One row for each position, values from -1 to 1.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        Positions downwards, features to the right.
-
-    Raises
-    ------
-    ValueError
-        If a value is outside -1 to 1, or there is none.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> figure = position_heatmap(np.array([[0.0, 1.0], [0.84, 0.54]]))
-    >>> figure.axes[0].get_xlabel()
-    'feature'
-    """
+    """Draw the vector of each position as a row of colours, from -1 (red) to 1
+    (blue)."""
     values = (
         table.detach().float().cpu().numpy()
         if isinstance(table, Tensor)

@@ -19,44 +19,7 @@ def score_bars(
     title: str = "",
 ) -> Figure:
     """Draw a bar for each model, from above to below in the order given, with its
-    interval and the published score.
-
-    Parameters
-    ----------
-    ours
-        For each model its score and half of its interval; 0 for none.
-    published
-        Scores of other models in the same role; a name that `ours` lacks gets a row of
-        its own.
-    xlabel
-        What the scores are, with their unit.
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        With a legend that tells bars from marks.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> figure = score_bars(
-    ...     {"mean": (47.3, 0.0), "siamese": (62.8, 0.6)},
-    ...     {"mean": 46.4},
-    ...     "Spearman (x 100)",
-    ... )
-    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    ['mean', 'siamese']
-    """
+    interval and the published score."""
     names = [*ours, *(name for name in published if name not in ours)]
     if not names:
         raise ValueError("no scores: give at least one model")

@@ -49,15 +49,6 @@ class Document(NamedTuple):
         Where it stands.
     paragraphs
         Its text, none with a line break.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> Document("python", "json.dumps", ["Serialise."]).title
-    'json.dumps'
     """
 
     package: str
@@ -76,15 +67,6 @@ class Licence(NamedTuple):
         A few words.
     text
         All of them, with the names of the holders.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> Licence("3.1", "MIT", "Permission is hereby granted ...").name
-    'MIT'
     """
 
     version: str
@@ -96,35 +78,7 @@ def quantised(
     matrix: Float[np.ndarray, "V D"],
 ) -> tuple[Int[np.ndarray, "V D"], Float[np.ndarray, "V"]]:
     """Write each row in whole numbers from -127 to 127, times a scale of its own: a
-    quarter of the bytes.
-
-    Parameters
-    ----------
-    matrix
-        In floating point.
-
-    Returns
-    -------
-    numbers : ndarray
-        int8.
-    scales : ndarray
-        float32; 0 for a row of zeros.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> numbers, scales = quantised(np.array([[0.5, -2.54], [0.0, 0.0]]))
-    >>> numbers.tolist(), [round(float(scale), 4) for scale in scales]
-    ([[25, -127], [0, 0]], [0.02, 0.0])
-    """
+    quarter of the bytes."""
     if not np.isfinite(matrix).all():
         raise ValueError(
             "the matrix holds a number that is not finite; look at the training that it"
@@ -140,29 +94,7 @@ def quantised(
 def restored(
     numbers: Int[np.ndarray, "V D"], scales: Float[np.ndarray, "V"]
 ) -> Float[np.ndarray, "V D"]:
-    """Return what is left of a matrix after `quantised`.
-
-    Parameters
-    ----------
-    numbers, scales
-        As `quantised` returns them.
-
-    Returns
-    -------
-    ndarray
-        float32, at most half a scale from the first matrix.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> restored(
-    ...     np.array([[25, -127]], dtype=np.int8), np.array([0.5], dtype=np.float32)
-    ... ).tolist()
-    [[12.5, -63.5]]
-    """
+    """Return what is left of a matrix after `quantised`."""
     return numbers.astype(np.float32) * scales[:, None]
 
 
@@ -175,53 +107,7 @@ def search_data(
     bm25: tuple[float, float],
 ) -> str:
     """Write the script that `searcher.js` loads: tokenizer, vectors of pieces, and the
-    paragraphs, compressed.
-
-    Vectors of paragraphs are not in it. The browser makes them, by averaging: that is
-    quicker than loading them.
-
-    Parameters
-    ----------
-    tokenizer
-        From `course_lib.figures.tokenizer_explorer.tokenizer_data`.
-    numbers, scales
-        A vector for each piece, as `quantised` returns them.
-    documents
-        What is searched.
-    licences
-        Of each package.
-    bm25
-        Its two numbers, k_1 and b.
-
-    Returns
-    -------
-    str
-        JavaScript, ASCII only: one call.
-
-    Raises
-    ------
-    ValueError
-        If vectors and vocabulary differ in number, a package has no licence, a
-        paragraph has a line break, or the script would be heavy.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> documents = [Document("p", "p.m", ["One.", "Two."])]
-    >>> numbers, scales = quantised(np.eye(2))
-    >>> search_data(
-    ...     {"vocabulary": ["a", "b"]},
-    ...     numbers,
-    ...     scales,
-    ...     documents,
-    ...     {"p": Licence("1", "MIT", "")},
-    ...     (1.2, 0.75),
-    ... )
-    'courseSearchData({"tokenizer":{"vocabulary":["a","b"]},...});\\n'
-    """
+    paragraphs, compressed."""
     vocabulary = tokenizer["vocabulary"]
     assert isinstance(vocabulary, Sequence)
     if not len(vocabulary) == len(numbers) == len(scales):
@@ -284,49 +170,7 @@ def search_explorer(
     found: Mapping[str, Sequence[tuple[str, str]]],
     title: str = "Search in your browser",
 ) -> Explorer:
-    """Lay out a search for a reader to type into.
-
-    Parameters
-    ----------
-    source
-        Where the script of `search_data` lies, from the page.
-    size
-        Its bytes.
-    paragraphs
-        How many are searched.
-    question
-        The one that the page begins with; what it finds stands where no script runs.
-    found
-        For each way of searching, as `searcher.js` names them, the first hits: where
-        they stand, and their text.
-    title
-        A line above it; also its name for screen readers.
-
-    Returns
-    -------
-    Explorer
-        To be the last line of a cell.
-
-    Raises
-    ------
-    ValueError
-        If the source is not a path within the site.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> search_explorer(
-    ...     "_static/x.js",
-    ...     5_000_000,
-    ...     70_000,
-    ...     "sort a list",
-    ...     {"By words": [("python: sorted", "Sort.")]},
-    ... )
-    Search in your browser: 70,000 paragraphs
-    """
+    """Lay out a search for a reader to type into."""
     if "//" in source or source.startswith("/") or ":" in source:
         raise ValueError(
             f"source is {source!r}; give a path from the page, such as"

@@ -25,41 +25,7 @@ Points = Float[np.ndarray, "N 2"]
 def sense_panels(
     rows: Mapping[str, Mapping[str, Points]], senses: Sequence[str]
 ) -> Figure:
-    """Draw where each model puts the uses of a word, by their sense.
-
-    Parameters
-    ----------
-    rows
-        Name of the row -> name of the panel -> a point for each use. Each row has the
-        same panels.
-    senses
-        The sense of each use; up to three different ones.
-
-    Returns
-    -------
-    Figure
-        Panels with axes of their own and no ticks: distances within a panel count,
-        directions mean nothing.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, the panels of two rows differ, points and senses do
-        not fit, or there are more than three senses.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> figure = sense_panels(
-    ...     {"trained": {"GPT": points, "BERT": points}}, ["fruit", "company"]
-    ... )
-    >>> [axes.get_title() for axes in figure.axes]
-    ['GPT', 'BERT']
-    """
+    """Draw where each model puts the uses of a word, by their sense."""
     names = list(dict.fromkeys(senses))
     if not rows or not all(rows.values()):
         raise ValueError("no panels: give at least one row with one panel")

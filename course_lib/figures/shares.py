@@ -25,41 +25,7 @@ ROOM_FOR_DIGITS = 0.06  # the least share in whose piece of the bar a number can
 def share_bars(
     counts: Mapping[str, Mapping[str, int]], xlabel: str, title: str = ""
 ) -> Figure:
-    """Draw how the parts of each model share what it has, in percent.
-
-    Parameters
-    ----------
-    counts
-        By model, from top to bottom: how much each part has. All models have the same
-        parts, at most five.
-    xlabel
-        What is shared: "share of the parameters (%)".
-    title
-        A line above the figure.
-
-    Returns
-    -------
-    Figure
-        One bar for each model; a part of at least 6% states its share.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, there are too many parts, models differ in them, or
-        a count is negative.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> figure = share_bars(
-    ...     {"small": {"rows": 1, "layers": 3}}, "share of the parameters (%)"
-    ... )
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['25', '75']
-    """
+    """Draw how the parts of each model share what it has, in percent."""
     parts = list(next(iter(counts.values()), {}))
     if not 1 <= len(parts) <= len(PARTS):
         raise ValueError(f"there are {len(parts)} parts; expected 1 to {len(PARTS)}")

@@ -29,15 +29,6 @@ class Row:
     marked
         Whether the row is the one that matters, which the figure shows by a word, a
         rule and weight of letters.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Row(("hug", "10")).marked
-    False
     """
 
     cells: Sequence[str]
@@ -58,20 +49,6 @@ class Table:
         As many cells in each as the header has.
     mark
         The word that a screen reader reads in a marked row.
-
-    Raises
-    ------
-    ValueError
-        If a row has another number of cells than the header.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Table("Counts", ("word", "count"), [Row(("hug", "10"))]).header
-    ('word', 'count')
     """
 
     caption: str
@@ -101,15 +78,6 @@ class Step:
         What the reader sees, from left to right.
     text
         One or two sentences below the title.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Step("Start", [], "Words are split into letters.").title
-    'Start'
     """
 
     title: str
@@ -137,10 +105,6 @@ def stepped_figure(steps: Sequence[Step], title: str) -> Explorer:
     ------
     ValueError
         If there is no step.
-
-    Notes
-    -----
-    Chapter: wordpiece
 
     Examples
     --------

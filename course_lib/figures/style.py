@@ -100,34 +100,7 @@ _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def style_of(label: str) -> Style:
-    """Return how a model is drawn, the same in every figure.
-
-    Parameters
-    ----------
-    label
-        A key of `MODELS`, alone or before a comma or bracket: "attention (training)" is
-        drawn as "attention".
-
-    Returns
-    -------
-    Style
-        Colour, marker and dash.
-
-    Raises
-    ------
-    ValueError
-        If no model has this name: a colour made up for one figure would mean another
-        model in the next.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> style_of("no attention, seed 2").marker
-    's'
-    """
+    """Return how a model is drawn, the same in every figure."""
     name = label.split(",")[0].split("(")[0].strip()
     if name not in MODELS:
         raise ValueError(
@@ -138,28 +111,7 @@ def style_of(label: str) -> Style:
 
 
 def contrast_ratio(first: ColorType, second: ColorType) -> float:
-    """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio).
-
-    Parameters
-    ----------
-    first, second
-        Colours as matplotlib writes them.
-
-    Returns
-    -------
-    float
-        From 1 (the same) to 21 (black and white); text wants 4.5, the lines of a figure
-        3.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> round(contrast_ratio("white", "black"))
-    21
-    """
+    """Return the contrast of two colours (WCAG 2.2, definition of contrast ratio)."""
     light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -173,35 +125,7 @@ def _luminance(colour: ColorType) -> float:
 
 
 def alt_text(figure: Figure) -> str:
-    """Say in words what a figure shows, with its main values.
-
-    Parameters
-    ----------
-    figure
-        A figure that a function of `course_lib.figures.curves_and_maps` returned.
-
-    Returns
-    -------
-    str
-        One or two sentences that can stand in for the picture.
-
-    Raises
-    ------
-    ValueError
-        If the figure comes from somewhere else.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from course_lib.figures.curves_and_maps import attention_heatmap
-    >>> figure = attention_heatmap(np.array([[0.25, 0.75]]), ["old", "cat"], ["chat"])
-    >>> alt_text(figure).split(". ")[1]
-    'Largest weight of each target word: chat on cat 0.75.'
-    """
+    """Say in words what a figure shows, with its main values."""
     if figure not in _alt_texts:
         raise ValueError(
             "this figure was not described by course_lib.figures.curves_and_maps; write"
@@ -211,28 +135,7 @@ def alt_text(figure: Figure) -> str:
 
 
 def new_figure(title: str) -> tuple[Figure, Axes]:
-    """Make an empty figure in the style of the course.
-
-    Parameters
-    ----------
-    title
-        A line above the axes; "" for none.
-
-    Returns
-    -------
-    tuple of Figure and Axes
-        Transparent, 6 × 4 inches, its ink grey.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> figure, axes = new_figure("")
-    >>> figure.get_size_inches().tolist()
-    [6.0, 4.0]
-    """
+    """Make an empty figure in the style of the course."""
     figure, axes = plt.subplots(
         figsize=SIZE, dpi=144, layout="constrained", facecolor="none"
     )
@@ -252,28 +155,6 @@ def new_figure(title: str) -> tuple[Figure, Axes]:
 
 
 def describe(figure: Figure, alt: str) -> Figure:
-    """Attach the words that `alt_text` returns for a figure.
-
-    Parameters
-    ----------
-    figure
-        A figure.
-    alt
-        What it shows, in one or two sentences.
-
-    Returns
-    -------
-    Figure
-        The same figure.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> alt_text(describe(Figure(), "An empty figure."))
-    'An empty figure.'
-    """
+    """Attach the words that `alt_text` returns for a figure."""
     _alt_texts[figure] = alt
     return figure

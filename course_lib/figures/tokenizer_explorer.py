@@ -46,20 +46,6 @@ class Encoded:
     offsets
         For each piece the characters (start, end) of the text that it comes from; (0,
         0) for a special token.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Encoded("hugs", ["hug", "##s"], [7, 3], [(0, 3), (3, 4)]).text
-    'hugs'
     """
 
     text: str
@@ -76,32 +62,7 @@ class Encoded:
 
 
 def character_ranges(code_points: Iterable[int]) -> list[int]:
-    """Write a set of code points as closed ranges, flat: first, last, first, last.
-
-    Parameters
-    ----------
-    code_points
-        Each at most once, in increasing order.
-
-    Returns
-    -------
-    list of int
-        Twice as many numbers as there are ranges.
-
-    Raises
-    ------
-    ValueError
-        If the code points do not increase.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> character_ranges([32, 48, 49, 50])
-    [32, 32, 48, 50]
-    """
+    """Write a set of code points as closed ranges, flat: first, last, first, last."""
     ranges: list[int] = []
     for point in code_points:
         if ranges and point <= ranges[-1]:
@@ -121,34 +82,7 @@ def tokenizer_data(
     letters: Mapping[str, str],
     longest: int = 100,
 ) -> dict[str, object]:
-    """Write down a tokenizer as `book/_static/wordpiece.js` reads it.
-
-    Parameters
-    ----------
-    vocabulary, classes, letters, longest
-        As in `tokenizer_explorer`.
-
-    Returns
-    -------
-    dict
-        What JSON can say.
-
-    Raises
-    ------
-    ValueError
-        If a class or a special token is missing, or a piece occurs twice.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> tokenizer_data(
-    ...     ["[UNK]", "[CLS]", "[SEP]", "a"], dict.fromkeys(CLASSES, []), {}
-    ... )["special"]
-    ['[UNK]', '[CLS]', '[SEP]']
-    """
+    """Write down a tokenizer as `book/_static/wordpiece.js` reads it."""
     if set(classes) != set(CLASSES):
         raise ValueError(
             f"classes are {sorted(classes)}; expected exactly {sorted(CLASSES)}"
@@ -187,57 +121,7 @@ def tokenizer_explorer(
     longest: int = 100,
     title: str = "WordPiece in your browser",
 ) -> Explorer:
-    """Lay out a tokenizer for a reader to type into.
-
-    Parameters
-    ----------
-    vocabulary
-        The pieces; a piece's place is its id. It holds ``[UNK]``, ``[CLS]`` and
-        ``[SEP]``.
-    classes
-        For each name in `CLASSES` the code points that belong to it, as
-        `character_ranges` writes them.
-    letters
-        What a character becomes without accents and in lower case, for each that does
-        not stay as it is. Korean syllables are left out.
-    example
-        The sentence that the page begins with; its table stands where no script runs.
-    recorded
-        Sentences that another tokenizer has encoded: the page offers to check itself
-        against them.
-    recorded_by
-        What encoded them.
-    longest
-        A word of more characters is unknown.
-    title
-        A line above it; also its name for screen readers.
-
-    Returns
-    -------
-    Explorer
-        To be the last line of a cell.
-
-    Raises
-    ------
-    ValueError
-        If a class or a special token is missing, a piece occurs twice, or the
-        vocabulary would make the page heavy.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> classes = dict.fromkeys(CLASSES, [])
-    >>> example = Encoded(
-    ...     "a", ["[CLS]", "a", "[SEP]"], [1, 3, 2], [(0, 0), (0, 1), (0, 0)]
-    ... )
-    >>> tokenizer_explorer(
-    ...     ["[UNK]", "[CLS]", "[SEP]", "a"], classes, {"A": "a"}, example
-    ... )
-    WordPiece in your browser: 4 pieces
-    """
+    """Lay out a tokenizer for a reader to type into."""
     if recorded and not recorded_by:
         raise ValueError(
             "say what encoded the recorded sentences: recorded_by='tokenizers 0.23'"

@@ -38,8 +38,6 @@ def keep_average(optimizer: torch.optim.Optimizer, decay: float) -> None:
     Polyak and Juditsky 1992; with a decay, and its beginning: Tarvainen and Valpola
     2017, section 3.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> weight = torch.nn.Parameter(torch.tensor([0.0]))
@@ -72,29 +70,7 @@ def keep_average(optimizer: torch.optim.Optimizer, decay: float) -> None:
 
 def exchange(optimizer: torch.optim.Optimizer) -> None:
     """Put the average in the place of the weights and the weights in its place; a
-    second call puts both back.
-
-    Parameters
-    ----------
-    optimizer
-        With an average (`keep_average`), after at least one step.
-
-    Raises
-    ------
-    ValueError
-        If it keeps no average, or has made no step.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> exchange(torch.optim.SGD([torch.nn.Parameter(torch.tensor([0.0]))], lr=1.0))
-    Traceback (most recent call last):
-    ...
-    ValueError: there is no average to exchange: call keep_average before the first step
-    """
+    second call puts both back."""
     weights = _weights(optimizer)
     if any(AVERAGE not in optimizer.state[weight] for weight in weights):
         raise ValueError(

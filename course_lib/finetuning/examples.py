@@ -43,10 +43,6 @@ class Example(NamedTuple):
     label
         A class or a choice, a number, a label for each token, or a start and an end;
         None where none is known.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     rows: list[tuple[list[int], list[int]]]
@@ -69,10 +65,6 @@ class TaskBatch(NamedTuple):
         True at tokens, False at padding; None when nothing is padded.
     labels
         ``(B,)``, ``(B, T)`` or ``(B, 2)``; None where none are known.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     input_ids: Int[Tensor, "..."]
@@ -110,10 +102,6 @@ def text_examples(
     ------
     ValueError
         If there are more or fewer labels than texts.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -158,10 +146,6 @@ def tagging_examples(
     ------
     ValueError
         If there are more or fewer labels than words or sentences.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -213,8 +197,6 @@ def question_examples(
     Notes
     -----
     Devlin et al. 2019, sections 4.2 and 4.3.
-
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -276,8 +258,6 @@ def choice_examples(
     -----
     Devlin et al. 2019, section 4.4.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
@@ -314,36 +294,7 @@ def choice_examples(
 
 
 def collate(examples: Sequence[Example], pad_id: int = 0) -> TaskBatch:
-    """Make a batch: pad all inputs to the longest, and mark the padding.
-
-    Parameters
-    ----------
-    examples
-        At least one; all of one kind.
-    pad_id
-        The token to pad with.
-
-    Returns
-    -------
-    TaskBatch
-        On the CPU.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> batch = collate(
-    ...     [Example([([2, 7, 3], [0, 0, 0])], 1), Example([([2, 3], [0, 0])], 0)]
-    ... )
-    >>> (
-    ...     batch.input_ids.tolist(),
-    ...     batch.attention_mask.int().tolist(),
-    ...     batch.labels.tolist(),
-    ... )
-    ([[2, 7, 3], [2, 3, 0]], [[1, 1, 1], [1, 1, 0]], [1, 0])
-    """
+    """Make a batch: pad all inputs to the longest, and mark the padding."""
     rows = [row for example in examples for row in example.rows]
     choices = len(examples[0].rows)
 

@@ -116,10 +116,6 @@ class FineTuningConfig:
     ValueError
         If a setting cannot be used.
 
-    Notes
-    -----
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> FineTuningConfig(epochs=3, batch_size=16).total_steps(examples=100)
@@ -264,8 +260,6 @@ def finetune(
     Devlin et al. 2019, section 4 and appendix A.3; rates by layer: Howard and Ruder
     2018, section 3.2.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.bert.config import BertConfig
@@ -377,8 +371,6 @@ def rate_factors(model: TaskModel, config: FineTuningConfig) -> dict[str, float]
     -----
     Howard and Ruder 2018, section 3.2, "discriminative fine-tuning"; for BERT: Sun et
     al. 2019, section 5.3.
-
-    Chapter: fine-tuning
 
     Examples
     --------

@@ -55,8 +55,6 @@ class SequenceClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 4.1.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> model = SequenceClassifier(
@@ -125,8 +123,6 @@ class TokenClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 5.3. There is no pooler.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> model = TokenClassifier(BertConfig.tiny(vocab_size=50), ["O", "B-PER", "I-PER"])
@@ -182,10 +178,6 @@ class SpanLogits(NamedTuple):
         S · T_i, ``(B, T)``.
     end_logits
         E · T_i, ``(B, T)``.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     start_logits: Tensor
@@ -204,8 +196,6 @@ class SpanClassifier(TaskModel):
     Notes
     -----
     Devlin et al. 2019, section 4.2. There is no pooler, and no dropout before the head.
-
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -277,8 +267,6 @@ class MultipleChoiceClassifier(TaskModel):
     -----
     Devlin et al. 2019, section 4.4. The softmax goes over the choices of one example.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=50))
@@ -326,29 +314,7 @@ class MultipleChoiceClassifier(TaskModel):
 
 
 def new_layer(config: BertConfig, outputs: int) -> nn.Linear:
-    """Return a head with first weights as `BertConfig.initializer_range` says.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-    outputs
-        Rows of its matrix.
-
-    Returns
-    -------
-    nn.Linear
-        From hidden states to `outputs` numbers.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> new_layer(BertConfig.tiny(), outputs=3)
-    Linear(in_features=128, out_features=3, bias=True)
-    """
+    """Return a head with first weights as `BertConfig.initializer_range` says."""
     layer = nn.Linear(config.hidden_size, outputs)
     initialise(layer, config.initializer_range)
     return layer
@@ -356,62 +322,13 @@ def new_layer(config: BertConfig, outputs: int) -> nn.Linear:
 
 def without_pooler(bert: BertModel) -> BertModel:
     """Take the pooler off an encoder whose states are read one by one; ``transformers``
-    does the same.
-
-    Parameters
-    ----------
-    bert
-        An encoder; it is changed.
-
-    Returns
-    -------
-    BertModel
-        The same, with nothing to train behind its last block.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> sum(
-    ...     x.numel()
-    ...     for x in without_pooler(BertModel(BertConfig.tiny())).pooler.parameters()
-    ... )
-    0
-    """
+    does the same."""
     bert.pooler = nn.Identity()  # type: ignore[assignment]
     return bert
 
 
 def pooled(bert: BertModel, *inputs: Any) -> Float[Tensor, "B D"]:
     """Return the pooled state of [CLS]; the last feed-forward is computed at [CLS]
-    only.
-
-    Parameters
-    ----------
-    bert
-        The encoder.
-    inputs
-        ``input_ids``, ``attention_mask`` and ``token_type_ids``, as in `BertModel`.
-
-    Returns
-    -------
-    Tensor
-        One vector for each sequence.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> bert, ids = (
-    ...     BertModel(BertConfig.tiny(vocab_size=50)).eval(),
-    ...     torch.tensor([[2, 47, 3]]),
-    ... )
-    >>> torch.allclose(pooled(bert, ids), bert(ids).pooler_output, atol=1e-6)
-    True
-    """
+    only."""
     nowhere = torch.empty(0, dtype=torch.long, device=inputs[0].device)
     return bert(*inputs, positions=nowhere).pooler_output

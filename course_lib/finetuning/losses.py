@@ -28,36 +28,7 @@ __all__ = [
 def task_loss(
     model: TaskModel, batch: TaskBatch
 ) -> tuple[Float[Tensor, ""], int | Tensor]:
-    """Return the sum of the losses of a batch, and how many it adds up.
-
-    Parameters
-    ----------
-    model
-        An encoder with a head.
-    batch
-        With its labels.
-
-    Returns
-    -------
-    tuple
-        As `TaskModel.loss_sum`.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.finetuning.heads import SequenceClassifier
-    >>> model, batch = (
-    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2),
-    ...     collate([Example([([2, 3], [0, 0])], 1)]),
-    ... )
-    >>> loss, count = task_loss(model, batch)
-    >>> loss.item() > 0, count
-    (True, 1)
-    """
+    """Return the sum of the losses of a batch, and how many it adds up."""
     assert batch.labels is not None
     return model.loss_sum(
         model(batch.input_ids, batch.attention_mask, batch.token_type_ids), batch.labels
@@ -96,8 +67,6 @@ def consistency_loss(
     Liang et al. 2021, section 2.1; they add the two losses up where we take the mean,
     so their weight is twice ours.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.bert.config import BertConfig
@@ -134,33 +103,7 @@ def disagreement(
     first: Float[Tensor, "B L"], second: Float[Tensor, "B L"]
 ) -> Float[Tensor, "B"]:
     """Return how far two guesses are apart: the mean of the Kullback-Leibler
-    divergences in both directions.
-
-    Parameters
-    ----------
-    first, second
-        Logits.
-
-    Returns
-    -------
-    Tensor
-        In nats; 0 where both say the same.
-
-    Notes
-    -----
-    Liang et al. 2021, section 2.1.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> sure, unsure = (
-    ...     torch.tensor([[0.9, 0.1]]).log(),
-    ...     torch.tensor([[0.5, 0.5]]).log(),
-    ... )
-    >>> disagreement(sure, sure).item(), round(disagreement(sure, unsure).item(), 4)
-    (0.0, 0.4394)
-    """
+    divergences in both directions."""
     precise = torch.promote_types(first.dtype, torch.float32)
     one, other = (logits.to(precise).log_softmax(dim=-1) for logits in (first, second))
     return ((one.exp() - other.exp()) * (one - other)).sum(dim=-1) / 2
@@ -193,10 +136,6 @@ def evaluate(
     ValueError
         If there is no example, or one has no label.
 
-    Notes
-    -----
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.bert.config import BertConfig
@@ -228,31 +167,7 @@ def evaluate(
 
 
 def check_examples(name: str, examples: Sequence[Example]) -> None:
-    """Refuse examples that nothing can be learnt from.
-
-    Parameters
-    ----------
-    name
-        What they are called where they are given.
-    examples
-        Of any task.
-
-    Raises
-    ------
-    ValueError
-        If there is no example, or one has no label.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> check_examples("train_examples", [])
-    Traceback (most recent call last):
-    ...
-    ValueError: train_examples is empty; give at least one example
-    """
+    """Refuse examples that nothing can be learnt from."""
     if not examples:
         raise ValueError(f"{name} is empty; give at least one example")
     if any(example.label is None for example in examples):

@@ -41,10 +41,6 @@ class Guess(NamedTuple):
         The name of the most probable class, or the number of the choice.
     probabilities
         Of all classes or choices, in their order.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     label: str | int
@@ -64,10 +60,6 @@ class TaggedWord(NamedTuple):
         Of this label.
     start, end
         Where the word stands in the text; None where a list of words was given.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     word: str
@@ -93,10 +85,6 @@ class Answer(NamedTuple):
         whether there is one.
     alternatives
         The best spans, the chosen one first.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     text: str
@@ -137,10 +125,6 @@ def predict(
     ------
     ValueError
         If the model is of another kind.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -195,10 +179,6 @@ def predict_labels(
     list
         A `Guess` for each text, or a number if the model guesses one.
 
-    Notes
-    -----
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.bert.config import BertConfig
@@ -245,10 +225,6 @@ def predict_tags(
     -------
     list of list of TaggedWord
         All words of each text; none of a text without a word.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -323,10 +299,6 @@ def predict_answers(
     list of Answer
         One for each question.
 
-    Notes
-    -----
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.bert.config import BertConfig
@@ -400,10 +372,6 @@ def predict_choices(
     ------
     ValueError
         If a context has no ending.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------

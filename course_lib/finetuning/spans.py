@@ -52,10 +52,6 @@ class Window(NamedTuple):
         of what is around it.
     covers
         The characters of the context that no token outside of the window has a part in.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     input_ids: list[int]
@@ -76,10 +72,6 @@ class Span(NamedTuple):
         Logit of its start plus logit of its end.
     probability
         Among the spans that are returned together.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     start: int
@@ -129,8 +121,6 @@ def windows(
     Notes
     -----
     ``doc_stride`` and ``max_query_length`` in the code of Devlin et al. 2019.
-
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -226,10 +216,6 @@ def answer_positions(window: Window, start: int, end: int) -> tuple[int, int]:
     ValueError
         If the answer has no character.
 
-    Notes
-    -----
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
@@ -257,33 +243,7 @@ def null_score(
     start_logits: Sequence[Float[Tensor, "_"]], end_logits: Sequence[Float[Tensor, "_"]]
 ) -> float:
     """Score that there is no answer: S·C + E·C at [CLS], in the window that believes in
-    it least.
-
-    Parameters
-    ----------
-    start_logits, end_logits
-        Of each window.
-
-    Returns
-    -------
-    float
-        Where one window has an answer, the others rightly have none; so the smallest
-        counts.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 4.3, and their code for several windows.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> null_score(
-    ...     [torch.tensor([5.0, 1.0]), torch.tensor([2.0, 9.0])],
-    ...     [torch.zeros(2), torch.ones(2)],
-    ... )
-    3.0
-    """
+    it least."""
     return min(
         float(start[0] + end[0])
         for start, end in zip(start_logits, end_logits, strict=True)
@@ -337,8 +297,6 @@ def best_spans(
     -----
     Devlin et al. 2019, sections 4.2 and 4.3. Their code joins the best 20 starts to the
     best 20 ends; here every pair is looked at, so that none is missed.
-
-    Chapter: fine-tuning
 
     Examples
     --------

@@ -32,10 +32,6 @@ class AlignedWords(NamedTuple):
     first
         The position of each word's first piece; fewer than W where the sequence was
         cut.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     input_ids: list[int]
@@ -68,10 +64,6 @@ def align_words(
     ------
     ValueError
         If there is no word, or no room for one.
-
-    Notes
-    -----
-    Chapter: fine-tuning
 
     Examples
     --------
@@ -125,8 +117,6 @@ def align_labels(
     Devlin et al. 2019, section 5.3: "we use the representation of the first sub-token
     as the input to the token-level classifier".
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
@@ -151,34 +141,7 @@ def word_logits(
     logits: Float[Tensor, "T L"], first: Sequence[int]
 ) -> Float[Tensor, "W L"]:
     """Take the logits of the words out of those of the tokens: each word's first piece
-    speaks for it.
-
-    Parameters
-    ----------
-    logits
-        Of the tokens of one sequence.
-    first
-        The position of each word's first piece.
-
-    Returns
-    -------
-    Tensor
-        One row for each of these words.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 5.3.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> logits = torch.tensor(
-    ...     [[0.0, 9.0], [3.0, 1.0], [0.0, 9.0], [1.0, 2.0], [0.0, 9.0]]
-    ... )
-    >>> word_logits(logits, first=[1, 3]).argmax(dim=1)
-    tensor([0, 1])
-    """
+    speaks for it."""
     return logits[torch.as_tensor(first, dtype=torch.long, device=logits.device)]
 
 
@@ -186,37 +149,7 @@ def chunks(
     words: Sequence[str], tokenizer: WordPiece | FastWordPiece, max_length: int
 ) -> list[tuple[int, int]]:
     """Cut a list of words that may be too long for the model into parts that each fit,
-    at words.
-
-    Parameters
-    ----------
-    words, tokenizer
-        As in `align_words`.
-    max_length
-        Tokens of a part with [CLS] and [SEP].
-
-    Returns
-    -------
-    list of (int, int)
-        The first word of each part, and the one behind its last. A word that alone is
-        too long is a part of its own.
-
-    Raises
-    ------
-    ValueError
-        As `align_words`.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son", "was"])
-    >>> chunks(["Jim", "Henson", "was", "was"], tokenizer, max_length=5)
-    [(0, 2), (2, 4)]
-    """
+    at words."""
     _check(words, max_length)
     parts, begin, used = [], 0, 0
     for index, of_word in enumerate(_pieces(words, tokenizer)):

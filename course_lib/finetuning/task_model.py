@@ -43,40 +43,7 @@ Model = TypeVar("Model", bound="TaskModel")
 
 class TaskModel(PretrainedModel):
     """What all fine-tuned models share: an encoder, a head, the names of the labels,
-    and how they are kept.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-    labels
-        The names of the labels, or how many there are: they are then called
-        ``LABEL_0``, ``LABEL_1`` and so on.
-
-    Raises
-    ------
-    ValueError
-        If there is no label, or one name stands twice.
-
-    Notes
-    -----
-    A kind of model says `head`, the name of its new layer; `architecture`, what
-    ``transformers`` calls it; `pools`, whether it reads the pooled state; and
-    `fixed_labels`, if its outputs are the same in all tasks.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from course_lib.finetuning.heads import SequenceClassifier
-    >>> folder = tempfile.mkdtemp()
-    >>> SequenceClassifier(
-    ...     BertConfig.tiny(vocab_size=50), ["bad", "good"]
-    ... ).save_pretrained(folder)
-    >>> SequenceClassifier.from_pretrained(folder).labels
-    ('bad', 'good')
-    """
+    and how they are kept."""
 
     head: ClassVar[str]
     architecture: ClassVar[str]
@@ -114,32 +81,7 @@ class TaskModel(PretrainedModel):
         seed: int = 0,
     ) -> Model:
         """Take the encoder of any BERT, and the head that the checkpoint holds, or a
-        new one.
-
-        Parameters
-        ----------
-        path_or_hub_id, dtype, revision
-            As in `course_lib.bert.files.from_pretrained`.
-        labels
-            The names of the labels, or how many there are. A head for these very labels
-            is kept, any other replaced by a new one. If not given, the checkpoint must
-            hold a model of this kind, and its labels are taken. Models with fixed
-            outputs, for spans and for choices, have none to give.
-        seed
-            Of the first weights of what is new.
-
-        Returns
-        -------
-        TaskModel
-            In evaluation mode, on the CPU. A warning names what is new, and what of the
-            file has no place.
-
-        Raises
-        ------
-        ValueError
-            If the labels are not known, or the head does not fit what the configuration
-            says of it; and as `course_lib.bert.files.from_pretrained`.
-        """
+        new one."""
         folder = checkpoint_folder(path_or_hub_id, revision)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             torch.manual_seed(seed)
@@ -174,18 +116,7 @@ class TaskModel(PretrainedModel):
         dtype: torch.dtype | None = None,
     ) -> None:
         """Write encoder, head and labels, and the tokenizer, so that ``transformers``
-        reads them too.
-
-        Parameters
-        ----------
-        folder, tokenizer, dtype
-            As in `course_lib.bert.files.save_pretrained`.
-
-        Raises
-        ------
-        ValueError
-            As `course_lib.bert.files.save_pretrained`.
-        """
+        reads them too."""
         folder = Path(folder)
         save_pretrained(self.bert, folder, tokenizer, dtype)
         tensors = {
@@ -215,41 +146,7 @@ class TaskModel(PretrainedModel):
 
 def average(models: Sequence[Model]) -> Model:
     """Make one model of several that were fine-tuned from the same checkpoint: each
-    weight is the mean of theirs.
-
-    Parameters
-    ----------
-    models
-        Of one kind and size, with the same labels, and begun with the same head.
-
-    Returns
-    -------
-    TaskModel
-        A new model, in evaluation mode; it costs as much to use as one of them.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or they are not of one kind, one configuration and the same
-        labels.
-
-    Notes
-    -----
-    Wortsman et al. 2022, section 2 ("uniform soup").
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> from course_lib.finetuning.heads import SequenceClassifier
-    >>> models = [
-    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2) for _ in range(3)
-    ... ]
-    >>> for bias, model in zip([1.0, 2.0, 6.0], models):
-    ...     _ = nn.init.constant_(model.classifier.bias, bias)
-    >>> average(models).classifier.bias.tolist()
-    [3.0, 3.0]
-    """
+    weight is the mean of theirs."""
     if not models:
         raise ValueError("there are no models to average")
     first = models[0]
@@ -279,31 +176,7 @@ def average(models: Sequence[Model]) -> Model:
 @contextmanager
 def looking(model: nn.Module) -> Iterator[torch.device]:
     """Put a model into evaluation mode, without gradients, and afterwards into the mode
-    that it was in.
-
-    Parameters
-    ----------
-    model
-        Any model.
-
-    Yields
-    ------
-    torch.device
-        Where the model is.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> layer = nn.Dropout(0.5).train()
-    >>> with looking(nn.Sequential(layer, nn.Linear(1, 1))):
-    ...     print(layer.training)
-    False
-    >>> layer.training
-    True
-    """
+    that it was in."""
     was_training = model.training
     model.eval()
     try:
@@ -314,33 +187,7 @@ def looking(model: nn.Module) -> Iterator[torch.device]:
 
 
 def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:
-    """Name the labels of a model.
-
-    Parameters
-    ----------
-    labels
-        Their names, or how many there are.
-
-    Returns
-    -------
-    tuple of str
-        The names in the order of the logits; ``LABEL_0``, ``LABEL_1``, ... for a
-        number, as in ``transformers``.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one name stands twice.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> label_names(2), label_names(["O", "B-PER"])
-    (('LABEL_0', 'LABEL_1'), ('O', 'B-PER'))
-    """
+    """Name the labels of a model."""
     names = (
         tuple(f"LABEL_{index}" for index in range(labels))
         if isinstance(labels, int)

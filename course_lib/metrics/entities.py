@@ -53,33 +53,7 @@ class EntityScore(NamedTuple):
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """Read the entities off the tags of a sentence.
-
-    Parameters
-    ----------
-    tags
-        One for each word: O, or B- or I- and a type.
-
-    Returns
-    -------
-    list of Entity
-        In the order of the sentence.
-
-    Raises
-    ------
-    ValueError
-        If a tag is of another form.
-
-    Notes
-    -----
-    Tjong Kim Sang and De Meulder 2003, and their script ``conlleval``.
-
-    Examples
-    --------
-    >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
-    [Entity(type='PER', first=0, last=1), Entity(type='LOC', first=3, last=3),
-    Entity(type='LOC', first=4, last=4)]
-    """
+    """Read the entities off the tags of a sentence."""
     found: list[Entity] = []
     before = None  # the type of the word before, if it has one
     for place, tag in enumerate(tags):

@@ -66,10 +66,6 @@ class Confusion(NamedTuple):
         The names of the C classes.
     counts
         A row for each gold class, a column for each guessed one.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     labels: tuple[str, ...]
@@ -109,8 +105,6 @@ def confusion(
     -----
     The counting is scikit-learn's.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> confusion([0, 0, 1], [0, 1, 1], ["bad", "good"]).counts.tolist()
@@ -129,40 +123,7 @@ def confusion(
 
 def cool(probabilities: Probabilities, temperature: float) -> Probabilities:
     """Divide the scores behind probabilities by a temperature, and make probabilities
-    of them again.
-
-    The order of the classes stays, and with it every guess; only how sure the model is
-    changes. What a softmax gave knows its scores up to a constant for each row, which
-    the next softmax drops: no scores need be kept.
-
-    Parameters
-    ----------
-    probabilities
-        Of each class.
-    temperature
-        Above 1 the model becomes less sure, below 1 surer.
-
-    Returns
-    -------
-    ndarray
-        ``(N, C)``; each row adds up to 1.
-
-    Raises
-    ------
-    ValueError
-        If the temperature is not above 0.
-
-    Notes
-    -----
-    Guo et al. 2017, equation 9.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> cool(np.array([[0.9, 0.1]]), 2.0).round(2).tolist()
-    [[0.75, 0.25]]
-    """
+    of them again."""
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature}; it must be above 0")
     # A probability may be 0 in float32, where its score was finite; the least number
@@ -202,8 +163,6 @@ def fit_temperature(probabilities: Probabilities, golds: Sequence[int]) -> float
     Guo et al. 2017, section 4.2: the least mean negative log-likelihood. It has one
     minimum.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     Right three times of four, but 99% sure:
@@ -232,38 +191,7 @@ def fit_temperature(probabilities: Probabilities, golds: Sequence[int]) -> float
 def surest_mistakes(
     probabilities: Probabilities, golds: Sequence[int], most: int
 ) -> list[int]:
-    """Find the wrong guesses of which the model is surest.
-
-    Parameters
-    ----------
-    probabilities
-        Of each class.
-    golds
-        The right ones.
-    most
-        How many to return.
-
-    Returns
-    -------
-    list of int
-        Numbers of rows, the surest mistake first.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to look through, or the lists differ in length.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> surest_mistakes(
-    ...     np.array([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2]]), [1, 0, 0], most=2
-    ... )
-    [1, 0]
-    """
+    """Find the wrong guesses of which the model is surest."""
     _check_pairs(golds, probabilities)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != np.asarray(golds))
     return [
@@ -283,10 +211,6 @@ class EntityMistake(NamedTuple):
         One of `ENTITIES`.
     gold, guess
         What is there and what was guessed; None where there is nothing.
-
-    Notes
-    -----
-    Chapter: fine-tuning
     """
 
     kind: EntityKind
@@ -298,41 +222,7 @@ def entity_mistakes(
     golds: Sequence[str], guesses: Sequence[str]
 ) -> list[EntityMistake]:
     """Compare the entities of a sentence with those that were guessed, and name what is
-    wrong with each.
-
-    An entity and a guess make one pair at most. Pairs without a flaw come first, then
-    those with the same borders, then those of the same type, then any that share a
-    word.
-
-    Parameters
-    ----------
-    golds, guesses
-        The tags of each word.
-
-    Returns
-    -------
-    list of EntityMistake
-        The right ones too, by their first word.
-
-    Raises
-    ------
-    ValueError
-        If the lists differ in length, or a tag has another form than
-        `course_lib.metrics.entities.entities` reads.
-
-    Notes
-    -----
-    The categories are those of the MUC evaluations (Chinchor and Sundheim 1993), with
-    "incorrect" told apart by what is incorrect.
-
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> [found] = entity_mistakes(["B-PER", "I-PER", "O"], ["B-PER", "O", "O"])
-    >>> found.kind
-    'borders'
-    """
+    wrong with each."""
     if len(golds) != len(guesses):
         raise ValueError(
             f"{len(golds)} gold tags but {len(guesses)} guesses; give one of both for"
@@ -368,36 +258,7 @@ _FITS: tuple[tuple[EntityKind, Callable[[Entity, Entity], bool]], ...] = (
 
 
 def answer_kind(guess: str, golds: Sequence[str]) -> AnswerKind:
-    """Say what is wrong with an answer, by its words.
-
-    Parameters
-    ----------
-    guess
-        An answer; empty for none.
-    golds
-        The accepted ones; none if the question cannot be answered.
-
-    Returns
-    -------
-    str
-        The first of these that holds: "right"; "not answerable", where an answer was
-        given all the same; "no answer", where there was one to give; "too long", with
-        all words of a gold answer in it, "too short", with nothing but words of one,
-        each in their order; "overlaps", with a word of one; "elsewhere". Words are
-        compared as SQuAD's script does, and where in the text they stand is not asked.
-
-    Notes
-    -----
-    Chapter: fine-tuning
-
-    Examples
-    --------
-    >>> (
-    ...     answer_kind("the Denver Broncos in 2016", ["Denver Broncos"]),
-    ...     answer_kind("Denver", ["Denver Broncos"]),
-    ... )
-    ('too long', 'too short')
-    """
+    """Say what is wrong with an answer, by its words."""
     words, accepted = (
         normalize_answer(guess).split(),
         [normalize_answer(gold).split() for gold in golds],

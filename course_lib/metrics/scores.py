@@ -5,8 +5,6 @@ BLEU is sacrebleu's, because a BLEU that one computes oneself cannot be compared
 anyone's.
 
     B  sentences   S  source words   T  target words
-
-Chapter: seq2seq-attention
 """
 
 import math
@@ -46,10 +44,6 @@ def bleu(
     ValueError
         If there is nothing to score or the two lists differ in length.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> round(bleu(["the cat sat on the old mat"], ["the cat sat on the red mat"]), 1)
@@ -82,10 +76,6 @@ def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     ------
     ValueError
         If there is nothing to score or the two lists differ in length.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -127,10 +117,6 @@ def alignment_error_rate(
         If the numbers of sentences differ, a sure link is not a possible one, or there
         is no link at all.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> alignment_error_rate(
@@ -169,36 +155,7 @@ def alignment_from_weights(
     target_length: int | None = None,
 ) -> set[tuple[int, int]]:
     """Read an alignment off attention weights: each target word is linked to the source
-    word it attends to most.
-
-    Parameters
-    ----------
-    weights
-        One row of attention weights for each target word; rows need not be normalised.
-    source_length, target_length
-        Number of real words, where the matrix is padded; None takes all.
-
-    Returns
-    -------
-    set
-        One link (source position, target position) for each target word. Of equal
-        weights the first wins.
-
-    Raises
-    ------
-    ValueError
-        If a length is not between 1 and the matrix's, or a weight is not a number.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import torch
-    >>> sorted(alignment_from_weights(torch.tensor([[0.1, 0.9], [0.7, 0.3]])))
-    [(0, 1), (1, 0)]
-    """
+    word it attends to most."""
     rows, columns = weights.shape
     source_length = columns if source_length is None else source_length
     target_length = rows if target_length is None else target_length
@@ -250,10 +207,6 @@ def mean_interval(values: Sequence[float | int]) -> Interval:
     ValueError
         If there are fewer than 2 values: one run has no interval.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> interval = mean_interval([0.90, 0.94, 0.95])
@@ -272,28 +225,7 @@ def mean_interval(values: Sequence[float | int]) -> Interval:
 
 def student_t(degrees_of_freedom: int) -> float:
     """Return the 97.5% point of Student's t distribution, the factor of a two-sided 95%
-    interval.
-
-    Parameters
-    ----------
-    degrees_of_freedom
-        1 or more.
-
-    Returns
-    -------
-    float
-        The factor by which a standard error is multiplied.
-
-    Raises
-    ------
-    ValueError
-        If degrees_of_freedom is less than 1.
-
-    Examples
-    --------
-    >>> round(student_t(2), 3)
-    4.303
-    """
+    interval."""
     if degrees_of_freedom < 1:
         raise ValueError(
             f"degrees_of_freedom is {degrees_of_freedom}; it needs 1 or more"

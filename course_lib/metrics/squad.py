@@ -33,28 +33,7 @@ class SquadScore(NamedTuple):
 
 
 def normalize_answer(text: str) -> str:
-    """Write an answer as it is compared.
-
-    Parameters
-    ----------
-    text
-        An answer.
-
-    Returns
-    -------
-    str
-        In small letters, without ASCII punctuation (what it joined grows together),
-        then without the words *a*, *an* and *the*, with single spaces.
-
-    Notes
-    -----
-    Rajpurkar et al. 2016, section 6.1, and the evaluation script of SQuAD.
-
-    Examples
-    --------
-    >>> normalize_answer("The  Denver Broncos' (an) A-team")
-    'denver broncos ateam'
-    """
+    """Write an answer as it is compared."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -193,39 +172,7 @@ def choose_null_threshold(
     margins: Sequence[float], scores: Sequence[float], answerable: Sequence[bool]
 ) -> tuple[float, float]:
     """Choose τ, above which an answer is given, so that the mean score is best; on data
-    that is not the test's.
-
-    Parameters
-    ----------
-    margins
-        By how much each question's best span scores above "no answer".
-    scores
-        What each of these spans would earn: its F1, say, and 0 where the question has
-        no answer.
-    answerable
-        Whether each question has an answer. Where it has none, silence earns 1.
-
-    Returns
-    -------
-    threshold, score : float
-        An answer is given where the margin is above the threshold; the mean score is
-        then this. Of thresholds that do equally well the largest, which answers least.
-
-    Raises
-    ------
-    ValueError
-        If there is no question, or the lists differ in length.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 4.3: "we select the threshold on the dev set to maximize
-    F1".
-
-    Examples
-    --------
-    >>> choose_null_threshold([4.0, 1.0, -2.0], [1.0, 0.0, 0.8], [True, False, True])
-    (1.0, 0.6666666666666666)
-    """
+    that is not the test's."""
     if not len(margins) == len(scores) == len(answerable) >= 1:
         raise ValueError(
             f"{len(margins)} margins, {len(scores)} scores and {len(answerable)}"

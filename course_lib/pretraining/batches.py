@@ -63,10 +63,6 @@ class PreTrainingBatch(NamedTuple):
     mlm_weight, nsp_weight
         Sequences in the step, divided by its chosen positions and by its labelled
         pairs: see `pretraining_loss_sum`.
-
-    Notes
-    -----
-    Chapter: pretraining
     """
 
     input_ids: Int[Tensor, "B T"]
@@ -109,8 +105,6 @@ def pretraining_loss(
     Devlin et al. 2019, appendix A.2: "the training loss is the sum of the mean masked
     LM likelihood and the mean next sentence prediction likelihood".
 
-    Chapter: pretraining
-
     Examples
     --------
     >>> loss = pretraining_loss(
@@ -136,54 +130,7 @@ def pretraining_loss_sum(
     model: nn.Module, batch: PreTrainingBatch
 ) -> tuple[Float[Tensor, ""], int]:
     """Return a batch's share of the step's loss for `course_lib.training.loop.train`: a
-    sum, and the number of sequences.
-
-    Added up over the batches of a step and divided by its sequences, the sums are the
-    mean over all chosen positions of the step plus the mean over all its labelled
-    pairs.
-
-    Parameters
-    ----------
-    model
-        A `course_lib.bert.model.BertForPreTraining`.
-    batch
-        A batch, on the device of the model.
-
-    Returns
-    -------
-    loss : Tensor
-        ``mlm_weight`` times the sum over positions plus ``nsp_weight`` times the sum
-        over pairs, in nats.
-    count : int
-        Sequences in the batch.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> from course_lib.bert.model import BertConfig, BertForPreTraining
-    >>> _ = torch.manual_seed(0)
-    >>> model = BertForPreTraining(BertConfig.tiny(vocab_size=40))
-    >>> ids, ones = (
-    ...     torch.tensor([[2, 4, 3], [2, 8, 3]]),
-    ...     torch.ones(2, dtype=torch.long),
-    ... )
-    >>> batch = PreTrainingBatch(
-    ...     ids,
-    ...     ids * 0,
-    ...     None,
-    ...     ids[0, :1],
-    ...     ids[0, 1:2],
-    ...     ones,
-    ...     mlm_weight=2.0,
-    ...     nsp_weight=1.0,
-    ... )
-    >>> loss, count = pretraining_loss_sum(model, batch)
-    >>> count, round(loss.item() / count) == round(torch.tensor(80.0).log().item())
-    (2, True)
-    """
+    sum, and the number of sequences."""
     output = model(
         batch.input_ids,
         batch.attention_mask,
@@ -214,46 +161,7 @@ def collate(
     masking: MaskingConfig,
     next_sentence: bool = True,
 ) -> PreTrainingBatch:
-    """Lay sequences out, hide tokens and gather what the model is asked.
-
-    Parameters
-    ----------
-    ids, sequences, rows, width, specials
-        As in `course_lib.pretraining.sequences.lay_out`.
-    vocab, generator, masking
-        As in `course_lib.pretraining.masking.mask_tokens`.
-    next_sentence
-        Whether the labels of the pairs are given.
-
-    Returns
-    -------
-    PreTrainingBatch
-        A step of one batch: its weights are those of its own counts.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> pair = Sequences(*map(np.array, ([2, 0], [5, 2], [0, 1], [0, 2], [1])))
-    >>> made = collate(
-    ...     np.array([7, 8, 11, 12, 13]),
-    ...     pair,
-    ...     np.array([0]),
-    ...     8,
-    ...     Specials(0, 1, 2),
-    ...     VocabIds(3, 20, (0, 1, 2, 3)),
-    ...     torch.Generator().manual_seed(0),
-    ...     MaskingConfig(),
-    ... )
-    >>> (
-    ...     made.input_ids.tolist(),
-    ...     made.masked_positions.tolist(),
-    ...     made.masked_labels.tolist(),
-    ... )
-    ([[1, 11, 3, 3, 2, 7, 8, 2]], [2, 3], [12, 13])
-    """
+    """Lay sequences out, hide tokens and gather what the model is asked."""
     laid = lay_out(ids, sequences, rows, width, specials)
     input_ids, labels = mask_tokens(
         torch.from_numpy(laid.input_ids),
@@ -310,10 +218,6 @@ class EpochBatches(Sequence[PreTrainingBatch]):
         a step)``.
     mask_epoch
         The epoch whose masks are drawn.
-
-    Notes
-    -----
-    Chapter: pretraining
     """
 
     data: "PreTrainingBatches"
@@ -415,8 +319,6 @@ class PreTrainingBatches:
     Notes
     -----
     Devlin et al. 2019, appendix A.2; dynamic masking: Liu et al. 2019, section 4.1.
-
-    Chapter: pretraining
 
     Examples
     --------

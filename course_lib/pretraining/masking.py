@@ -76,8 +76,6 @@ class MaskingConfig:
     notes of their code, May 2019; names: Sun et al. 2019 (ERNIE); random spans: Joshi
     et al. 2020 (SpanBERT), with mean length 3.8.
 
-    Chapter: pretraining
-
     Examples
     --------
     >>> MaskingConfig(rate=0.4).mask_share
@@ -141,10 +139,6 @@ class VocabIds:
     ------
     ValueError
         If an id is not in the vocabulary, or no token is left to draw.
-
-    Notes
-    -----
-    Chapter: pretraining
 
     Examples
     --------
@@ -259,36 +253,7 @@ def random_spans(
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "B T"]:
     """Cut each sequence into spans of whole words whose lengths follow a geometric
-    distribution.
-
-    Parameters
-    ----------
-    word_ids
-        The same number at all pieces of a word, another at the next.
-    mean_length
-        Words in a span, on average: each word begins a new span with probability 1 /
-        `mean_length`.
-    generator
-        For the draws.
-
-    Returns
-    -------
-    Tensor
-        The number of each position's span; they rise from 0.
-
-    Notes
-    -----
-    Joshi et al. 2020, section 3.1, who draw from the same distribution, cut it at 10
-    words, and have the mean 3.8.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> words = torch.tensor([[0, 1, 1, 1, 2, 3]])
-    >>> random_spans(words, 1.0), random_spans(words, 1e9)
-    (tensor([[0, 1, 1, 1, 2, 3]]), tensor([[0, 0, 0, 0, 0, 0]]))
-    """
+    distribution."""
     starts = torch.ones_like(word_ids, dtype=torch.bool)
     starts[:, 1:] = word_ids[:, 1:] != word_ids[:, :-1]
     draws = torch.rand(word_ids.shape, generator=generator, device=word_ids.device)
@@ -304,39 +269,7 @@ def choose_positions(
     unit_ids: Int[Tensor, "B T"] | None = None,
 ) -> Bool[Tensor, "B T"]:
     """Choose the positions whose draw is below the rate, and in each sequence at least
-    the one with the lowest draw.
-
-    Parameters
-    ----------
-    eligible
-        True where a position may be chosen: not at special tokens, not at padding.
-    rate
-        Share of them to choose: one number, or one for each position.
-    draws
-        Uniform numbers from 0 to 1, one for each position.
-    unit_ids
-        Neighbours with equal numbers are chosen together, by the draw at their first
-        position.
-
-    Returns
-    -------
-    Tensor
-        True at the chosen positions. A sequence without an eligible position has none.
-
-    Notes
-    -----
-    That at least one is chosen is as in the code of Devlin et al. 2019.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> eligible = torch.tensor([[False, True, True, True], [False, True, True, False]])
-    >>> draws = torch.tensor([[0.01, 0.10, 0.90, 0.14], [0.01, 0.70, 0.60, 0.50]])
-    >>> choose_positions(eligible, 0.15, draws).int()
-    tensor([[0, 1, 0, 1],
-            [0, 0, 1, 0]], dtype=torch.int32)
-    """
+    the one with the lowest draw."""
     if unit_ids is not None:
         first = _first_of_unit(eligible, unit_ids)
         draws = draws.gather(1, first)
@@ -393,8 +326,6 @@ def corrupt(
     Notes
     -----
     Devlin et al. 2019, task 1 in section 3.1; Phuong and Hutter 2022, algorithm 12.
-
-    Chapter: pretraining
 
     Examples
     --------
@@ -461,8 +392,6 @@ def mask_tokens(
     Notes
     -----
     Devlin et al. 2019, task 1 in section 3.1.
-
-    Chapter: pretraining
 
     Examples
     --------

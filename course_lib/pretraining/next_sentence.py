@@ -72,8 +72,6 @@ def sentence_pairs(
     -----
     Devlin et al. 2019, task 2 in section 3.1 and appendix A.2.
 
-    Chapter: pretraining
-
     Examples
     --------
     Two documents of two sentences: the pairs (0:3, 3:7) and (7:9, 9:11).
@@ -125,52 +123,7 @@ def exchange_second_segments(
     room: int,
     random: np.random.Generator,
 ) -> tuple[Integer[np.ndarray, "R 2"], Integer[np.ndarray, "R"]]:
-    """Let half of the pairs exchange their second segments, two by two.
-
-    Two pairs may exchange if they are of different documents, their second segments do
-    not begin alike (what follows would be the true next one, or could be), and both fit
-    into the room afterwards. Pairs with second segments of the same length are put
-    together, so that the length of a pair does not tell its label either.
-
-    Parameters
-    ----------
-    ids
-        The ids of all tokens.
-    first, second
-        Start and end of each segment in the ids.
-    document
-        Of each pair.
-    room
-        Tokens of both segments together.
-    random
-        For all draws.
-
-    Returns
-    -------
-    second, labels : np.ndarray
-        The second segments and the labels.
-
-    Raises
-    ------
-    ValueError
-        If too few pairs may exchange.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> first, second = (
-    ...     np.array([[0, 2], [4, 6], [8, 9], [10, 11]]),
-    ...     np.array([[2, 4], [6, 8], [9, 10], [11, 12]]),
-    ... )
-    >>> made = exchange_second_segments(
-    ...     np.arange(12), first, second, np.arange(4), 9, np.random.default_rng(0)
-    ... )
-    >>> [column.tolist() for column in made]
-    [[[6, 8], [2, 4], [9, 10], [11, 12]], [1, 1, 0, 0]]
-    """
+    """Let half of the pairs exchange their second segments, two by two."""
     count, length = len(first), second[:, 1] - second[:, 0]
     free = room - (first[:, 1] - first[:, 0])  # what each first segment leaves
     beginnings = _beginnings(ids, second)

@@ -7,8 +7,6 @@ is arithmetic on whole arrays: no loop over tokens or sentences.
 Letters of this module::
 
     S  sentences     D  documents     R  sequences or runs     S1, D1  one more, since the end is written too
-
-Chapter: pretraining
 """  # noqa: E501
 
 from typing import Protocol, runtime_checkable
@@ -23,12 +21,7 @@ __all__ = ["Corpus", "cut_into_runs", "cut_long_sentences", "pack"]
 
 @runtime_checkable
 class Corpus(Protocol):
-    """What is needed of a tokenised corpus.
-
-    Notes
-    -----
-    Chapter: pretraining
-    """
+    """What is needed of a tokenised corpus."""
 
     @property
     def ids(self) -> np.ndarray:
@@ -51,34 +44,7 @@ def cut_long_sentences(
     longest: int,
 ) -> tuple[Integer[np.ndarray, "S2"], Integer[np.ndarray, "D1"]]:
     """Cut each sentence that is too long into the fewest parts that are not, as equal
-    as can be; a part is a sentence.
-
-    Parameters
-    ----------
-    sentence_starts, document_starts
-        The boundaries of a corpus.
-    longest
-        Tokens that a sentence may have.
-
-    Returns
-    -------
-    sentence_starts, document_starts : np.ndarray
-        The boundaries with the parts as sentences. No token is lost.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> [
-    ...     starts.tolist()
-    ...     for starts in cut_long_sentences(
-    ...         np.array([0, 4, 15, 18]), np.array([0, 2, 3]), longest=5
-    ...     )
-    ... ]
-    [[0, 4, 7, 11, 15, 18], [0, 4, 5]]
-    """
+    as can be; a part is a sentence."""
     sizes = np.diff(sentence_starts)
     parts = -(-sizes // longest)
     before = np.concatenate([[0], np.cumsum(parts)])
@@ -100,50 +66,7 @@ def cut_into_runs(
 ) -> tuple[
     Integer[np.ndarray, "R"], Integer[np.ndarray, "R"], Integer[np.ndarray, "R"]
 ]:
-    """Cut each document into runs of at least two whole sentences that fit together.
-
-    A run takes the sentences that fit into the room, or for a share of the runs into a
-    shorter one that is drawn. It leaves its last sentence to the next run where that
-    would have a single one. What has a single sentence all the same (a document of one,
-    or the last of a document between runs that are full) is a run of one.
-
-    Parameters
-    ----------
-    sentence_starts, document_starts
-        The boundaries of a corpus; any two neighbouring sentences must fit into the
-        room.
-    room
-        Tokens of a run.
-    random
-        For the draws.
-    short_share
-        Share of the runs with a shorter room.
-
-    Returns
-    -------
-    first, end, document : np.ndarray
-        Each run's first sentence, the one behind its last, and its document. Every
-        sentence is in one run.
-
-    Notes
-    -----
-    As the code of Devlin et al. 2019 fills its sequences, short ones one in ten.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> sentences, documents = np.array([0, 4, 8, 12, 16, 20, 22]), np.array([0, 5, 6])
-    >>> runs = cut_into_runs(
-    ...     sentences,
-    ...     documents,
-    ...     room=16,
-    ...     random=np.random.default_rng(0),
-    ...     short_share=0.0,
-    ... )
-    >>> [column.tolist() for column in runs]
-    [[0, 5, 3], [3, 6, 5], [0, 1, 0]]
-    """
+    """Cut each document into runs of at least two whole sentences that fit together."""
     first, last, document = (
         document_starts[:-1],
         document_starts[1:],
@@ -206,8 +129,6 @@ def pack(
     -----
     Liu et al. 2019, section 4.2: FULL-SENTENCES, and DOC-SENTENCES where documents are
     kept apart.
-
-    Chapter: pretraining
 
     Examples
     --------

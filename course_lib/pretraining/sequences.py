@@ -7,8 +7,6 @@ for. All is arithmetic on whole arrays: no loop over tokens.
 Letters of this module::
 
     N  tokens of the corpus     P  pieces of all sequences     R  sequences     B  sequences of a batch     T  positions
-
-Chapter: pretraining
 """  # noqa: E501
 
 from collections.abc import Mapping
@@ -30,15 +28,6 @@ class Specials:
     ----------
     pad_id, cls_id, sep_id
         Of [PAD], [CLS] and [SEP].
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> Specials.of({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3})
-    Specials(pad_id=0, cls_id=2, sep_id=3)
     """
 
     pad_id: int
@@ -73,18 +62,6 @@ class Sequences:
         ``(R + 1,)``, from 0 to P.
     labels
         Each sequence's label, ``(R,)``; see `course_lib.pretraining.next_sentence`.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> two = Sequences(
-    ...     *map(np.array, ([0, 5, 9], [5, 9, 12], [0, 1, 0], [0, 2, 3], [0, -100]))
-    ... )
-    >>> len(two), two.lengths.tolist()
-    (2, [12, 5])
     """
 
     starts: Integer[np.ndarray, "P"]
@@ -116,10 +93,6 @@ class Rows:
         ``(B, T)``: True at [CLS], [SEP] and padding.
     lengths
         ``(B,)``: tokens of each row before its padding.
-
-    Notes
-    -----
-    Chapter: pretraining
     """
 
     input_ids: Integer[np.ndarray, "B T"]
@@ -135,46 +108,8 @@ def lay_out(
     width: int,
     specials: Specials,
 ) -> Rows:
-    """Write sequences into a matrix: [CLS], then each piece and a [SEP], then padding.
-
-    Parameters
-    ----------
-    ids
-        The ids of the corpus.
-    sequences
-        All sequences.
-    rows
-        Which of them.
-    width
-        Positions T of the matrix; none of the sequences may be longer.
-    specials
-        The ids between the pieces.
-
-    Returns
-    -------
-    Rows
-        The matrix; [CLS] and the first [SEP] are of segment 0, a [SEP] always of the
-        segment that it ends.
-
-    Notes
-    -----
-    Devlin et al. 2019, figure 2.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> pair = Sequences(*map(np.array, ([2, 0], [5, 2], [0, 1], [0, 2], [0])))
-    >>> made = lay_out(
-    ...     np.array([7, 8, 11, 12, 13]),
-    ...     pair,
-    ...     np.array([0]),
-    ...     width=10,
-    ...     specials=Specials(0, 101, 102),
-    ... )
-    >>> made.input_ids.tolist(), made.token_type_ids.tolist()
-    ([[101, 11, 12, 13, 102, 7, 8, 102, 0, 0]], [[0, 0, 0, 0, 0, 1, 1, 1, 0, 0]])
-    """
+    """Write sequences into a matrix: [CLS], then each piece and a [SEP], then
+    padding."""
     counts = sequences.first_piece[rows + 1] - sequences.first_piece[rows]
     row = np.repeat(np.arange(len(rows)), counts)
     piece = _ranges(sequences.first_piece[rows], counts)
@@ -214,51 +149,7 @@ def batch_plan(
     drop_last: bool = False,
 ) -> list[tuple[int, Integer[np.ndarray, "_"]]]:
     """Put sequences of similar length together, so that few positions are padding and
-    few widths occur.
-
-    Each length is rounded up to a multiple; sequences of one width share batches of
-    ``tokens // width``. What does not fill a batch goes on to the next width; what is
-    left at the widest makes a smaller batch, or is dropped.
-
-    Parameters
-    ----------
-    lengths
-        Of all sequences.
-    tokens
-        Positions of a batch, padding included: at most so many.
-    multiple
-        Widths are multiples of it: matrix kernels like 8.
-    random
-        For who meets whom.
-    drop_last
-        Whether to drop what is left at the widest.
-
-    Returns
-    -------
-    list of (int, np.ndarray)
-        The width and the sequences of each batch, narrow ones first. No sequence is in
-        two.
-
-    Raises
-    ------
-    ValueError
-        If not even one sequence of the greatest length fits into a batch.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> plan = batch_plan(
-    ...     np.array([3, 8, 15, 16, 5, 9]),
-    ...     tokens=32,
-    ...     multiple=8,
-    ...     random=np.random.default_rng(0),
-    ... )
-    >>> [(width, sorted(rows.tolist())) for width, rows in plan]
-    [(16, [0, 4]), (16, [1, 3]), (16, [2, 5])]
-    """
+    few widths occur."""
     order = random.permutation(len(lengths))
     width_of = -(-lengths[order] // multiple) * multiple
     widest = int(width_of.max())

@@ -18,8 +18,6 @@ that are made of it.
 
 What this module does not do: cut text into sentences, choose a tokenizer, or make
 sequences.
-
-Chapter: pretraining
 """  # noqa: E501
 
 from __future__ import annotations
@@ -58,17 +56,7 @@ __all__ = [
 
 class TokenStoreError(RuntimeError):
     """A store that cannot be written or read; the message says which, why and what to
-    do.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> issubclass(TokenStoreError, RuntimeError)
-    True
-    """
+    do."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +79,6 @@ class TokenStore:
         All ids are below it.
     made_from
         What it was made from, as `build_token_store` was told.
-
-    Notes
-    -----
-    Chapter: pretraining
 
     Examples
     --------
@@ -201,10 +185,6 @@ def build_token_store(
         If the corpus has no token, an id is not in the vocabulary, or `encode` returns
         too few texts or too many.
 
-    Notes
-    -----
-    Chapter: pretraining
-
     Examples
     --------
     >>> build_token_store(
@@ -260,10 +240,6 @@ def open_token_store(path: Path | str, verify: bool = True) -> TokenStore:
     TokenStoreError
         If it is missing, cut short, altered, or no store.
 
-    Notes
-    -----
-    Chapter: pretraining
-
     Examples
     --------
     >>> open_token_store("nowhere")
@@ -316,51 +292,7 @@ def cached_token_store(
     encode: Encode,
     vocab_size: int,
 ) -> TokenStore:
-    """Open the store that was made from these ingredients, or make it.
-
-    Parameters
-    ----------
-    folder
-        Where such stores lie.
-    name
-        A word for people; the rest of the folder's name is a digest of the ingredients.
-    made_from
-        All that decides the content: fingerprints of the data and of the tokenizer, the
-        version of the code.
-    documents, encode, vocab_size
-        As in `build_token_store`; `documents` is called only if the store has to be
-        made.
-
-    Returns
-    -------
-    TokenStore
-        The store. Of several processes that ask at once, one makes it and the others
-        wait.
-
-    Raises
-    ------
-    TokenStoreError
-        If a store of that name is damaged, or the new one cannot be written.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> folder, encode = (
-    ...     tempfile.mkdtemp(),
-    ...     lambda texts: [[len(text)] for text in texts],
-    ... )
-    >>> make = lambda data: cached_token_store(
-    ...     folder, "demo", {"data": data}, lambda: [["abc"]], encode, 10
-    ... )
-    >>> (
-    ...     make("first").path == make("first").path,
-    ...     make("first").path == make("second").path,
-    ... )
-    (True, False)
-    """
+    """Open the store that was made from these ingredients, or make it."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{fingerprint(made_from)}"
@@ -371,31 +303,7 @@ def cached_token_store(
 
 
 def fingerprint(content: Mapping[str, Any] | Iterable[Sequence[str]]) -> str:
-    """Return 16 hexadecimal digits that tell this content from other content.
-
-    Parameters
-    ----------
-    content
-        Facts that JSON can hold; or documents, whose sentences are read one by one.
-
-    Returns
-    -------
-    str
-        The beginning of a SHA-256 digest.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
-    True
-    >>> fingerprint([["one", "two"], ["three"]]) == fingerprint(
-    ...     [["one"], ["two", "three"]]
-    ... )
-    False
-    """
+    """Return 16 hexadecimal digits that tell this content from other content."""
     digest = hashlib.sha256()
     if isinstance(content, Mapping):
         digest.update(json.dumps(content, sort_keys=True).encode())

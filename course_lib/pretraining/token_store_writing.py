@@ -1,8 +1,5 @@
 """How a token store is written: as the documents come, with no more of them in memory
-than are tokenised together.
-
-Chapter: pretraining
-"""
+than are tokenised together."""
 
 from __future__ import annotations
 
@@ -23,32 +20,7 @@ Encode: TypeAlias = Callable[[list[str]], list[list[int]]]
 
 
 def id_type(vocab_size: int) -> str:
-    """Return the type that ids are kept in.
-
-    Parameters
-    ----------
-    vocab_size
-        Ids run from 0 to `vocab_size` - 1.
-
-    Returns
-    -------
-    str
-        NumPy's name of two or four unsigned bytes, little-endian on every machine.
-
-    Raises
-    ------
-    ValueError
-        If four bytes do not hold the ids.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> id_type(30_522), id_type(250_002)
-    ('<u2', '<u4')
-    """
+    """Return the type that ids are kept in."""
     if not 1 <= vocab_size <= 2**32:
         raise ValueError(f"vocab_size is {vocab_size}; it must be from 1 to 4294967296")
     return "<u2" if vocab_size <= 2**16 else "<u4"
@@ -63,45 +35,7 @@ def write_files(
     at_once: int,
 ) -> None:
     """Write the ids and the boundaries as the documents come, then the record that
-    describes them.
-
-    Parameters
-    ----------
-    folder
-        An empty folder.
-    documents, encode, vocab_size, made_from, at_once
-        As in `course_lib.pretraining.token_store.build_token_store`.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, or the folder cannot be written.
-    ValueError
-        If the corpus has no token, an id is not in the vocabulary, or `encode` returns
-        too few texts or too many.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> write_files(
-    ...     folder,
-    ...     [["ab", "c"]],
-    ...     lambda texts: [[len(text)] for text in texts],
-    ...     9,
-    ...     {},
-    ...     at_once=100,
-    ... )
-    >>> (
-    ...     (folder / "ids.bin").read_bytes(),
-    ...     json.loads((folder / RECORD).read_text())["sentences"],
-    ... )
-    (b'\\x02\\x00\\x01\\x00', 2)
-    """
+    describes them."""
     tokens = sentences = count = 0
     with ExitStack() as stack:
         ids_file, sentences_file, documents_file = (

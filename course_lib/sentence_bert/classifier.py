@@ -34,8 +34,6 @@ class SentenceClassifier(SequenceClassifier):
     Pooling: Reimers and Gurevych 2019, section 3. ``transformers`` has no model of this
     kind, so it reads the encoder alone.
 
-    Chapter: fine-tuning
-
     Examples
     --------
     >>> import torch

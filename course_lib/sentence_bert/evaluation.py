@@ -54,8 +54,6 @@ def sts_score(
     Reimers and Gurevych 2019, section 4; for Spearman against Pearson: Reimers et al.
     2016.
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> first, second = (
@@ -84,30 +82,7 @@ def pair_features(
     u: Float[Tensor, "N D"], v: Float[Tensor, "N D"]
 ) -> Float[Tensor, "N 2*D"]:
     """Make the features by which a probe judges a pair: (abs(u - v), u · v), feature by
-    feature.
-
-    Parameters
-    ----------
-    u, v
-        The vectors of the first and of the second sentences.
-
-    Returns
-    -------
-    Tensor
-        The same for (u, v) and (v, u).
-
-    Notes
-    -----
-    Conneau and Kiela 2018, section 3, who take them for MRPC, after Tai et al. 2015,
-    equation 15.
-
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> pair_features(torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, 4.0]])).tolist()
-    [[2.0, 1.0, 3.0, 20.0]]
-    """
+    feature."""
     return torch.cat([(u - v).abs(), u * v], dim=1)  # 2 x (N, D) -> (N, 2 D)
 
 
@@ -119,10 +94,6 @@ class Probe:
     ----------
     accuracies
         Of each fold, in their order.
-
-    Notes
-    -----
-    Chapter: sentence-bert
     """
 
     accuracies: tuple[float, ...]
@@ -174,8 +145,6 @@ def probe(
     Conneau and Kiela 2018, section 3: for MR, CR, SUBJ and MPQA. Tasks with a test part
     of their own: `probe_split`.
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> vectors = torch.tensor(
@@ -204,44 +173,7 @@ def probe_split(
     folds: int = 10,
     seed: int = 0,
 ) -> float:
-    """Fit a logistic regression on one part and return its accuracy on another.
-
-    Parameters
-    ----------
-    train, train_labels
-        What it is fitted on.
-    test, test_labels
-        What it is judged on.
-    strengths, folds, seed
-        As in `probe`; the folds are of the training part, and serve to choose among
-        several strengths only.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        As `probe`.
-
-    Notes
-    -----
-    Conneau and Kiela 2018, section 3: for SST, TREC and MRPC.
-
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> probe_split(
-    ...     torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]),
-    ...     [0, 0, 1, 1],
-    ...     torch.tensor([[-9.0], [9.0]]),
-    ...     [0, 0],
-    ... )
-    0.5
-    """
+    """Fit a logistic regression on one part and return its accuracy on another."""
     _check_labels(train, train_labels, folds if len(strengths) > 1 else 1)
     _check_labels(test, test_labels, 0)
     fitted = _classifier(strengths, folds, seed).fit(

@@ -85,10 +85,6 @@ class SentenceLayout:
     tokenizer_length
         What the tokenizer's settings give as the longest sequence: it holds where
         `max_length` is None, as far as the encoder has positions.
-
-    Notes
-    -----
-    Chapter: sentence-bert
     """
 
     pooling: Pooling = "mean"
@@ -101,42 +97,7 @@ class SentenceLayout:
 
 
 def read_layout(folder: Path) -> SentenceLayout:
-    """Read and check what a folder says of its sentence encoder.
-
-    Parameters
-    ----------
-    folder
-        With a ``modules.json``.
-
-    Returns
-    -------
-    SentenceLayout
-        What it says.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged, or asks for what this course does not do.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_layout(
-    ...         Path(folder),
-    ...         SentenceLayout("max", normalize=True, max_length=128),
-    ...         width=384,
-    ...     )
-    ...     read_layout(Path(folder))
-    SentenceLayout(pooling='max', normalize=True, max_length=128, lowercase=False,
-    width=384, encoder='', ...)
-    """
+    """Read and check what a folder says of its sentence encoder."""
     places = _places(folder / MODULES)
     pooling, width = _read_pooling(folder / places["Pooling"] / "config.json")
     encoder = folder / places["Transformer"]
@@ -157,31 +118,7 @@ def read_layout(folder: Path) -> SentenceLayout:
 
 
 def write_layout(folder: Path, layout: SentenceLayout, width: int) -> None:
-    """Write what `read_layout` and sentence-transformers, of any version, read.
-
-    Parameters
-    ----------
-    folder
-        Made if it is not there. Each file is written whole or not at all;
-        ``modules.json`` comes last, so that a folder which has one is complete.
-    layout
-        The encoder's files are taken to lie in the folder itself.
-    width
-        Features of a state.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> write_layout(folder, SentenceLayout(), width=384)
-    >>> sorted(str(path.relative_to(folder)) for path in folder.rglob("*.json"))
-    ['1_Pooling/config.json', 'config_sentence_transformers.json', 'modules.json',
-    'sentence_bert_config.json']
-    """
+    """Write what `read_layout` and sentence-transformers, of any version, read."""
     (folder / POOLING_FOLDER).mkdir(parents=True, exist_ok=True)
     switches = {name: pooling == layout.pooling for name, pooling in SWITCHES.items()}
     write_json(

@@ -45,8 +45,6 @@ def softmax_features(
     -----
     Reimers and Gurevych 2019, section 3, and table 6 for what else was tried.
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> softmax_features(
@@ -78,8 +76,6 @@ def cosine_losses(
     Notes
     -----
     Reimers and Gurevych 2019, section 3, "regression objective function".
-
-    Chapter: sentence-bert
 
     Examples
     --------
@@ -121,8 +117,6 @@ def triplet_losses(
     Reimers and Gurevych 2019, section 3, "triplet objective function", with Euclidean
     distance and ε = 1.
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> a, p, n = (
@@ -147,38 +141,7 @@ def in_batch_logits(
     documents: Float[Tensor, "N D"],
     temperature: float = 0.05,
 ) -> Float[Tensor, "B N"]:
-    """Compare each query with each document of the batch: cosine over temperature.
-
-    Parameters
-    ----------
-    queries, documents
-        Their vectors.
-    temperature
-        The smaller, the more the nearest of the wrong documents counts.
-
-    Returns
-    -------
-    Tensor
-        Logits of a softmax over documents.
-
-    Raises
-    ------
-    ValueError
-        If the temperature is not above 0.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> in_batch_logits(
-    ...     torch.tensor([[2.0, 0.0]]),
-    ...     torch.tensor([[5.0, 0.0], [0.0, 1.0]]),
-    ...     temperature=0.5,
-    ... ).tolist()
-    [[2.0, 0.0]]
-    """
+    """Compare each query with each document of the batch: cosine over temperature."""
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature}; it must be above 0, e.g. 0.05")
     return (
@@ -224,8 +187,6 @@ def in_batch_losses(
     Notes
     -----
     Henderson et al. 2017, section 4.4.
-
-    Chapter: sentence-bert
 
     Examples
     --------

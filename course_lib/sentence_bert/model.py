@@ -85,8 +85,6 @@ def pool(
     -----
     Reimers and Gurevych 2019, section 3: "MEAN", "CLS" and "MAX".
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> hidden = torch.tensor(
@@ -130,41 +128,7 @@ def token_ids(
     max_length: int | None = None,
 ) -> list[list[int]]:
     """Cut sentences into tokens, [CLS] before and [SEP] behind each, and return nothing
-    but ids.
-
-    Parameters
-    ----------
-    tokenizer
-        Of the model.
-    sentences
-        Each on its own, no pairs.
-    max_length
-        Tokens of a sentence, [CLS] and [SEP] included; what is behind is cut off. None
-        keeps all.
-
-    Returns
-    -------
-    list of list of int
-        In the order of the sentences.
-
-    Raises
-    ------
-    ValueError
-        If `max_length` has no room for [CLS] and [SEP], or there is one string where a
-        list of them is expected.
-
-    Notes
-    -----
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> token_ids(
-    ...     WordPiece([*SPECIAL_TOKENS, "it", "is"]), ["it is", "is"], max_length=3
-    ... )
-    [[2, 5, 3], [2, 6, 3]]
-    """
+    but ids."""
     if isinstance(sentences, str):
         raise ValueError(
             f"sentences is one string, {sentences[:40]!r}; pass a list, if need be of"
@@ -211,8 +175,6 @@ class SentenceBert(nn.Module):
     Notes
     -----
     Reimers and Gurevych 2019, section 3.
-
-    Chapter: sentence-bert
 
     Examples
     --------

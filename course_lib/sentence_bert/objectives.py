@@ -43,20 +43,7 @@ __all__ = [
 
 class Objective(nn.Module):
     """What the four objectives share: how many sentences an example has, what its label
-    is, and the loss.
-
-    Notes
-    -----
-    A kind of objective says `sentences`, how many an example may have; `labels`, the
-    names of its classes; and `guesses_number`, if its label is a number.
-
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> InBatchObjective().sentences
-    range(2, 9)
-    """
+    is, and the loss."""
 
     sentences: range
     labels: tuple[str, ...] = (
@@ -78,13 +65,7 @@ class Objective(nn.Module):
 
     def split(self, vectors: Float[Tensor, "B C D"]) -> tuple[Tensor, ...]:
         """Return the vectors of the first sentences, of the second, and so on, ``(B,
-        D)`` each.
-
-        Raises
-        ------
-        ValueError
-            If an example has more or fewer sentences than the objective compares.
-        """
+        D)`` each."""
         if vectors.shape[1] not in self.sentences:
             least, most = self.sentences[0], self.sentences[-1]
             wanted = f"{least}" if least == most else f"{least} to {most}"
@@ -115,8 +96,6 @@ class SoftmaxObjective(Objective):
     -----
     Reimers and Gurevych 2019, section 3, "classification objective function". W serves
     training only and is not kept.
-
-    Chapter: sentence-bert
 
     Examples
     --------
@@ -153,10 +132,6 @@ class SoftmaxObjective(Objective):
 class CosineObjective(Objective):
     """Make the cosine of a pair the number that its label says: see `cosine_losses`.
 
-    Notes
-    -----
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> CosineObjective()(
@@ -184,10 +159,6 @@ class TripletObjective(Objective):
     ----------
     margin
         As in `triplet_losses`.
-
-    Notes
-    -----
-    Chapter: sentence-bert
 
     Examples
     --------
@@ -235,8 +206,6 @@ class InBatchObjective(Objective):
     -----
     An example is a query, its document, and further sentences that answer neither it
     nor any other query of the batch.
-
-    Chapter: sentence-bert
 
     Examples
     --------

@@ -40,10 +40,6 @@ class Hits(NamedTuple):
         Cosines, or inner products, ``(Q, K)``.
     indices
         Their rows in the collection, ``(Q, K)``.
-
-    Notes
-    -----
-    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -59,10 +55,6 @@ class Pairs(NamedTuple):
         Cosines, ``(K,)``.
     indices
         The rows of both vectors, the smaller first, ``(K, 2)``.
-
-    Notes
-    -----
-    Chapter: sentence-bert
     """
 
     scores: Tensor
@@ -81,10 +73,6 @@ class Clusters(NamedTuple):
     nearest
         For each cluster the row of the vector that is nearest to its centre: the one to
         show.
-
-    Notes
-    -----
-    Chapter: sentence-bert
     """
 
     labels: Tensor
@@ -136,8 +124,6 @@ def top_k(
     -----
     Beside its arguments it takes ``4 * (block * D + query_block * (block + D))`` bytes
     and the hits.
-
-    Chapter: sentence-bert
 
     Examples
     --------
@@ -227,8 +213,6 @@ def closest_pairs(
     The task for which Reimers and Gurevych 2019, section 1, give 65 hours with a
     cross-encoder and 5 seconds with sentence vectors, at N = 10,000.
 
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> closest_pairs(
@@ -311,8 +295,6 @@ def cluster(
     -----
     The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the
     cosine: near means similar.
-
-    Chapter: sentence-bert
 
     Examples
     --------

@@ -31,34 +31,7 @@ __all__ = ["SiameseBert", "sentence_examples", "train_sentences"]
 
 
 class SiameseBert(TaskModel):
-    """A sentence encoder with what it is trained on.
-
-    Parameters
-    ----------
-    sentences
-        The model whose encoder is trained, in place.
-    objective
-        What its vectors are to do.
-
-    Notes
-    -----
-    Reimers and Gurevych 2019, figures 1 and 2.
-
-    Chapter: sentence-bert
-
-    Examples
-    --------
-    >>> from course_lib.bert.model import BertModel
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.sentence_bert.objectives import CosineObjective
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> encoder = SentenceBert(
-    ...     BertModel(BertConfig.tiny(vocab_size=8)),
-    ...     WordPiece([*SPECIAL_TOKENS, "a", "b", "c"]),
-    ... )
-    >>> SiameseBert(encoder, CosineObjective())(torch.randint(5, 8, (4, 2, 3))).shape
-    torch.Size([4, 2, 128])
-    """
+    """A sentence encoder with what it is trained on."""
 
     head = "objective"
     architecture = "SentenceTransformer"
@@ -163,10 +136,6 @@ def sentence_examples(
     ValueError
         If there are more or fewer labels than rows, or rows are not equally long.
 
-    Notes
-    -----
-    Chapter: sentence-bert
-
     Examples
     --------
     >>> from course_lib.bert.model import BertModel
@@ -244,8 +213,6 @@ def train_sentences(
     -----
     The loss of an `InBatchObjective` depends on what shares a batch, so its validation
     figures do on the batch size.
-
-    Chapter: sentence-bert
 
     Examples
     --------

@@ -46,10 +46,6 @@ class Seq2SeqConfig:
     ValueError
         If a size cannot be used, or two options exclude each other.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> Seq2SeqConfig(

@@ -50,19 +50,6 @@ class DecoderState:
     combined
         What the last step gave to the output layer, ``(B, D)``; zeros at first. Input
         feeding reads it.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> mask, zeros = torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4)
-    >>> state = DecoderState(
-    ...     zeros, torch.zeros(2, 3, 4), mask, summary=zeros, combined=zeros
-    ... )
-    >>> state.encoder_states.shape
-    torch.Size([2, 3, 4])
     """
 
     hidden: Tensor
@@ -87,10 +74,6 @@ class Encoder(nn.Module):
         begin the decoder, keep all.
     layer_norm
         As in `Seq2SeqConfig`.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -153,8 +136,6 @@ class Decoder(nn.Module):
     Luong et al. 2015, section 3: the context is joined to the state after the recurrent
     layer, so all steps of a known target run at once, unless input feeding makes each
     step wait for the one before, or the decoder is conditional.
-
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -298,8 +279,6 @@ class Seq2Seq(nn.Module):
     Notes
     -----
     `start` and `step` are what the searches of `course_lib.seq2seq.search` need.
-
-    Chapter: seq2seq-attention
 
     Examples
     --------

@@ -63,10 +63,6 @@ class Hypothesis:
         What the search ranked by: `log_prob`, divided by the length penalty in beam
         search.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> Hypothesis(tokens=[4, 7], log_prob=-1.5, finished=True, score=-1.5).tokens
@@ -108,10 +104,6 @@ def greedy(
     ------
     ValueError
         An argument is out of range, or the step function returns no log-probabilities.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -189,10 +181,6 @@ def sample(
     ValueError
         An argument is out of range, or the step function returns no log-probabilities.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
@@ -236,29 +224,7 @@ def sample(
 
 
 def length_penalty_of(length: int, alpha: float) -> float:
-    """Wu et al. 2016, equation 14: lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha.
-
-    Parameters
-    ----------
-    length
-        |Y|, the number of tokens emitted, <eos> included.
-    alpha
-        0 leaves log-probabilities as they are; larger values favour longer sentences.
-
-    Returns
-    -------
-    float
-        What a log-probability is divided by.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> length_penalty_of(1, 0.6), length_penalty_of(7, 1.0), length_penalty_of(30, 0.0)
-    (1.0, 2.0, 1.0)
-    """
+    """Wu et al. 2016, equation 14: lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha."""
     return ((5 + length) / 6) ** alpha
 
 
@@ -317,10 +283,6 @@ def beam_search(
     ------
     ValueError
         An argument is out of range, or the step function returns no log-probabilities.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------

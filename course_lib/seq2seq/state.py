@@ -17,39 +17,7 @@ allowed anywhere."""
 
 def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
     """Pick rows of every tensor in a nested state, as a beam does when hypotheses are
-    dropped and copied.
-
-    Parameters
-    ----------
-    state
-        Nested tuples, lists, dicts and dataclasses of tensors with the batch first;
-        None stays None.
-    index
-        The rows to take; a row may be taken several times.
-
-    Returns
-    -------
-    State
-        A state of the same structure with N rows.
-
-    Raises
-    ------
-    TypeError
-        The state holds something else.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> state = {
-    ...     "hidden": torch.tensor([[10.0], [20.0]]),
-    ...     "cache": [torch.tensor([1, 2]), None],
-    ... }
-    >>> reorder_state(state, torch.tensor([1, 1, 0]))
-    {'hidden': tensor([[20.], [20.], [10.]]), 'cache': [tensor([2, 2, 1]), None]}
-    """
+    dropped and copied."""
     return _map_state(
         lambda tensor: tensor.index_select(0, index.to(tensor.device)), state
     )
@@ -97,58 +65,13 @@ def _tensors(state: State) -> list[Tensor]:
 
 
 def device_of(state: State) -> torch.device:
-    """Return the device of a state's first tensor, or the CPU if it has none.
-
-    Parameters
-    ----------
-    state
-        Any state.
-
-    Returns
-    -------
-    torch.device
-        Where the search keeps its own tensors.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> device_of({"hidden": [None, torch.zeros(2, 3)]})
-    device(type='cpu')
-    """
+    """Return the device of a state's first tensor, or the CPU if it has none."""
     tensors = _tensors(state)
     return tensors[0].device if tensors else torch.device("cpu")
 
 
 def check_state(state: State, batch_size: int) -> None:
-    """Refuse a state whose tensors do not have the batch first.
-
-    Parameters
-    ----------
-    state
-        Any state.
-    batch_size
-        B, how many rows every tensor must have.
-
-    Raises
-    ------
-    ValueError
-        A tensor has another first dimension.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> check_state(torch.zeros(1, 4, 8), batch_size=4)
-    Traceback (most recent call last):
-        ...
-    ValueError: a tensor of the state has shape (1, 4, 8), but batch_size is 4; put the
-    batch first ...
-    """
+    """Refuse a state whose tensors do not have the batch first."""
     for tensor in _tensors(state):
         if tensor.dim() == 0 or tensor.shape[0] != batch_size:
             raise ValueError(
@@ -162,44 +85,7 @@ def checked_log_probs(
     log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor, "B"]
 ) -> Float[Tensor, "B V"]:
     """Return a step function's answer in float32 or better, or refuse what would
-    otherwise pass unseen.
-
-    Parameters
-    ----------
-    log_probs
-        What the step function returned.
-    rows
-        How many rows it must have.
-    eos
-        The token that ends a sentence.
-    alive
-        The rows that count; the others may hold anything.
-
-    Returns
-    -------
-    Tensor
-        The log-probabilities; half precision becomes float32, so that sums over a
-        sentence stay exact enough.
-
-    Raises
-    ------
-    ValueError
-        The shape is wrong, or a row holds NaN, allows no word, or sums to more than 1.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> checked_log_probs(
-    ...     torch.tensor([[2.0, 1.0]]), 1, eos=1, alive=torch.tensor([True])
-    ... )
-    Traceback (most recent call last):
-        ...
-    ValueError: the step function returned scores whose exponentials sum to more than 1;
-    apply log_softmax(dim=-1) ...
-    """
+    otherwise pass unseen."""
     if log_probs.dim() != 2 or log_probs.shape[0] != rows:
         raise ValueError(
             "the step function returned log-probabilities of shape"

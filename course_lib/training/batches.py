@@ -20,18 +20,7 @@ from torch import Tensor
 @runtime_checkable
 class Rows(Protocol):
     """Anything with a length and integer indexing: a list, a `datasets.Dataset`, a
-    `torch.utils.data.Dataset`.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> rows: Rows = ["a", "b"]
-    >>> len(rows), rows[1]
-    (2, 'b')
-    """
+    `torch.utils.data.Dataset`."""
 
     def __len__(self) -> int: ...
 
@@ -81,10 +70,6 @@ def batches(
     ------
     ValueError
         The data set is empty, or a size is below 1.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -151,10 +136,6 @@ def set_seed(seed: int) -> torch.Generator:
     ValueError
         The seed is out of range.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> generator = set_seed(3)
@@ -173,29 +154,7 @@ def set_seed(seed: int) -> torch.Generator:
 
 def to_device(batch: Any, where: torch.device) -> Any:
     """Move the tensors of a nested batch to a device and leave everything else as it
-    is.
-
-    Parameters
-    ----------
-    batch
-        Tensors in tuples, lists and dicts, nested as you like.
-    where
-        The device.
-
-    Returns
-    -------
-    Any
-        The same structure; tensors that are there already are not copied.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> to_device({"ids": torch.tensor([1, 2]), "text": "two"}, torch.device("cpu"))
-    {'ids': tensor([1, 2]), 'text': 'two'}
-    """
+    is."""
     if isinstance(batch, Tensor):
         return batch.to(where, non_blocking=True)
     if isinstance(batch, dict):
@@ -211,41 +170,7 @@ def stream(
     epochs: Callable[[int], Any], epoch: int = 0, skip: int = 0
 ) -> Iterator[tuple[int, int, Any]]:
     """Chain epochs without end, and begin anywhere: this is how a resumed run finds its
-    place in the data.
-
-    Of a sequence, the batches that are skipped are not asked for; other iterables make
-    them once more.
-
-    Parameters
-    ----------
-    epochs
-        Epoch -> the iterable of its batches, the same each time it is called.
-    epoch
-        The epoch to begin with.
-    skip
-        How many of its batches were already used.
-
-    Returns
-    -------
-    Iterator[tuple[int, int, Any]]
-        An iterator over (epoch, number of batches used of it, this one included, the
-        batch).
-
-    Raises
-    ------
-    ValueError
-        An epoch has no batches, or fewer than were used before.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> from itertools import islice
-    >>> list(islice(stream(lambda epoch: "abc", epoch=0, skip=2), 3))
-    [(0, 3, 'c'), (1, 1, 'a'), (1, 2, 'b')]
-    """
+    place in the data."""
     while True:
         used, made = 0, epochs(epoch)
         if isinstance(made, Sequence):  # what was used before need not be made again

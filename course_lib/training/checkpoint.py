@@ -34,17 +34,7 @@ FORMAT = "course_lib-1"
 
 class CheckpointError(RuntimeError):
     """A checkpoint that cannot be written, read or applied; the message says which file
-    and what to do.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> issubclass(CheckpointError, RuntimeError)
-    True
-    """
+    and what to do."""
 
 
 def save_tensors(
@@ -52,36 +42,7 @@ def save_tensors(
     tensors: Mapping[str, Tensor],
     facts: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write named tensors and JSON facts to one safetensors file, atomically.
-
-    Parameters
-    ----------
-    path
-        The file to write; an earlier file of that name is replaced only when the new
-        one is complete.
-    tensors
-        Name -> tensor of any shape, type and device.
-    facts
-        Whatever JSON can hold, stored in the header.
-
-    Raises
-    ------
-    CheckpointError
-        The disk is full or the path not writable; the earlier file is left as it was.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.safetensors"
-    >>> save_tensors(path, {"a": torch.arange(3)}, {"step": 7})
-    >>> tensors, facts = load_tensors(path)
-    >>> tensors["a"].tolist(), facts["step"]
-    ([0, 1, 2], 7)
-    """
+    """Write named tensors and JSON facts to one safetensors file, atomically."""
     path = Path(path)
     # Clones, because safetensors refuses tensors that share memory, as tied embeddings
     # do.
@@ -95,37 +56,7 @@ def save_tensors(
 
 
 def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote, and check that no byte of it has changed.
-
-    Parameters
-    ----------
-    path
-        The file to read.
-
-    Returns
-    -------
-    tuple[dict[str, Tensor], dict[str, Any]]
-        The tensors, on the CPU, by name; and the facts.
-
-    Raises
-    ------
-    CheckpointError
-        The file is missing, truncated, damaged or of another format. It is never
-        changed.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> load_tensors("model.safetensors")
-    Traceback (most recent call last):
-        ...
-    course_lib.training.checkpoint.CheckpointError: there is no checkpoint
-    model.safetensors;
-    check the path, or train first
-    """
+    """Read what `save_tensors` wrote, and check that no byte of it has changed."""
     path = Path(path)
     if not path.is_file():
         raise CheckpointError(
@@ -165,74 +96,12 @@ def save_weights(
     model: nn.Module, path: str | Path, facts: Mapping[str, Any] | None = None
 ) -> None:
     """Save a model's weights (and JSON facts such as its configuration) to a
-    safetensors file, atomically.
-
-    Parameters
-    ----------
-    model
-        The model; parameters and buffers are saved.
-    path
-        The file to write.
-    facts
-        JSON facts to keep with them.
-
-    Raises
-    ------
-    CheckpointError
-        The file cannot be written.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "linear.safetensors"
-    >>> model, twin = nn.Linear(3, 2), nn.Linear(3, 2)
-    >>> save_weights(model, path, {"width": 3})
-    >>> load_weights(twin, path)
-    {'width': 3}
-    >>> bool((twin.weight == model.weight).all())
-    True
-    """
+    safetensors file, atomically."""
     save_tensors(path, model.state_dict(), facts)
 
 
 def load_weights(model: nn.Module, path: str | Path) -> dict[str, Any]:
-    """Load weights that `save_weights` saved into a model of the same shape.
-
-    Parameters
-    ----------
-    model
-        The model to fill, on whatever device it is.
-    path
-        The file to read.
-
-    Returns
-    -------
-    dict[str, Any]
-        The facts that were saved with the weights.
-
-    Raises
-    ------
-    CheckpointError
-        The file cannot be read, or a weight is missing, unexpected or of another shape.
-        The model is then unchanged.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> load_weights(nn.Linear(3, 2), "nowhere.safetensors")
-    Traceback (most recent call last):
-        ...
-    course_lib.training.checkpoint.CheckpointError: there is no checkpoint
-    nowhere.safetensors;
-    check the path, or train first
-    """
+    """Load weights that `save_weights` saved into a model of the same shape."""
     tensors, facts = load_tensors(path)
     check_weights(model, tensors, path)
     model.load_state_dict(tensors)
@@ -242,35 +111,7 @@ def load_weights(model: nn.Module, path: str | Path) -> dict[str, Any]:
 def check_weights(
     model: nn.Module, tensors: Mapping[str, Tensor], path: str | Path
 ) -> None:
-    """Raise in words unless `tensors` are exactly the weights that `model` has.
-
-    Parameters
-    ----------
-    model
-        The model to be filled.
-    tensors
-        Name -> tensor.
-    path
-        The file they came from, for the message.
-
-    Raises
-    ------
-    CheckpointError
-        A weight is missing, unexpected or of another shape.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> check_weights(nn.Linear(3, 2), {"weight": torch.zeros(2, 3)}, "m.safetensors")
-    Traceback (most recent call last):
-        ...
-    course_lib.training.checkpoint.CheckpointError: m.safetensors does not fit this
-    model:
-    missing: bias. Build ...
-    """
+    """Raise in words unless `tensors` are exactly the weights that `model` has."""
     expected = model.state_dict()
     complaints = []
     if missing := sorted(expected.keys() - tensors.keys()):

@@ -64,10 +64,6 @@ class TrainingConfig:
     ValueError
         A setting is out of range.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> TrainingConfig(steps=100, schedule="cosine", warmup_steps=10).learning_rate
@@ -178,28 +174,7 @@ class TrainingConfig:
 
 
 def read_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the settings of a run as a record or checkpoint holds them.
-
-    Parameters
-    ----------
-    stored
-        What ``dataclasses.asdict`` made of a `TrainingConfig` or a `FineTuningConfig`.
-        Older ones say ``bf16``, true or false, where today's say ``precision``.
-
-    Returns
-    -------
-    dict
-        The settings by their names of today.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> TrainingConfig(**read_settings({"steps": 7, "bf16": True})).precision
-    'bfloat16'
-    """
+    """Read the settings of a run as a record or checkpoint holds them."""
     settings = dict(stored)
     if "bf16" in settings:
         settings["precision"] = "bfloat16" if settings.pop("bf16") else "float32"
@@ -236,19 +211,6 @@ class History:
     precision
         What was computed in, "float32" or "bfloat16"; None if the history was stored
         before it was kept.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> import dataclasses, json
-    >>> history = History(
-    ...     steps=[1], losses=[2.5], metric_steps=[1], metrics={"bleu": [31.0]}
-    ... )
-    >>> History(**json.loads(json.dumps(dataclasses.asdict(history)))) == history
-    True
     """
 
     steps: list[int] = field(default_factory=list)

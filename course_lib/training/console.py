@@ -18,24 +18,7 @@ from course_lib.training.config import History, TrainingConfig
 @contextmanager
 def interrupts() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into a wish to stop after the step; the second stops at
-    once, as usual.
-
-    Yields
-    ------
-    threading.Event
-        Set when Ctrl-C was pressed. Outside the main thread, which alone may handle
-        signals, it never is.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> with interrupts() as wish:
-    ...     wish.is_set()
-    False
-    """
+    once, as usual."""
     wish = threading.Event()
     if (
         threading.current_thread() is not threading.main_thread()
@@ -60,35 +43,7 @@ def progress(
     config: TrainingConfig, done: int, rank: int
 ) -> Iterator[Callable[[History], None]]:
     """Show a bar of steps, if the settings or the terminal want one, and only in
-    process 0.
-
-    Where the environment variable COURSE_PROGRESS names a file, the step goes there
-    instead, once a second: the build of the book reads it
-    (`course_tools.site.progress`).
-
-    Parameters
-    ----------
-    config
-        For the number of steps, and whether a bar is wanted.
-    done
-        Steps made before.
-    rank
-        Of this process.
-
-    Yields
-    ------
-    Callable
-        To be told the history after each step.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> with progress(TrainingConfig(steps=3, progress=False), done=0, rank=0) as show:
-    ...     show(History())
-    """
+    process 0."""
     file = os.environ.get("COURSE_PROGRESS")
     if file and rank == 0:
         yield _writer(file, config.steps)

@@ -28,26 +28,7 @@ WORDS = True
 
 @contextmanager
 def plain_dropout() -> Iterator[None]:
-    """While it is entered, torch draws: to measure what words of sixteen bits save.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> features, same = torch.ones(300, 400), torch.get_rng_state()
-    >>> with plain_dropout():
-    ...     ours = dropout(features, 0.1)
-    >>> torch.set_rng_state(same)
-    >>> torch.equal(ours, F.dropout(features, 0.1))
-    True
-    """
+    """While it is entered, torch draws: to measure what words of sixteen bits save."""
     global WORDS
     there, WORDS = WORDS, False
     try:
@@ -57,29 +38,7 @@ def plain_dropout() -> Iterator[None]:
 
 
 class Dropout(nn.Dropout):
-    """``torch.nn.Dropout``, by `dropout`.
-
-    Parameters
-    ----------
-    p
-        As in ``torch.nn.Dropout``: the share that becomes 0.
-
-    Notes
-    -----
-    Srivastava et al. 2014; in BERT after the embeddings, in each attention and in each
-    sum (Devlin et al. 2019, appendix A.2).
-
-    Chapter: bert
-
-    Examples
-    --------
-    >>> layer = Dropout(0.25)
-    >>> features = layer(torch.ones(300, 400))
-    >>> sorted(set(features.flatten().tolist())) == [0.0, torch.tensor(4 / 3).item()]
-    True
-    >>> torch.equal(layer.eval()(features), features)
-    True
-    """
+    """``torch.nn.Dropout``, by `dropout`."""
 
     def forward(self, input: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Return the features, some of them 0 while the layer trains."""
@@ -87,33 +46,7 @@ class Dropout(nn.Dropout):
 
 
 def dropout(input: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:
-    """Set each feature to 0 with probability p, and divide the others by 1 - p.
-
-    Parameters
-    ----------
-    input
-        Features.
-    p
-        At least 0 and below 1. For large tensors on a CPU it is rounded to a multiple
-        of 1 / 65,536, and what stays is divided by the share that really stays, so that
-        the expectation is the input's.
-
-    Returns
-    -------
-    Tensor
-        Of the same shape and type. What is drawn depends on torch's default generator.
-
-    Notes
-    -----
-    Srivastava et al. 2014, section 4, in the form that scales while training.
-
-    Chapter: bert
-
-    Examples
-    --------
-    >>> dropout(torch.ones(500, 600), 0.1).mean().sub(1).abs().item() < 0.01
-    True
-    """
+    """Set each feature to 0 with probability p, and divide the others by 1 - p."""
     if not _in_words(input, p):
         return F.dropout(input, p)
     dropped: Tensor = _WordDropout.apply(input, round(p * CHANCES))

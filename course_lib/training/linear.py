@@ -37,25 +37,7 @@ SMALLEST = (
 @contextmanager
 def plain_products() -> Iterator[None]:
     """While it is entered, torch chooses who multiplies: to measure what oneDNN saves,
-    or to count operations.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> layer, hidden = Linear(1024, 1024), torch.randn(2, 1024)
-    >>> with plain_products():
-    ...     output = layer(hidden)
-    >>> torch.equal(output, nn.Linear.forward(layer, hidden))
-    True
-    """
+    or to count operations."""
     global ONEDNN
     there, ONEDNN = ONEDNN, False
     try:
@@ -65,22 +47,7 @@ def plain_products() -> Iterator[None]:
 
 
 class Linear(nn.Linear):
-    """``torch.nn.Linear``, by `linear`.
-
-    Parameters
-    ----------
-    in_features, out_features, bias
-        As in ``torch.nn.Linear``.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> Linear(3, 5)(torch.zeros(2, 7, 3)).shape
-    torch.Size([2, 7, 5])
-    """
+    """``torch.nn.Linear``, by `linear`."""
 
     def forward(self, input: Float[Tensor, "*shape I"]) -> Float[Tensor, "*shape O"]:
         """Return the transformed features."""
@@ -92,32 +59,7 @@ def linear(
     weight: Float[Tensor, "O I"],
     bias: Float[Tensor, "O"] | None = None,
 ) -> Float[Tensor, "*shape O"]:
-    """Compute ``torch.nn.functional.linear`` the faster way.
-
-    Parameters
-    ----------
-    input
-        Any number of leading dimensions.
-    weight, bias
-        Of the layer.
-
-    Returns
-    -------
-    Tensor
-        ``input @ weight.T + bias``. In single precision on a CPU it can be
-        differentiated once.
-
-    Notes
-    -----
-    Chapter: bert
-
-    Examples
-    --------
-    >>> linear(
-    ...     torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([0.5])
-    ... )
-    tensor([[11.5000]])
-    """
+    """Compute ``torch.nn.functional.linear`` the faster way."""
     if _by_onednn(input, weight):
         rows = _OneDnnLinear.apply(input.reshape(-1, input.shape[-1]), weight, bias)
         return rows.view(*input.shape[:-1], len(weight))  # (rows, O) -> (*shape, O)

@@ -78,32 +78,12 @@ Report: TypeAlias = Callable[[History], None]
 
 
 class TrainingError(RuntimeError):
-    """Training cannot go on; the message says at which step, why, and what to try.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> issubclass(TrainingError, RuntimeError)
-    True
-    """
+    """Training cannot go on; the message says at which step, why, and what to try."""
 
 
 class TrainingInterrupted(KeyboardInterrupt):
     """Ctrl-C reached the loop, which ended its step and saved; the message says how to
-    resume.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> issubclass(TrainingInterrupted, KeyboardInterrupt)
-    True
-    """
+    resume."""
 
 
 def device() -> torch.device:
@@ -121,10 +101,6 @@ def device() -> torch.device:
     ------
     ValueError
         COURSE_DEVICE names no device, or one that this machine lacks.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------
@@ -169,37 +145,7 @@ def adamw(
     eps: float = 1e-8,
 ) -> torch.optim.Optimizer:
     """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the
-    gains of layer norm.
-
-    Parameters
-    ----------
-    model
-        The model whose trainable parameters it moves.
-    config
-        For the learning rate and the weight decay.
-    betas
-        How much of the mean gradient, and of the mean squared gradient, stays at each
-        step.
-    eps
-        Keeps the division by the latter's root from growing without bound.
-
-    Returns
-    -------
-    torch.optim.Optimizer
-        The optimizer.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> [
-    ...     group["weight_decay"]
-    ...     for group in adamw(nn.Linear(3, 2), TrainingConfig(steps=1)).param_groups
-    ... ]
-    [0.01, 0.0]
-    """
+    gains of layer norm."""
     trainable = [
         parameter for parameter in model.parameters() if parameter.requires_grad
     ]
@@ -272,10 +218,6 @@ def train(
         The checkpoint cannot be read or written, or belongs to another run or model.
     TrainingInterrupted
         Ctrl-C; the step was ended and the checkpoint saved.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
 
     Examples
     --------

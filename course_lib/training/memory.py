@@ -23,24 +23,7 @@ LARGEST_OLD = 1 << 25  # the most that older versions take for the second
 @cache
 def keep_freed_memory() -> bool:
     """Tell glibc's allocator to keep up to a GiB that was freed, from now on and in
-    this whole process.
-
-    Returns
-    -------
-    bool
-        Whether it does. Where there is another allocator, nothing is told to it.
-
-    Notes
-    -----
-    ``man mallopt``. `course_lib.training.loop.train` calls it.
-
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> keep_freed_memory() == keep_freed_memory()
-    True
-    """
+    this whole process."""
     if not sys.platform.startswith("linux"):
         return False
     library = ctypes.CDLL(None)

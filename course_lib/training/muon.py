@@ -24,39 +24,7 @@ SMALLEST = 16
 
 class MuonAdamW(torch.optim.Optimizer):
     """``torch.optim.Muon`` for some parameters and ``torch.optim.AdamW`` for the
-    others, as one optimizer.
-
-    Parameters
-    ----------
-    matrices
-        Parameters of two dimensions, for Muon.
-    others
-        Groups of parameters, for AdamW.
-    lr, weight_decay
-        Of both.
-    ratio
-        How far Muon moves a number of a matrix, in learning rates, over the 0.2 that
-        AdamW typically does (Liu et al. 2025, section 2.2).
-    betas, eps
-        Of AdamW.
-
-    Notes
-    -----
-    Jordan et al. 2024; Liu et al. 2025.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> layer = nn.Linear(30, 20)
-    >>> optimizer = MuonAdamW(
-    ...     [layer.weight], [{"params": [layer.bias]}], lr=0.01, weight_decay=0.0
-    ... )
-    >>> layer(torch.ones(30)).sum().backward()
-    >>> optimizer.step()
-    >>> [group["rule"] for group in optimizer.param_groups]
-    ['muon', 'adamw']
-    """
+    others, as one optimizer."""
 
     def __init__(
         self,
@@ -79,18 +47,7 @@ class MuonAdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move all parameters that have a gradient.
-
-        Parameters
-        ----------
-        closure
-            Computes the loss and its gradients anew, as in torch.
-
-        Returns
-        -------
-        Any
-            What the closure returned.
-        """
+        """Move all parameters that have a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -117,44 +74,7 @@ def muon(
     eps: float = 1e-6,
 ) -> torch.optim.Optimizer:
     """Muon for the weights of linear and recurrent layers; AdamW for embeddings, small
-    heads, biases and gains.
-
-    Parameters
-    ----------
-    model
-        The model whose trainable parameters it moves. A matrix that an embedding shares
-        is the embedding's. The gates of a recurrent layer, which torch keeps as one
-        matrix, are one matrix here too.
-    config
-        For the learning rate, and for the weight decay, which biases and gains are
-        spared.
-    ratio
-        As in `MuonAdamW`.
-    betas, eps
-        Of AdamW; see `course_lab.ch06_pretraining.pretrain`.
-
-    Returns
-    -------
-    torch.optim.Optimizer
-        The optimizer.
-
-    Notes
-    -----
-    Jordan et al. 2024: hidden matrices only.
-
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> model = nn.Sequential(
-    ...     nn.Embedding(50, 16), nn.Linear(16, 32), nn.LayerNorm(32), nn.Linear(32, 2)
-    ... )
-    >>> [
-    ...     len(group["params"])
-    ...     for group in muon(model, TrainingConfig(steps=1)).param_groups
-    ... ]
-    [1, 2, 4]
-    """
+    heads, biases and gains."""
     shared = {
         id(module.weight)
         for module in model.modules()

@@ -21,33 +21,7 @@ from torch import Tensor, nn
 
 
 def join(where: torch.device) -> tuple[int, int]:
-    """Join the other processes that torchrun started, if it did.
-
-    Parameters
-    ----------
-    where
-        The device this process trains on: it decides the backend (nccl on cuda, gloo on
-        the CPU).
-
-    Returns
-    -------
-    tuple[int, int]
-        (rank, number of processes): (0, 1) without torchrun.
-
-    Raises
-    ------
-    ValueError
-        The device has no backend for several processes.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> join(torch.device("cpu"))
-    (0, 1)
-    """
+    """Join the other processes that torchrun started, if it did."""
     if not dist.is_available() or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return 0, 1
     if not dist.is_initialized():
@@ -65,51 +39,14 @@ def join(where: torch.device) -> tuple[int, int]:
 
 
 def add_up(tensor: Tensor) -> Tensor:
-    """Replace a tensor by its sum over all processes, in place.
-
-    Parameters
-    ----------
-    tensor
-        Of the same shape in every process.
-
-    Returns
-    -------
-    Tensor
-        The tensor itself.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> add_up(torch.tensor([2.0]))  # one process: nothing to add
-    tensor([2.])
-    """
+    """Replace a tensor by its sum over all processes, in place."""
     if dist.is_available() and dist.is_initialized():
         dist.all_reduce(tensor)
     return tensor
 
 
 def add_up_gradients(model: nn.Module) -> None:
-    """Replace the gradient of every parameter by its sum over all processes.
-
-    A parameter that no process used keeps no gradient, so that the optimizer leaves it
-    alone, as with one process.
-
-    Parameters
-    ----------
-    model
-        The same model in every process.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> add_up_gradients(nn.Linear(2, 1))  # one process: nothing to add
-    """
+    """Replace the gradient of every parameter by its sum over all processes."""
     if not (dist.is_available() and dist.is_initialized()):
         return
     parameters = [
@@ -144,21 +81,7 @@ def add_up_gradients(model: nn.Module) -> None:
 
 
 def copy_from_first(*tensors: Tensor) -> None:
-    """Overwrite tensors by those of process 0, in place.
-
-    Parameters
-    ----------
-    tensors
-        Of the same shapes in every process.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> copy_from_first(torch.zeros(2))  # one process: nothing to copy
-    """
+    """Overwrite tensors by those of process 0, in place."""
     if dist.is_available() and dist.is_initialized():
         for tensor in tensors:
             dist.broadcast(tensor.detach(), src=0)

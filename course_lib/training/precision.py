@@ -25,38 +25,7 @@ TURNS, SECONDS = 5, 0.003  # of each precision, and how long a turn lasts at lea
 
 def choose_precision(precision: str, where: torch.device) -> str:
     """Return the precision that is computed in: as asked for, and for "auto" what the
-    device is faster in.
-
-    On a CPU, bfloat16 needs both the instructions and a timed product that is faster
-    with them: a library may leave the instructions unused. A CUDA device that reports
-    bfloat16 is fast in it.
-
-    Parameters
-    ----------
-    precision
-        "auto", "float32" or "bfloat16".
-    where
-        The device.
-
-    Returns
-    -------
-    str
-        "float32" or "bfloat16".
-
-    Raises
-    ------
-    ValueError
-        If `precision` is another.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> choose_precision("float32", torch.device("cpu"))
-    'float32'
-    """
+    device is faster in."""
     if precision not in PRECISIONS:
         raise ValueError(
             f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}"
@@ -73,27 +42,7 @@ def choose_precision(precision: str, where: torch.device) -> str:
 
 def agreed_precision(precision: str, where: torch.device) -> str:
     """Return what process 0 chooses: processes that time their products may differ, but
-    must compute alike.
-
-    Parameters
-    ----------
-    precision, where
-        As in `choose_precision`. Every process that torchrun started must call this.
-
-    Returns
-    -------
-    str
-        "float32" or "bfloat16".
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> agreed_precision("bfloat16", torch.device("cpu"))
-    'bfloat16'
-    """
+    must compute alike."""
     chosen = torch.tensor(
         PRECISIONS.index(choose_precision(precision, where)), device=where
     )
@@ -102,28 +51,7 @@ def agreed_precision(precision: str, where: torch.device) -> str:
 
 
 def autocast(precision: str, where: torch.device) -> torch.autocast:
-    """Return a context that computes in a precision; the weights stay as they are.
-
-    Parameters
-    ----------
-    precision, where
-        As in `choose_precision`.
-
-    Returns
-    -------
-    torch.autocast
-        In bfloat16 torch chooses where it is safe; in float32 it does nothing.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> with autocast("bfloat16", torch.device("cpu")):
-    ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
-    torch.bfloat16
-    """
+    """Return a context that computes in a precision; the weights stay as they are."""
     return torch.autocast(
         where.type,
         torch.bfloat16,
@@ -132,27 +60,7 @@ def autocast(precision: str, where: torch.device) -> torch.autocast:
 
 
 def has_bfloat16(where: torch.device) -> bool:
-    """Whether a device has instructions for products in bfloat16.
-
-    Parameters
-    ----------
-    where
-        The device.
-
-    Returns
-    -------
-    bool
-        False, too, where torch cannot tell: older ones do not know what a CPU has.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> has_bfloat16(torch.device("mps"))
-    False
-    """
+    """Whether a device has instructions for products in bfloat16."""
     if where.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if where.type == "cpu":
@@ -164,31 +72,7 @@ def has_bfloat16(where: torch.device) -> bool:
 @cache
 def product_rates(where: torch.device) -> dict[str, float]:
     """Measure once a process how fast a device multiplies two matrices, in float32 and
-    in bfloat16.
-
-    The two take turns, and the fastest product of each counts: what else the machine
-    does disturbs neither. The matrices have 256 rows and columns on a CPU, where one
-    thread multiplies them, and 4,096 elsewhere.
-
-    Parameters
-    ----------
-    where
-        The device.
-
-    Returns
-    -------
-    dict of str to float
-        "float32" and "bfloat16" with their operations a second.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> sorted(product_rates(torch.device("cpu")))
-    ['bfloat16', 'float32']
-    """
+    in bfloat16."""
     side = 256 if where.type == "cpu" else 4096
     factors = {
         name: torch.ones(side, side, device=where, dtype=getattr(torch, name))
@@ -209,27 +93,7 @@ def product_rates(where: torch.device) -> dict[str, float]:
 
 
 def describe_rates(where: torch.device) -> str:
-    """Say how fast a device multiplies, and what "auto" takes there.
-
-    Parameters
-    ----------
-    where
-        The device.
-
-    Returns
-    -------
-    str
-        A line without a full stop.
-
-    Notes
-    -----
-    Chapter: pretraining
-
-    Examples
-    --------
-    >>> "GFLOP/s a thread; precision auto takes" in describe_rates(torch.device("cpu"))
-    True
-    """
+    """Say how fast a device multiplies, and what "auto" takes there."""
     told = ", ".join(
         f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(where).items()
     )

@@ -77,10 +77,6 @@ def learning_rate_at(
     ValueError
         There is no schedule of that name.
 
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
     Examples
     --------
     >>> [
@@ -107,34 +103,7 @@ def learning_rate_at(
 
 def paper_peak(dim: int, warmup_steps: int) -> float:
     """The peak at which "inverse_sqrt" is the schedule of Vaswani et al. 2017, equation
-    3.
-
-    Parameters
-    ----------
-    dim
-        Features of the model.
-    warmup_steps
-        The length of the warm-up; 4,000 in the paper.
-
-    Returns
-    -------
-    float
-        1 / sqrt(dim * warmup_steps), the learning rate at the end of the warm-up.
-
-    Raises
-    ------
-    ValueError
-        A number is below 1.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> round(paper_peak(dim=512, warmup_steps=4000), 6)
-    0.000699
-    """
+    3."""
     if dim < 1 or warmup_steps < 1:
         raise ValueError(
             f"dim={dim} and warmup_steps={warmup_steps}: both must be at least 1"

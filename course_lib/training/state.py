@@ -29,8 +29,6 @@ FREE = {"checkpoint", "checkpoint_every", "resume", "progress"}
 class TrainingState:
     """Model, optimizer, history, place in the data and the best weights so far.
 
-    There is no generator in it: the loop seeds every batch from (seed, step, batch).
-
     Parameters
     ----------
     model
@@ -47,19 +45,6 @@ class TrainingState:
         How many batches of that epoch were used.
     best
         The best weights by name, while `patience` watches a metric; else empty.
-
-    Notes
-    -----
-    Chapter: seq2seq-attention
-
-    Examples
-    --------
-    >>> model = nn.Linear(2, 1)
-    >>> state = TrainingState(
-    ...     model, torch.optim.AdamW(model.parameters()), TrainingConfig(steps=5)
-    ... )
-    >>> state.step
-    0
     """
 
     model: nn.Module
@@ -87,18 +72,7 @@ class TrainingState:
 
     def record(self, figures: dict[str, float]) -> None:
         """Record an evaluation, keep the weights if they are the best so far, and see
-        whether patience ran out.
-
-        Parameters
-        ----------
-        figures
-            What `evaluate` returned: the same names each time.
-
-        Raises
-        ------
-        ValueError
-            The names changed, or the metric that `patience` watches is not among them.
-        """
+        whether patience ran out."""
         config, history = self.config, self.history
         if history.metric_steps and figures.keys() != history.metrics.keys():
             raise ValueError(
@@ -154,15 +128,7 @@ class TrainingState:
         )
 
     def save(self) -> None:
-        """Write the run to `config.checkpoint`.
-
-        Raises
-        ------
-        CheckpointError
-            The file cannot be written; the earlier one is intact.
-        TypeError
-            The optimizer keeps something else than tensors.
-        """
+        """Write the run to `config.checkpoint`."""
         assert self.config.checkpoint is not None
         tensors = {
             f"model.{name}": tensor for name, tensor in self.model.state_dict().items()
@@ -194,13 +160,7 @@ class TrainingState:
 
     def load(self) -> None:
         """Continue from `config.checkpoint`: check all of it first, then change the
-        model.
-
-        Raises
-        ------
-        CheckpointError
-            The file is damaged, no training run, or of another model or other settings.
-        """
+        model."""
         path = self.config.checkpoint
         assert path is not None
         tensors, facts = load_tensors(path)

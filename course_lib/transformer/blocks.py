@@ -57,8 +57,6 @@ def layer_norm(
     Written out for reading; the blocks use ``torch.nn.LayerNorm``, which computes the
     same.
 
-    Chapter: transformer
-
     Examples
     --------
     >>> import torch
@@ -96,10 +94,6 @@ class FeedForward(nn.Module):
     ValueError
         If the activation is not known.
 
-    Notes
-    -----
-    Chapter: transformer
-
     Examples
     --------
     >>> import torch
@@ -130,33 +124,7 @@ class FeedForward(nn.Module):
 
 class Sublayer(nn.Module):
     """What surrounds attention and feed-forward: where the norm stands, and whether the
-    input is added back.
-
-    Parameters
-    ----------
-    dim
-        Features D.
-    dropout, norm, residual, norm_eps
-        As in `EncoderBlock`.
-
-    Raises
-    ------
-    ValueError
-        If `norm` is not known.
-
-    Notes
-    -----
-    Vaswani et al. 2017, section 3.1.
-
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> around = Sublayer(dim=2, dropout=0.0, norm="none", residual=True)
-    >>> around.after(torch.tensor([1.0, 2.0]), output=torch.tensor([10.0, 20.0]))
-    tensor([11., 22.])
-    """
+    input is added back."""
 
     def __init__(
         self,
@@ -217,10 +185,6 @@ class EncoderBlock(nn.Module):
     ------
     ValueError
         If `num_heads` does not divide `dim`, or `norm` or `activation` is not known.
-
-    Notes
-    -----
-    Chapter: transformer
 
     Examples
     --------

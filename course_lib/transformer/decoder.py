@@ -33,17 +33,6 @@ class BlockCache:
         first.
     memory
         Of its cross-attention, computed once.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> block = DecoderBlock(dim=12, num_heads=3, hidden_dim=20)
-    >>> block.start(torch.zeros(2, 7, 12)).memory.key.shape
-    torch.Size([2, 3, 7, 4])
     """
 
     written: KeyValue | None
@@ -63,10 +52,6 @@ class DecoderBlock(nn.Module):
     ------
     ValueError
         As in `EncoderBlock`.
-
-    Notes
-    -----
-    Chapter: transformer
 
     Examples
     --------

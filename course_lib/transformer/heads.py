@@ -29,8 +29,6 @@ class LanguageModelHead(nn.Module):
     -----
     Vaswani et al. 2017, section 3.4.
 
-    Chapter: transformer
-
     Examples
     --------
     >>> import torch
@@ -65,8 +63,6 @@ class ClassificationHead(nn.Module):
     Notes
     -----
     Devlin et al. 2019, section 4.1, without the layer between.
-
-    Chapter: transformer
 
     Examples
     --------
@@ -117,10 +113,6 @@ def label_smoothing_loss(
     ------
     ValueError
         If `smoothing` is not at least 0 and below 1.
-
-    Notes
-    -----
-    Chapter: transformer
 
     Examples
     --------

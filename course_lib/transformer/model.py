@@ -67,10 +67,6 @@ class TransformerConfig:
         If a size cannot be used. The layers refuse what they do not know: a norm, an
         activation, a kind of positions.
 
-    Notes
-    -----
-    Chapter: transformer
-
     Examples
     --------
     >>> TransformerConfig(source_vocab=9, target_vocab=8).num_layers
@@ -153,8 +149,6 @@ class TransformerEncoder(nn.Module):
     -----
     With ``norm="pre"`` one more layer norm ends the stack, since nothing else
     normalises the last sum (Xiong et al. 2020).
-
-    Chapter: transformer
 
     Examples
     --------
@@ -242,18 +236,6 @@ class AttentionMaps:
         each.
     cross
         Target positions looking at source words, ``(B, H, T, S)`` each.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> AttentionMaps(
-    ...     encoder=[torch.ones(1, 1, 2, 2) / 2], decoder=[], cross=[]
-    ... ).encoder[0].sum(dim=-1)
-    tensor([[[1., 1.]]])
     """
 
     encoder: list[Tensor]
@@ -272,18 +254,6 @@ class TransformerState:
         True at source words, False at padding, ``(B, 1, S)``.
     caches
         One for each decoder block.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> import torch
-    >>> TransformerState(
-    ...     torch.ones(2, 1, 3, dtype=torch.bool), caches=[]
-    ... ).source_mask.shape
-    torch.Size([2, 1, 3])
     """
 
     source_mask: Tensor
@@ -304,8 +274,6 @@ class Transformer(nn.Module):
     Vaswani et al. 2017, section 3. `start` and `step` are what the searches of
     `course_lib.seq2seq.search` need; they keep keys and values, so each step computes
     one position only.
-
-    Chapter: transformer
 
     Examples
     --------

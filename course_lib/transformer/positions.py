@@ -50,8 +50,6 @@ def one_hot_lookup(
     -----
     Vaswani et al. 2017, section 3.4.
 
-    Chapter: transformer
-
     Examples
     --------
     >>> one_hot_lookup(
@@ -100,10 +98,6 @@ def sinusoidal_positions(
     ValueError
         If `dim` is odd, `length` is negative or `base` is not positive.
 
-    Notes
-    -----
-    Chapter: transformer
-
     Examples
     --------
     >>> sinusoidal_positions(length=3, dim=4, base=100.0)
@@ -140,10 +134,6 @@ class LearnedPositions(nn.Module):
     dim
         Features D.
 
-    Notes
-    -----
-    Chapter: transformer
-
     Examples
     --------
     >>> LearnedPositions(max_length=7, dim=4)(torch.arange(3)).shape
@@ -162,33 +152,7 @@ class LearnedPositions(nn.Module):
 
 class WordAndPosition(nn.Module):
     """The first layer: a word's embedding times √D, plus its position's vector (Vaswani
-    et al. 2017, section 3.4).
-
-    Parameters
-    ----------
-    embedding
-        One row for each word.
-    positions
-        "sinusoidal", "learned" or "none".
-    max_length
-        Longest sequence.
-    dropout
-        On the sum, in training.
-
-    Raises
-    ------
-    ValueError
-        If `positions` is not known.
-
-    Notes
-    -----
-    Chapter: transformer
-
-    Examples
-    --------
-    >>> WordAndPosition(nn.Embedding(9, 12))(torch.tensor([[5, 7, 8]])).shape
-    torch.Size([1, 3, 12])
-    """
+    et al. 2017, section 3.4)."""
 
     table: Tensor | None
 

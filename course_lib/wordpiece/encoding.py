@@ -15,17 +15,7 @@ NOWHERE = (0, 0)  # the offsets of a token that is not in the text
 
 
 class Token(NamedTuple):
-    """A piece of the text: its id, its string, and where it comes from.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Token(7592, "hello", (0, 5)).offsets
-    (0, 5)
-    """
+    """A piece of the text: its id, its string, and where it comes from."""
 
     id: int
     text: str
@@ -52,17 +42,6 @@ class Encoding:
         1 for tokens, 0 for padding.
     special_tokens_mask
         1 for what the tokenizer added: [CLS], [SEP], [PAD]; 0 for what the text holds.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 3 and figure 2.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Encoding([7592], ["hello"], [(0, 5)], [0], [1], [0]).tokens
-    ['hello']
     """
 
     ids: list[int] = field(default_factory=list)
@@ -84,33 +63,7 @@ class Encoding:
 
 def truncate(first: int, second: int, room: int) -> tuple[int, int]:
     """How many tokens of two texts stay when there is room for so many together: the
-    longer text loses first.
-
-    Parameters
-    ----------
-    first, second
-        Tokens of each.
-    room
-        Tokens that may stay.
-
-    Returns
-    -------
-    (int, int)
-        Tokens of each that stay, from its start.
-
-    Notes
-    -----
-    ``truncate_seq_pair`` in the code of Devlin et al. 2019 takes one token after the
-    other from the longer text; here is where that ends. Of an odd room the longer text
-    has one more, the second if they were equal, as in `tokenizers`.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> truncate(9, 2, room=7), truncate(9, 8, room=7), truncate(8, 8, room=7)
-    ((5, 2), (4, 3), (3, 4))
-    """
+    longer text loses first."""
     if first + second <= room:
         return first, second
     short = min(first, second, room // 2)
@@ -118,30 +71,7 @@ def truncate(first: int, second: int, room: int) -> tuple[int, int]:
 
 
 def check_room(max_length: int | None, added: int) -> None:
-    """Refuse a maximal length below that of the special tokens alone.
-
-    Parameters
-    ----------
-    max_length
-        Tokens that an encoding may have; None for any number.
-    added
-        Special tokens among them.
-
-    Raises
-    ------
-    ValueError
-        If there is no room.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> check_room(2, added=3)
-    Traceback (most recent call last):
-    ValueError: max_length=2 has no room for the 3 special tokens; ...
-    """
+    """Refuse a maximal length below that of the special tokens alone."""
     if max_length is not None and max_length < added:
         raise ValueError(
             f"max_length={max_length} has no room for the {added} special tokens; "
@@ -156,33 +86,7 @@ def assemble(
     separator: Token | None = None,
 ) -> Encoding:
     """Put texts and special tokens into one sequence: [CLS] first [SEP], or [CLS] first
-    [SEP] second [SEP].
-
-    Parameters
-    ----------
-    first, second
-        The tokens of the texts; None if there is no second.
-    start, separator
-        [CLS] and [SEP]; None for a sequence without them.
-
-    Returns
-    -------
-    Encoding
-        All of them, with segment 0 up to the first separator and 1 after it.
-
-    Notes
-    -----
-    Devlin et al. 2019, section 3.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> marks = Token(2, "[CLS]", (0, 0)), Token(3, "[SEP]", (0, 0))
-    >>> encoding = assemble([Token(8, "is", (0, 2))], [Token(9, "it", (0, 2))], *marks)
-    >>> encoding.tokens, encoding.type_ids
-    (['[CLS]', 'is', '[SEP]', 'it', '[SEP]'], [0, 0, 0, 1, 1])
-    """
+    [SEP] second [SEP]."""
     encoding = Encoding()
     if start:
         encoding.add(start, 0, 1, 1)
@@ -198,29 +102,7 @@ def pad(
     encodings: Sequence[Encoding], padding: Token, length: int | None = None
 ) -> None:
     """Make all encodings of a batch equally long, by padding on the right that nothing
-    attends to.
-
-    Parameters
-    ----------
-    encodings
-        The batch; changed in place.
-    padding
-        [PAD].
-    length
-        Tokens of each; that of the longest if not given. A longer encoding stays as it
-        is.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> batch = [assemble([Token(8, "is", (0, 2))], None), assemble([], None)]
-    >>> pad(batch, Token(0, "[PAD]", (0, 0)))
-    >>> batch[1].ids, batch[1].attention_mask
-    ([0], [0])
-    """
+    attends to."""
     if length is None:
         length = max(map(len, encodings), default=0)
     for encoding in encodings:

@@ -45,10 +45,6 @@ class FastWordPiece:
     ValueError
         If the vocabulary has a piece twice, an empty one, or no [UNK].
 
-    Notes
-    -----
-    Chapter: wordpiece
-
     Examples
     --------
     >>> tokenizer = FastWordPiece([*SPECIAL_TOKENS, "we", "em", "##bed", "##s", "."])
@@ -122,8 +118,6 @@ class FastWordPiece:
         Notes
         -----
         The library's ``WordPieceTrainer`` calls its ``BpeTrainer``.
-
-        Chapter: wordpiece
         """
         settings = Settings(lowercase, strip)
         tokenizer = _around(models.WordPiece(unk_token=UNK), settings)

@@ -34,15 +34,6 @@ class Settings:
         Whether accents go; None: with the capitals.
     max_word_length
         A word of more characters is [UNK].
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> Settings().max_word_length
-    100
     """
 
     lowercase: bool = True
@@ -51,34 +42,7 @@ class Settings:
 
 
 def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
-    """Number the pieces, and refuse a list that is no vocabulary.
-
-    Parameters
-    ----------
-    pieces
-        In the order of their ids.
-
-    Returns
-    -------
-    dict
-        The id of each piece.
-
-    Raises
-    ------
-    ValueError
-        If a piece is there twice, is empty or has a space in it, or [UNK] is missing.
-    TypeError
-        If the pieces are in no order, or one is no string.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> check_vocab(["[UNK]", "a"])
-    {'[UNK]': 0, 'a': 1}
-    """
+    """Number the pieces, and refuse a list that is no vocabulary."""
     vocab: dict[str, int] = {}
     if isinstance(pieces, Mapping | Set):
         raise TypeError(
@@ -109,27 +73,7 @@ def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
 
 
 def save(folder: Path, pieces: Sequence[str], settings: Settings) -> None:
-    """Write ``vocab.txt`` and ``tokenizer.json``.
-
-    Parameters
-    ----------
-    folder
-        Made if it is not there.
-    pieces, settings
-        The tokenizer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(Path(folder), ["[UNK]", "a", "##b"], Settings(lowercase=False))
-    ...     load(Path(folder))
-    (['[UNK]', 'a', '##b'], Settings(lowercase=False, strip=None, max_word_length=100))
-    """
+    """Write ``vocab.txt`` and ``tokenizer.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(
         _as_json(check_vocab(pieces), settings), ensure_ascii=False, indent=2
@@ -142,36 +86,7 @@ def save(folder: Path, pieces: Sequence[str], settings: Settings) -> None:
 
 
 def load(path: Path) -> tuple[list[str], Settings]:
-    """Read a tokenizer.
-
-    Parameters
-    ----------
-    path
-        A ``tokenizer.json``, a ``vocab.txt`` (which says nothing of settings: those of
-        the uncased BERT), or a folder with one of them; the former is preferred.
-
-    Returns
-    -------
-    (list of str, Settings)
-        Pieces in the order of their ids, and settings.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is damaged, or describes another kind of tokenizer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> load(Path("nowhere"))
-    Traceback (most recent call last):
-    FileNotFoundError: there is no tokenizer at nowhere: ...
-    """
+    """Read a tokenizer."""
     if path.is_dir():
         path = next(
             (

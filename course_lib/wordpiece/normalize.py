@@ -55,15 +55,6 @@ class Character(NamedTuple):
     start, end
         It comes from ``original[start:end]``. Neighbours may share a stretch: one
         letter can become two.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> normalize("Ź!")
-    [Character(text='z', start=0, end=1), Character(text='!', start=1, end=2)]
     """
 
     text: str
@@ -81,16 +72,6 @@ class Word(NamedTuple):
         The normalised characters.
     spans
         For each character, the stretch of the original text that it stands for.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> word = split_words("Déjà vu")[0]
-    >>> word.text, word.start, word.end, word.spans
-    ('deja', 0, 4, ((0, 1), (1, 2), (2, 3), (3, 4)))
     """
 
     text: str
@@ -110,29 +91,7 @@ class Word(NamedTuple):
 
 def clean(characters: Iterable[Character]) -> list[Character]:
     """Drop what cannot be seen (and U+FFFD, the sign of damaged text), and make every
-    kind of space a plain one.
-
-    Parameters
-    ----------
-    characters
-        Those of a text, each with where it comes from.
-
-    Returns
-    -------
-    list of Character
-        Those that are left.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> "".join(
-    ...     part.text for part in clean([Character("a", 0, 1), Character("\\t", 1, 2)])
-    ... )
-    'a '
-    """
+    kind of space a plain one."""
     return [
         character._replace(text=" ") if is_space(character.text) else character
         for character in characters
@@ -142,27 +101,7 @@ def clean(characters: Iterable[Character]) -> list[Character]:
 
 def separate_chinese(characters: Iterable[Character]) -> list[Character]:
     """Put a space on both sides of each Chinese character: Chinese is written without
-    spaces between words.
-
-    Parameters
-    ----------
-    characters
-        Those of a text, each with where it comes from.
-
-    Returns
-    -------
-    list of Character
-        With the spaces, which share the stretch of their character.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> [part.text for part in separate_chinese([Character("中", 0, 1)])]
-    [' ', '中', ' ']
-    """
+    spaces between words."""
     separated = []
     for character in characters:
         spaces = [character._replace(text=" ")] if is_chinese(character.text) else []
@@ -172,27 +111,7 @@ def separate_chinese(characters: Iterable[Character]) -> list[Character]:
 
 def strip_accents(characters: Iterable[Character]) -> list[Character]:
     """Take letters and accents apart (Unicode's form NFD) and drop the accents (class
-    Mn, "mark, nonspacing").
-
-    Parameters
-    ----------
-    characters
-        Those of a text, each with where it comes from.
-
-    Returns
-    -------
-    list of Character
-        Those that are left.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> strip_accents([Character("é", 0, 1)])
-    [Character(text='e', start=0, end=1)]
-    """
+    Mn, "mark, nonspacing")."""
     sources = list(characters)
     parts = [part for source in sources for part in decompose(source.text)]
     spans = iter(sources)
@@ -209,27 +128,7 @@ def strip_accents(characters: Iterable[Character]) -> list[Character]:
 
 def lower(characters: Iterable[Character]) -> list[Character]:
     """Write each character in lower case, by itself: a sigma at the end of a word is
-    one like all others.
-
-    Parameters
-    ----------
-    characters
-        Those of a text, each with where it comes from.
-
-    Returns
-    -------
-    list of Character
-        As many, or more: one capital can become two characters.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> lower([Character("Σ", 0, 1)])
-    [Character(text='σ', start=0, end=1)]
-    """
+    one like all others."""
     return [
         old if old.text == part else old._replace(text=part)
         for old in characters
@@ -266,8 +165,6 @@ def normalize(
     -----
     Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published.
 
-    Chapter: wordpiece
-
     Examples
     --------
     >>> "".join(character.text for character in normalize("Ça\\u200b coûte\\t5€"))
@@ -299,10 +196,6 @@ def normalize_text(text: str, lowercase: bool = True, strip: bool | None = None)
     -------
     str
         The characters that are left.
-
-    Notes
-    -----
-    Chapter: wordpiece
 
     Examples
     --------
@@ -339,8 +232,6 @@ def split_words(
     -----
     Devlin et al. 2019, and ``BasicTokenizer`` in the code that they published.
 
-    Chapter: wordpiece
-
     Examples
     --------
     >>> [(word.text, word.start, word.end) for word in split_words("Don't  PANIC!")]
@@ -362,47 +253,13 @@ def split_words(
 
 def forget() -> None:
     """Forget the words that were split before, as at the start of a program: for who
-    measures time.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> forget()
-    """
+    measures time."""
     _split_chunk.cache_clear()
 
 
 def check_text(text: str) -> None:
     """Refuse what is no text: something else than a string, or a string with half of a
-    surrogate pair.
-
-    Parameters
-    ----------
-    text
-        What should be a text.
-
-    Raises
-    ------
-    TypeError
-        If it is no string.
-    ValueError
-        If it holds half of a surrogate pair.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> check_text("fine")
-    >>> check_text("\\udc80")
-    Traceback (most recent call last):
-    ValueError: character 0 of the text is U+DC80, half of a surrogate pair and no
-    character; ...
-    """
+    surrogate pair."""
     if not isinstance(text, str):
         raise TypeError(
             f"the text is of type {type(text).__name__}; pass a string, e.g."

@@ -61,8 +61,6 @@ def longest_match(
     -----
     ``WordpieceTokenizer`` in the code of Devlin et al. 2019.
 
-    Chapter: wordpiece
-
     Examples
     --------
     >>> longest_match("unaffable", {"un", "una", "##aff", "##able", "##ffable"})
@@ -88,29 +86,7 @@ def longest_match(
 
 def detokenize(tokens: Sequence[str]) -> str:
     """Write pieces as text: no space before a piece that continues a word, or a mark
-    that closes.
-
-    Parameters
-    ----------
-    tokens
-        The pieces.
-
-    Returns
-    -------
-    str
-        Text in which case, accents and the kind of spaces of the original are lost.
-
-    Notes
-    -----
-    As ``decoders.WordPiece`` of `tokenizers`.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> detokenize(["em", "##bed", "##ding", ",", "un", "##do", "!"])
-    'embedding, undo!'
-    """
+    that closes."""
     text = ""
     for index, token in enumerate(tokens):
         if index > 0 and token.startswith(PREFIX):
@@ -145,8 +121,6 @@ class WordPiece:
     Notes
     -----
     Wu et al. 2016, section 4.1; Devlin et al. 2019, section 3.
-
-    Chapter: wordpiece
 
     Examples
     --------

@@ -64,15 +64,6 @@ class Merge:
         What the pair was chosen for, exactly.
     frequency
         How often the pair occurred.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> train_wordpiece({"hug": 10, "pug": 5}, vocab_size=11).merges[0]
-    Merge(left='##u', right='##g', merged='##ug', score=Fraction(1, 15), frequency=15)
     """
 
     left: str
@@ -93,15 +84,6 @@ class Training:
         the order of their making.
     merges
         The steps.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> train_wordpiece({"no": 3, "on": 2}, vocab_size=9, specials=["[UNK]"]).vocab
-    ['[UNK]', '##n', '##o', 'n', 'o', 'on', 'no']
     """
 
     vocab: list[str]
@@ -124,10 +106,6 @@ def count_words(
     -------
     Counter
         How often each word occurs.
-
-    Notes
-    -----
-    Chapter: wordpiece
 
     Examples
     --------
@@ -166,10 +144,6 @@ def first_pieces(word: str) -> list[str]:
     list of str
         One piece for each character.
 
-    Notes
-    -----
-    Chapter: wordpiece
-
     Examples
     --------
     >>> first_pieces("hugs")
@@ -182,27 +156,7 @@ def first_pieces(word: str) -> list[str]:
 
 
 def join(left: str, right: str) -> str:
-    """The piece that two neighbours make.
-
-    Parameters
-    ----------
-    left, right
-        The pieces.
-
-    Returns
-    -------
-    str
-        The new piece; it continues a word if `left` does.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> join("hu", "##gs"), join("##g", "##s")
-    ('hugs', '##gs')
-    """
+    """The piece that two neighbours make."""
     return left + right.removeprefix(PREFIX)
 
 
@@ -220,10 +174,6 @@ def merge_pieces(pieces: Sequence[str], left: str, right: str) -> list[str]:
     -------
     list of str
         The word, cut into fewer pieces if the pair is in it.
-
-    Notes
-    -----
-    Chapter: wordpiece
 
     Examples
     --------
@@ -274,8 +224,6 @@ def pair_scores(
     -----
     Schuster and Nakajima 2012, section 2, choose the pair that raises the likelihood of
     the corpus most; this score is how it is usually written down.
-
-    Chapter: wordpiece
 
     Examples
     --------
@@ -344,8 +292,6 @@ def train_wordpiece(
     Notes
     -----
     Schuster and Nakajima 2012, section 2; Sennrich et al. 2016 for the other score.
-
-    Chapter: wordpiece
 
     Examples
     --------
@@ -419,13 +365,7 @@ def _usable(counts: Mapping[str, int], limit_alphabet: int | None) -> dict[str, 
 
 class _State:
     """The corpus cut into pieces, and what is counted of it, kept up to date from merge
-    to merge.
-
-    The best pair comes from a heap. An entry whose score is no longer true is skipped
-    when it comes up; a pair whose score changes gets a new entry. A merge makes its two
-    parts rarer, so that the score of every pair with one of them rises, also in words
-    that did not change: `pairs_of` finds those.
-    """
+    to merge."""
 
     def __init__(
         self, counts: Mapping[str, int], score: Score, min_frequency: int

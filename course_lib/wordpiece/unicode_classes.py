@@ -115,35 +115,7 @@ SMALL_LETTERS = {
 
 @lru_cache(maxsize=MEMORY)
 def category(character: str) -> str:
-    """Unicode's general category of a character, as of version 8.0.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    str
-        Two letters, e.g. "Lu" (letter, upper case), "Po" (punctuation, other), "Mn"
-        (mark, nonspacing).
-
-    Notes
-    -----
-    Unicode Standard Annex 44, table 12.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> (
-    ...     category("A"),
-    ...     category("?"),
-    ...     category("\u0301"),
-    ...     category("\u061d"),
-    ... )  # the last one: punctuation since 14.0
-    ('Lu', 'Po', 'Mn', 'Cn')
-    """
+    """Unicode's general category of a character, as of version 8.0."""
     if character in NEWER_CLASS:
         return "Cn"
     return CLASS_OF_8_0.get(character) or unicodedata.category(character)
@@ -151,79 +123,19 @@ def category(character: str) -> str:
 
 def is_control(character: str) -> bool:
     """Whether a character is invisible machinery and no space: control, format and
-    private-use characters.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    bool
-        The answer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> is_control("\\u200b"), is_control("\\n")
-    (True, False)
-    """
+    private-use characters."""
     return character not in "\t\n\r" and category(character) in ("Cc", "Cf", "Co")
 
 
 def is_space(character: str) -> bool:
     """Whether a character separates words: tab, line feed, carriage return and
-    Unicode's separators.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    bool
-        The answer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> is_space("\\u3000"), is_space("\\x1c")
-    (True, False)
-    """
+    Unicode's separators."""
     return character in "\t\n\r" or category(character) in ("Zs", "Zl", "Zp")
 
 
 def is_chinese(character: str) -> bool:
     """Whether a character lies in a block of Chinese characters, each of which is a
-    word by itself.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    bool
-        The answer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> is_chinese("中"), is_chinese("カ")
-    (True, False)
-    """
+    word by itself."""
     code = ord(character)
     return code >= 0x3400 and any(
         first <= code <= last for first, last in CHINESE
@@ -232,27 +144,7 @@ def is_chinese(character: str) -> bool:
 
 def is_punctuation(character: str) -> bool:
     """Whether a character is a word by itself: Unicode's punctuation, and all of
-    ASCII's signs, such as $ and ^.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    bool
-        The answer.
-
-    Notes
-    -----
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> is_punctuation("$"), is_punctuation("«"), is_punctuation("€")
-    (True, True, False)
-    """
+    ASCII's signs, such as $ and ^."""
     return ("!" <= character <= "~" and not character.isalnum()) or category(
         character
     ).startswith("P")
@@ -260,29 +152,7 @@ def is_punctuation(character: str) -> bool:
 
 @lru_cache(maxsize=MEMORY)
 def decompose(character: str) -> tuple[tuple[str, bool], ...]:
-    """Take a character apart into letter and marks, as Unicode 9.0 does.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    tuple of (str, bool)
-        Its parts, and for each whether it is the first.
-
-    Notes
-    -----
-    Unicode Standard Annex 15, form NFD.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> decompose("é")
-    (('e', True), ('́', False))
-    """
+    """Take a character apart into letter and marks, as Unicode 9.0 does."""
     parts = (
         character
         if character in NEWER_DECOMPOSITION
@@ -293,34 +163,7 @@ def decompose(character: str) -> tuple[tuple[str, bool], ...]:
 
 def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
     """Put marks that follow each other into Unicode's order: those below before those
-    above, equal ones as typed.
-
-    Parameters
-    ----------
-    parts
-        Characters, each with whatever belongs to it.
-
-    Yields
-    ------
-    (str, bool)
-        The same, in order.
-
-    Notes
-    -----
-    Unicode Standard Annex 15, canonical ordering.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> acute, below = ("\u0301", True), ("\u0323", True)
-    >>> list(canonical_order([("a", True), acute, below])) == [
-    ...     ("a", True),
-    ...     below,
-    ...     acute,
-    ... ]
-    True
-    """
+    above, equal ones as typed."""
     for _, run in groupby(parts, key=lambda part: _order(part[0]) > 0):
         yield from sorted(
             run, key=lambda part: _order(part[0])
@@ -334,27 +177,5 @@ def _order(character: str) -> int:
 
 @lru_cache(maxsize=MEMORY)
 def lower_case(character: str) -> str:
-    """Write one character in lower case, whatever stands around it.
-
-    Parameters
-    ----------
-    character
-        One character.
-
-    Returns
-    -------
-    str
-        One character, or two: the Turkish capital i with a dot becomes an i and a dot.
-
-    Notes
-    -----
-    Unicode 17.0, section 3.13.
-
-    Chapter: wordpiece
-
-    Examples
-    --------
-    >>> lower_case("Σ"), lower_case("ẞ"), len(lower_case("İ"))
-    ('σ', 'ß', 2)
-    """
+    """Write one character in lower case, whatever stands around it."""
     return SMALL_LETTERS.get(character) or character.lower()

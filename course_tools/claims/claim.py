@@ -75,18 +75,7 @@ class Claim:
 
 def once_recorded(claim: Claim, folder: Path = RESULTS) -> Claim:
     """Return a claim as it is if its records have been made, or else one that says
-    which are missing.
-
-    For runs that take hours and enter the book after their chapter. A record that is
-    there must hold what is asked.
-
-    Parameters
-    ----------
-    claim
-        With figures from records.
-    folder
-        Where records lie.
-    """
+    which are missing."""
     names = [origin.name for origin in claim.origins() if origin.kind == "recorded"]
     missing = [name for name in names if not (folder / f"{name}.json").is_file()]
     if not missing:
@@ -134,15 +123,7 @@ class Held:
 
 
 def hold(claim: Claim, evidence: Evidence) -> Held:
-    """Read a claim's figures and let its rule judge.
-
-    Parameters
-    ----------
-    claim
-        The claim.
-    evidence
-        Where figures are read from; it is an error if one is not there.
-    """
+    """Read a claim's figures and let its rule judge."""
     measured = claim.ours.read(evidence) if claim.ours else None
     if measured is None and not isinstance(claim.rule, Unmeasured):
         raise ValueError(

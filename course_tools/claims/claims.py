@@ -38,23 +38,11 @@ CLAIMS: tuple[Claim, ...] = tuple(
 
 
 def chapter_of(claim: Claim) -> int:
-    """Return the number of the chapter whose row a claim belongs to.
-
-    Parameters
-    ----------
-    claim
-        The claim.
-    """
+    """Return the number of the chapter whose row a claim belongs to."""
     return ROWS[claim.row - 1].chapter
 
 
 def claims_of(book: Path) -> list[Claim]:
-    """Return the claims of the chapters that a book has.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    """Return the claims of the chapters that a book has."""
     pages = chapter_pages(book)
     return [claim for claim in CLAIMS if chapter_of(claim) in pages]

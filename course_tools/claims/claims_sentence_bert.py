@@ -19,13 +19,7 @@ ONE_SEED = (
 
 
 def mean_probe(run: Mapping[str, Any]) -> float:
-    """Return the mean accuracy of a recorded encoder over its probes, in percent.
-
-    Parameters
-    ----------
-    run
-        Of the record of sentence encoders.
-    """
+    """Return the mean accuracy of a recorded encoder over its probes, in percent."""
     return 100 * float(sum(run["probes"].values()) / len(run["probes"]))
 
 

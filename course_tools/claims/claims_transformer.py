@@ -28,13 +28,7 @@ QUARTILES = "first to third quartile of seven repeats"
 
 def exact_match_seen(run: Mapping[str, Any]) -> float:
     """Return exact match in percent over the lengths that a recorded run was trained
-    on.
-
-    Parameters
-    ----------
-    run
-        Of the record of parts taken away, or of the comparison with few sentences.
-    """
+    on."""
     rows = [row for row in run["by_length"] if row["longest"] <= LIMIT]
     return 100 * float(
         sum(row["exact_match"] * row["pairs"] for row in rows)
@@ -43,13 +37,8 @@ def exact_match_seen(run: Mapping[str, Any]) -> float:
 
 
 def fall_beyond(run: Mapping[str, Any]) -> float:
-    """Return the BLEU of the first lengths never seen minus that of the last ones seen.
-
-    Parameters
-    ----------
-    run
-        Of the record of parts taken away.
-    """
+    """Return the BLEU of the first lengths never seen minus that of the last ones
+    seen."""
     last = [row["bleu"] for row in run["by_length"] if row["longest"] <= LIMIT][-1]
     return float(
         next(row["bleu"] for row in run["by_length"] if row["longest"] > LIMIT) - last

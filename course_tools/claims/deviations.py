@@ -58,13 +58,7 @@ def _logs() -> Mapping[str, dict[str, Any]]:
 
 
 def shipped(write: Callable[[dict[str, Any]], str]) -> str:
-    """Write something of each shipped checkpoint, once if it is the same of all.
-
-    Parameters
-    ----------
-    write
-        Makes text of a log.
-    """
+    """Write something of each shipped checkpoint, once if it is the same of all."""
     texts = {name: write(log) for name, log in _logs().items()}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
@@ -73,13 +67,7 @@ def shipped(write: Callable[[dict[str, Any]], str]) -> str:
 
 def everywhere(write: Callable[[Any], str]) -> str:
     """Write something of each plan of pre-training, shipped and live, once where it is
-    the same.
-
-    Parameters
-    ----------
-    write
-        Makes text of a `course_lab.ch06_pretraining.pretrain.Plan`.
-    """
+    the same."""
     texts = {name: write(plan_from(log["plan"])) for name, log in _logs().items()}
     texts["live"] = write(LIVE.last)
     kinds: dict[str, list[str]] = {}

@@ -32,16 +32,7 @@ class LedgerError(LookupError):
 
 
 class ExecutedPage:
-    """What an executed page printed, showed as tables and glued.
-
-    Parameters
-    ----------
-    path
-        Of the notebook, e.g. ``_build/jupyter_execute/05-bert.ipynb``.
-    cache
-        Of executed notebooks: a page that this build has not executed anew lies there
-        without its outputs.
-    """
+    """What an executed page printed, showed as tables and glued."""
 
     def __init__(self, path: Path, cache: Path | None = None) -> None:
         if not path.is_file():
@@ -122,18 +113,7 @@ class ExecutedPage:
 
     def cell(self, row: str, column: str, table: str = "") -> str:
         """Return the text of one cell; it is an error if more than one, or none,
-        answers the description.
-
-        Parameters
-        ----------
-        row
-            The first cell of the row as it stands there, or the first few with bars
-            between.
-        column
-            What the column's head begins with.
-        table
-            What the head of the table begins with.
-        """
+        answers the description."""
         wanted = row.split(" | ")
         found = []
         for head, *body in self.tables:
@@ -164,19 +144,7 @@ class ExecutedPage:
 
 
 class Evidence:
-    """All that a build of the book has measured, and all that was recorded before.
-
-    Parameters
-    ----------
-    pages
-        For each chapter number its page's name, e.g. ``{5: "05-bert"}``.
-    executed
-        The folder with the executed pages; none where only records are asked for.
-    results
-        The folder of the records.
-    cache
-        Of executed notebooks, for pages that were not executed anew.
-    """
+    """All that a build of the book has measured, and all that was recorded before."""
 
     def __init__(
         self,
@@ -222,13 +190,7 @@ class Evidence:
 
 
 def tables_of(markdown: str) -> list[list[list[str]]]:
-    """Cut a Markdown text into its tables.
-
-    Parameters
-    ----------
-    markdown
-        With tables whose lines begin and end with a bar.
-    """
+    """Cut a Markdown text into its tables."""
     tables: list[list[list[str]]] = []
     before = ""
     for line in markdown.splitlines():
@@ -246,13 +208,8 @@ def tables_of(markdown: str) -> list[list[list[str]]]:
 
 
 def parse_figure(text: str) -> tuple[float, float | None, tuple[float, float] | None]:
-    """Read a figure as pages write it: ``1.2``, ``1.2 ± 0.3`` or ``1.2 (0.9 to 1.4)``.
-
-    Parameters
-    ----------
-    text
-        Of a cell; emphasis is no part of the figure.
-    """
+    """Read a figure as pages write it: ``1.2``, ``1.2 ± 0.3`` or ``1.2 (0.9 to
+    1.4)``."""
     found = INTERVAL.fullmatch(text.replace("*", "").strip())
     if found is None:
         raise LedgerError(

@@ -38,15 +38,7 @@ class Measured:
         return self.low == self.value == self.high
 
     def text(self, digits: int = 1, unit: str = "") -> str:
-        """Write the figure with its interval, e.g. ``8.9 ± 1.2 BLEU``.
-
-        Parameters
-        ----------
-        digits
-            After the point; negative: so many significant ones.
-        unit
-            Goes behind the figure; a percent sign without a space.
-        """
+        """Write the figure with its interval, e.g. ``8.9 ± 1.2 BLEU``."""
         shown = number(self.value, digits)
         behind = unit if unit == "%" else f" {unit}" if unit else ""
         if self.certain or not (math.isfinite(self.low) or math.isfinite(self.high)):
@@ -65,53 +57,24 @@ class Measured:
 
 
 def number(value: float, digits: int) -> str:
-    """Write a number for a reader.
-
-    Parameters
-    ----------
-    value
-        The number.
-    digits
-        After the point; negative: so many significant ones, for what is very small or
-        very large.
-    """
+    """Write a number for a reader."""
     return (f"{value:,.{digits}f}" if digits >= 0 else f"{value:.{-digits}g}").replace(
         "-", "−"
     )
 
 
 def exact(value: float) -> Measured:
-    """Return a figure in which chance plays no part.
-
-    Parameters
-    ----------
-    value
-        The figure.
-    """
+    """Return a figure in which chance plays no part."""
     return Measured(value, value, value, "no chance in it")
 
 
 def one_run(value: float) -> Measured:
-    """Return a figure of a single run, of which no interval is known.
-
-    Parameters
-    ----------
-    value
-        The figure.
-    """
+    """Return a figure of a single run, of which no interval is known."""
     return Measured(value, -math.inf, math.inf, "one run, so no interval")
 
 
 def over(values: Sequence[float], what: str = "seeds") -> Measured:
-    """Return the mean over seeds, or over other repetitions, with its 95% interval.
-
-    Parameters
-    ----------
-    values
-        One for each; a single one is a figure without an interval.
-    what
-        They are, e.g. "seeds".
-    """
+    """Return the mean over seeds, or over other repetitions, with its 95% interval."""
     if len(values) == 1:
         return one_run(values[0])
     mean, half_width = mean_interval(values)
@@ -125,14 +88,7 @@ def over(values: Sequence[float], what: str = "seeds") -> Measured:
 
 def apart(first: Measured, second: Measured) -> Measured:
     """Return how far one figure is above another, of runs that have nothing to do with
-    each other.
-
-    Parameters
-    ----------
-    first, second
-        The two. Half widths of independent means add as the sides of a right triangle
-        do; ends that are known on one side only are subtracted end from end.
-    """
+    each other."""
     value, hows = (
         first.value - second.value,
         [part.how for part in (first, second) if not part.certain],

@@ -33,13 +33,7 @@ MEANINGS = {
 
 
 def pages(book: Path) -> dict[str, str]:
-    """Return the parts that the closing pages include, by file name.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    """Return the parts that the closing pages include, by file name."""
     return {
         "claims.inc.md": claims_page(book),
         "coverage.inc.md": coverage_page(book),
@@ -50,13 +44,7 @@ def pages(book: Path) -> dict[str, str]:
 
 def claims_page(book: Path) -> str:
     """Write the ledger of claims: how many have which verdict, then each claim under
-    its chapter.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    its chapter."""
     claims = claims_of(book)
     lines = ["| verdict | claims | what it means |", "| --- | --- | --- |"]
     lines += [
@@ -124,13 +112,8 @@ def _places(claim: Claim) -> Iterable[str]:
 
 
 def coverage_page(book: Path) -> str:
-    """Write what is taught where: each row of the syllabus with links to its sections.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    """Write what is taught where: each row of the syllabus with links to its
+    sections."""
     labels, titles = row_labels(book), _titles(book)
     lines: list[str] = []
     for chapter in TITLES:
@@ -163,13 +146,7 @@ def coverage_page(book: Path) -> str:
 
 
 def reading_page(book: Path) -> str:
-    """Write what to read next, chapter by chapter.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    """Write what to read next, chapter by chapter."""
     lines: list[str] = []
     for chapter, (_, title) in _titles(book).items():
         lines += [

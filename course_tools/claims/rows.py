@@ -120,13 +120,7 @@ LABEL = re.compile(r"^\((row-(\d+)(?:-[a-z-]+)?)\)=$", re.MULTILINE)
 
 
 def chapter_pages(book: Path) -> dict[int, str]:
-    """Return the names of the chapters' pages that the book has, by number.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-    """
+    """Return the names of the chapters' pages that the book has, by number."""
     return {
         int(page.stem[:2]): page.stem for page in sorted(book.glob("[0-9][0-9]-*.md"))
     }
@@ -134,19 +128,7 @@ def chapter_pages(book: Path) -> dict[int, str]:
 
 def row_labels(book: Path) -> dict[int, list[str]]:
     """Return the labels of the sections that teach each row, as they stand in the
-    chapters: ``row-12`` first.
-
-    Parameters
-    ----------
-    book
-        The folder of the sources.
-
-    Raises
-    ------
-    ValueError
-        If a chapter that is there lacks the label of one of its rows, or two sections
-        have the same label.
-    """
+    chapters: ``row-12`` first."""
     found: dict[int, list[str]] = {}
     pages = chapter_pages(book)
     for stem in pages.values():

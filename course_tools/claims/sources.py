@@ -343,15 +343,7 @@ class Apart:
 
 
 def pick(run: Run, figure: Sequence[str | int] | Callable[[Run], float]) -> float:
-    """Follow a path of keys into a run, or ask a function of it.
-
-    Parameters
-    ----------
-    run
-        Of a record, or another nested mapping.
-    figure
-        The path, or the function.
-    """
+    """Follow a path of keys into a run, or ask a function of it."""
     if callable(figure):
         return float(figure(run))
     found: Any = run

@@ -72,13 +72,7 @@ class SiteError(RuntimeError):
 
 def find_root(start: Path | None = None) -> Path:
     """Return the folder that holds the book's settings: `start` (default: the current
-    folder) or one above it.
-
-    Raises
-    ------
-    SiteError
-        If there is none.
-    """
+    folder) or one above it."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "_config.yml").is_file() and (
@@ -93,23 +87,7 @@ def find_root(start: Path | None = None) -> Path:
 
 def build(root: Path) -> Path:
     """Build the whole site, executing each page whose cells or sources have changed
-    since it was last executed.
-
-    Parameters
-    ----------
-    root
-        The repository's root.
-
-    Returns
-    -------
-    Path
-        `_build/html/index.html` under `root`.
-
-    Raises
-    ------
-    SiteError
-        If any page warns, a cell raises, or a page cannot be written.
-    """
+    since it was last executed."""
     built = root / "_build"
     built.mkdir(exist_ok=True)
     with FileLock(
@@ -200,12 +178,7 @@ def executed_pages(root: Path) -> list[Path]:
 
 
 def cache_folder(root: Path) -> Path:
-    """Name the folder that keeps executed pages.
-
-    jupyter-cache compares a notebook's cells alone. A folder that is named by what lies
-    behind them never answers for other code: the modules that any page imports, files
-    that are no code, the records, and the pinned versions.
-    """
+    """Name the folder that keeps executed pages."""
     modules = imported_modules(
         [cells_of(page.read_text(encoding="utf-8")) for page in executed_pages(root)],
         root,
@@ -314,20 +287,7 @@ def _environment(built: Path) -> dict[str, str]:
 
 def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
     """Make an HTTP server of the built site that only this machine can reach; the
-    caller runs and closes it.
-
-    Parameters
-    ----------
-    root
-        The repository's root.
-    port
-        TCP port on the loopback interface; 0 takes a free one.
-
-    Raises
-    ------
-    SiteError
-        If the site has not been built, or the port is taken.
-    """
+    caller runs and closes it."""
     site = root / "_build" / "html"
     if not (site / "index.html").is_file():
         raise SiteError(f"{site} holds no site; run `course build` first")

@@ -21,20 +21,8 @@ class ChapterCost:
 
 
 def chapter_cost() -> ChapterCost:
-    """Measure the process that runs a chapter, and all processes that it has started.
-
-    Returns
-    -------
-    ChapterCost
-        Processor seconds of all these processes, and the peak of this one's resident
-        memory in GiB.
-
-    Examples
-    --------
-    >>> cost = chapter_cost()
-    >>> cost.cpu_seconds > 0 and cost.peak_memory_gib > 0
-    True
-    """
+    """Measure the process that runs a chapter, and all processes that it has
+    started."""
     process = psutil.Process()
     peak = _peak_bytes(process.memory_info())
     return ChapterCost(
@@ -44,21 +32,7 @@ def chapter_cost() -> ChapterCost:
 
 def processor_seconds(pid: int) -> float:
     """Add up the processor time of a process, of those it has started, and of those
-    that these have started.
-
-    A process that has ended is counted by the one that waited for it, one that still
-    runs by itself.
-
-    Parameters
-    ----------
-    pid
-        The process; 0 seconds if it is gone.
-
-    Returns
-    -------
-    float
-        User and system time in seconds.
-    """
+    that these have started."""
     total = 0.0
     try:
         process = psutil.Process(pid)

@@ -71,26 +71,7 @@ def execute_pages(
     processes: int = PROCESSES,
 ) -> list[str]:
     """Execute each page that the cache does not hold, make the corpus, and write the
-    data cards.
-
-    Parameters
-    ----------
-    root
-        The repository's root, with `_config.yml` and `book/`.
-    pages
-        Pages with cells.
-    cache_folder
-        Where jupyter-cache keeps executed pages; made if it does not exist.
-    environment
-        Variables for the kernels.
-    processes
-        How many run at once.
-
-    Returns
-    -------
-    list of str
-        What failed, in words, one entry for each page or job; none if all is well.
-    """
+    data cards."""
     from jupyter_cache import get_cache
 
     cache = get_cache(str(cache_folder))
@@ -277,13 +258,7 @@ def _last_line(words: str) -> str:
 def page_costs(
     root: Path, pages: list[Path], cache_folder: Path
 ) -> dict[str, PageCost]:
-    """Return what the pages in the cache have cost, by name.
-
-    Parameters
-    ----------
-    root, pages, cache_folder
-        As in `execute_pages`.
-    """
+    """Return what the pages in the cache have cost, by name."""
     from jupyter_cache import get_cache
 
     cache = get_cache(str(cache_folder))

@@ -25,15 +25,7 @@ MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)  # IPython's, which Python cann
 
 
 def cells_of(page: str) -> str:
-    """Return the code of a page's cells, one after the other.
-
-    Examples
-    --------
-    >>> cells_of(
-    ...     "Words.\\n```{code-cell} ipython3\\n:tags: [hide-cell]\\nx = 1\\n```\\nMore words."
-    ... )
-    'x = 1\\n'
-    """  # noqa: E501
+    """Return the code of a page's cells, one after the other."""
     return MAGIC.sub("", "".join(match[2] for match in CELL.finditer(page)))
 
 
@@ -43,21 +35,7 @@ PACKAGES = ("course_lib", "course_lab", "course_tools")
 
 def imported_modules(sources: Iterable[str], root: Path) -> list[Path]:
     """Return the files of the course's packages that some code imports, directly or
-    through others of them.
-
-    Parameters
-    ----------
-    sources
-        Python code that stands outside the packages.
-    root
-        The folder in which the packages lie.
-
-    Returns
-    -------
-    list of Path
-        In alphabetical order. An import counts wherever it stands, in a function or
-        behind a condition too.
-    """
+    through others of them."""
     found: set[Path] = set()
     new = {file for source in sources for file in _imports(ast.parse(source), root, ())}
     while new:
@@ -96,14 +74,7 @@ def _imports(tree: ast.AST, root: Path, package: tuple[str, ...]) -> Iterator[Pa
 
 def digest_of_files(paths: Iterable[Path]) -> str:
     """Name the state of some files and folders, and of this Python, by 64 hexadecimal
-    digits.
-
-    Parameters
-    ----------
-    paths
-        Files, and folders that are read to their depths; one that does not exist counts
-        as empty.
-    """
+    digits."""
     digest = hashlib.sha256(sys.version.encode())
     for top in paths:
         files = [top] if top.is_file() else top.rglob("*")

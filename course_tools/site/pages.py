@@ -99,21 +99,7 @@ def data_cards_key(root: Path) -> str:
 
 
 def write_api_pages(folder: Path, root: Path) -> list[str]:
-    """Write one page a public module, from which Sphinx lays out its docstrings.
-
-    Parameters
-    ----------
-    folder
-        Where `<module>.md` go, and `_table.inc.md`, the list of modules that the
-        reference's first page includes.
-    root
-        The repository's, whose `pyproject.toml` holds the order of the course.
-
-    Returns
-    -------
-    list of str
-        The modules' full names, in the order of the course.
-    """
+    """Write one page a public module, from which Sphinx lays out its docstrings."""
     order = course_order(root)
     modules = sorted(
         public_modules(),
@@ -187,11 +173,7 @@ def _page(module: ModuleType, home: dict[int, str]) -> str:
 
 def _homes(modules: Iterable[ModuleType]) -> dict[int, str]:
     """Say under which module each function and class is described, so that none is
-    described twice.
-
-    A package speaks for the names that its `__init__` collects; otherwise an object
-    belongs where it is defined.
-    """
+    described twice."""
     home: dict[int, str] = {}
     for module in sorted(modules, key=lambda module: not hasattr(module, "__path__")):
         for _, thing in _public_objects(module):

@@ -84,23 +84,12 @@ class Job:
 
 
 def clock(seconds: float) -> str:
-    """Write a time as minutes and seconds.
-
-    Examples
-    --------
-    >>> clock(75.6)
-    '1:15'
-    """
+    """Write a time as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def remaining_seconds(jobs: Iterable[Job], at_once: int) -> float:
-    """Estimate how long the jobs that are left will take, some at a time.
-
-    What was expected is corrected by how this machine has done so far: by the ratio of
-    the seconds that it took to those that were expected, over what has ended or has
-    already taken longer than expected.
-    """
+    """Estimate how long the jobs that are left will take, some at a time."""
     jobs = list(jobs)
     known = [
         (job.so_far(), job.expected)
@@ -122,20 +111,7 @@ def remaining_seconds(jobs: Iterable[Job], at_once: int) -> float:
 
 @contextmanager
 def watch(jobs: list[Job], at_once: int) -> Iterator[Callable[[str], None]]:
-    """Show how far some jobs are, until they have ended.
-
-    Parameters
-    ----------
-    jobs
-        All of them; their state is read, from whichever thread changes it.
-    at_once
-        How many run at the same time.
-
-    Yields
-    ------
-    Callable
-        Prints a line above the bars, or between the lines of a log.
-    """
+    """Show how far some jobs are, until they have ended."""
     begun = time.monotonic()
 
     def state() -> str:

@@ -38,14 +38,7 @@ NAMES = {
 
 def red_team(folder: Path = records.RESULTS) -> str:
     """Write how many attacks did what, and those that stock nbgrader gives too many
-    points.
-
-    Args:
-        folder: of records.
-
-    Returns:
-        Part of a page, in MyST Markdown; where nothing is recorded, how to do it.
-    """
+    points."""
     if not (folder / f"{RECORD}.json").is_file():
         return (
             f"Nobody has recorded yet what attacks get from stock nbgrader. `{COMMAND}`"

@@ -12,14 +12,7 @@ COMMAND = "python benchmarks/grading.py --record"
 
 
 def throughput(folder: Path = records.RESULTS) -> str:
-    """Write the record as Markdown.
-
-    Args:
-        folder: of records.
-
-    Returns:
-        A table and a sentence on it; where nothing is recorded, how to do it.
-    """
+    """Write the record as Markdown."""
     if not (folder / f"{RECORD}.json").is_file():
         return (
             f"Nobody has recorded yet how fast that is. `{COMMAND}` does it on a"

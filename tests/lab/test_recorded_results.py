@@ -187,7 +187,7 @@ def test_changed_code_is_said_beside_the_commit_and_a_record_that_goes_on_is_no_
         return done.stdout.strip()
 
     code, record = (
-        tmp_path / "course_lib" / "experiments" / "records.py",
+        tmp_path / "course_lab" / "records.py",
         tmp_path / "book" / "results" / "one.json",
     )
     for file in (code, record):

@@ -5,8 +5,6 @@ They are short enough to be read whole, and written against shortcuts: a review'
 occur in its opposite, a name is a person in one sentence and a city in the next, a
 question may have no answer. The files beside this one hold them in a form that is easy
 to write; the functions here turn them into rows.
-
-Chapter: contextual-embeddings
 """
 
 import json
@@ -42,24 +40,7 @@ _PIECE = re.compile(r"\[([A-Z]{3}) ([^\]]+)\]|([^\[]+)")
 
 
 def senses() -> Rows:
-    """Return sentences with an ambiguous word, and the sense in which it stands.
-
-    Returns
-    -------
-    Mapping
-        One split, "test": nothing is to be trained on it. `text[start:end]` is the
-        word.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> row = senses()["test"][0]
-    >>> row["word"], row["sense"], row["text"][row["start"] : row["end"]]
-    ('apple', 'fruit', 'apple')
-    """
+    """Return sentences with an ambiguous word, and the sense in which it stands."""
     rows = []
     for word, by_sense in _read("senses").items():
         for sense, texts in by_sense.items():
@@ -79,22 +60,7 @@ def senses() -> Rows:
 
 def reviews() -> Rows:
     """Return short film reviews, each with one that says the opposite in nearly the
-    same words.
-
-    Returns
-    -------
-    Mapping
-        Two splits; a review and its opposite are in the same one, as neighbours.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> [row["label"] for row in reviews()["train"][:4]]
-    [1, 0, 1, 0]
-    """
+    same words."""
     pairs = [
         [{"text": positive, "label": 1}, {"text": negative, "label": 0}]
         for positive, negative in _read("reviews")
@@ -106,53 +72,12 @@ def reviews() -> Rows:
 
 
 def entities() -> Rows:
-    """Return sentences with people, places and organisations tagged.
-
-    Returns
-    -------
-    Mapping
-        Two splits.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> row = entities()["train"][0]
-    >>> [
-    ...     (token, ENTITY_TAGS[tag])
-    ...     for token, tag in zip(row["tokens"], row["ner_tags"])
-    ...     if tag
-    ... ]
-    [('Jim', 'B-PER'), ('Henson', 'I-PER'), ('Mississippi', 'B-LOC')]
-    """
+    """Return sentences with people, places and organisations tagged."""
     return _parts([tagged(sentence) for sentence in _read("entities")])
 
 
 def tagged(sentence: str) -> dict[str, list[Any]]:
-    """Turn a sentence with marked entities into tokens and tags.
-
-    Parameters
-    ----------
-    sentence
-        For instance "[PER Ada] met [PER Charles Babbage] in London." with each entity
-        in brackets.
-
-    Returns
-    -------
-    dict
-        With tokens and ner_tags, indices into ENTITY_TAGS.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> tagged("[PER Ada Lovelace]'s notes.")
-    {'tokens': ['Ada', 'Lovelace', "'s", 'notes', '.'], 'ner_tags': [1, 2, 0, 0, 0]}
-    """
+    """Turn a sentence with marked entities into tokens and tags."""
     tokens: list[str] = []
     tags: list[int] = []
     for kind, name, text in _PIECE.findall(sentence):
@@ -164,26 +89,7 @@ def tagged(sentence: str) -> dict[str, list[Any]]:
 
 
 def questions() -> Rows:
-    """Return questions on paragraphs written for them; some have no answer there.
-
-    Returns
-    -------
-    Mapping
-        Two splits, by paragraph. `answers` is as in SQuAD 2.0: empty where the
-        paragraph does not say.
-
-    Notes
-    -----
-    Chapter: contextual-embeddings
-
-    Examples
-    --------
-    >>> rows = questions()["train"]
-    >>> rows[0]["question"], rows[0]["answers"]
-    ('Who built the lighthouse?', {'text': ['Thomas Reid'], 'answer_start': [65]})
-    >>> rows[5]["question"], rows[5]["answers"]
-    ('How much did the lighthouse cost?', {'text': [], 'answer_start': []})
-    """
+    """Return questions on paragraphs written for them; some have no answer there."""
     paragraphs = []
     for place, paragraph in enumerate(_read("questions")):
         context, rows = paragraph["context"], []

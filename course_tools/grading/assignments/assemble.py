@@ -51,33 +51,7 @@ def assemble(
     capstone: Path, folder: Path | None = None, replace: bool = False
 ) -> list[Part]:
     """Fill the cells of a capstone that are made of parts with the student's own
-    answers.
-
-    Args:
-        capstone: the notebook to fill; what else is in it stays as it is.
-        folder: where the other notebooks lie, as ``<name>/<name>.ipynb`` or
-            ``<name>.ipynb``; by default the folder above the one that the capstone lies
-            in.
-        replace: put parts also where the cell holds something that the student wrote
-        into the capstone.
-
-    Returns:
-        Each part in the order of the notebook. A cell is filled if all its parts have
-        been found; a part that is still the empty skeleton goes in like any other, with
-        a problem that says so.
-
-    Raises:
-        AssignmentError: the file is no notebook, or has no cell that is made of parts;
-        nothing has been written.
-
-    Chapter: seq2seq-attention
-
-    >>> assemble(Path("capstone.ipynb"))
-    Traceback (most recent call last):
-    ...
-    course_tools.grading.assignments.source.AssignmentError: capstone.ipynb cannot be
-    read: ...
-    """
+    answers."""
     notebook = _read(capstone)
     cells = [
         cell
@@ -148,16 +122,7 @@ def _look_up(folder: Path, name: str, part: str) -> tuple[str, str]:
 
 def is_empty(source: str) -> bool:
     """Whether a cell is still to be answered: something in it raises
-    NotImplementedError, as the skeleton does.
-
-    >>> (
-    ...     is_empty(
-    ...         "def pool(hidden):\\n    # YOUR CODE HERE\\n    raise NotImplementedError()"
-    ...     ),
-    ...     is_empty("x = 1"),
-    ... )
-    (True, False)
-    """  # noqa: E501
+    NotImplementedError, as the skeleton does."""
     try:
         tree = ast.parse(source)
     except SyntaxError:

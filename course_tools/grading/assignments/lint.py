@@ -31,15 +31,7 @@ MARKERS = (
 
 
 def regions(source: str, begin: str, end: str) -> tuple[list[str], list[str]]:
-    """Split a cell into the lines between a pair of markers and the lines outside.
-
-    >>> regions(
-    ...     "a\\n### BEGIN SOLUTION\\nb\\n### END SOLUTION\\nc",
-    ...     "BEGIN SOLUTION",
-    ...     "END SOLUTION",
-    ... )
-    (['b'], ['a', 'c'])
-    """
+    """Split a cell into the lines between a pair of markers and the lines outside."""
     inside: list[str] = []
     outside: list[str] = []
     within = False
@@ -52,28 +44,7 @@ def regions(source: str, begin: str, end: str) -> tuple[list[str], list[str]]:
 
 
 def source_faults(raw: NotebookNode) -> list[str]:
-    """Find what is wrong with a source, before placeholders are filled in.
-
-    Args:
-        raw: the notebook as jupytext reads it.
-
-    Returns:
-        Faults in words, each with the ``grade_id`` of its cell; empty if the source is
-        fit to be released.
-
-    Chapter: seq2seq-attention
-
-    >>> import nbformat
-    >>> cell = nbformat.v4.new_markdown_cell("## Part 1 (3 points)")
-    >>> source_faults(
-    ...     nbformat.v4.new_notebook(
-    ...         cells=[cell],
-    ...         metadata={"course": {"withholds": ["course_lib.bert.model"]}},
-    ...     )
-    ... )
-    ["'3 points' is typed in the text '## Part 1 (3 points)': points come from the
-    cells, write {points:part}"]
-    """
+    """Find what is wrong with a source, before placeholders are filled in."""
     faults = []
     if not raw.metadata.get("course", {}).get("withholds"):
         faults.append(
@@ -200,28 +171,7 @@ def partial_credit_faults(
     source: str, name: str, functions: dict[str, ast.FunctionDef] | None = None
 ) -> list[str]:
     """Find a test cell whose last value nbgrader would take for partial credit, but
-    that is no plain Python float.
-
-    nbgrader reads the *text* of the last value. ``2.0`` gives two points;
-    ``tensor(2.)``, ``np.float64(2.0)`` and ``False``, as anything else that is no
-    number, give all of them.
-
-    Args:
-        source: the cell.
-        name: its ``grade_id``, for the message.
-        functions: functions from locked cells; one that returns nothing, or is
-        annotated ``-> float``, may come last.
-
-    Returns:
-        At most one fault, in words.
-
-    Chapter: seq2seq-attention
-
-    >>> partial_credit_faults("points = 2.0\\nfloat(points)", "align-pairs")
-    []
-    >>> partial_credit_faults("points = torch.tensor(2.0)\\npoints", "align-pairs")
-    ["align-pairs ends in the value `points`: ... End in float(...), or in no value."]
-    """
+    that is no plain Python float."""
     body = _parse(source).body
     if not body or not isinstance(body[-1], ast.Expr) or _is_float(body[-1]):
         return []
@@ -252,11 +202,7 @@ def _returns_nothing(function: ast.FunctionDef) -> bool:
 
 def points_faults(released: NotebookNode) -> list[str]:
     """Compare the points that a notebook's text states with the ones in its cells'
-    metadata.
-
-    A heading with points speaks for the graded cells up to the next such heading; any
-    other number of points in a part must be that part's, or the total.
-    """
+    metadata."""
     faults = []
     sections: list[tuple[str, float, float]] = []  # heading, stated, found
     total = 0.0
@@ -302,11 +248,7 @@ def points_faults(released: NotebookNode) -> list[str]:
 
 def secret_lines(source: NotebookNode) -> list[str]:
     """List the lines that a release must not hold: those of solutions and hidden tests
-    that stand nowhere else.
-
-    Lines that say nothing by themselves are left out: those of fewer than 12 characters
-    (``else:``) and those that only open a bracket.
-    """
+    that stand nowhere else."""
     secret: set[str] = set()
     public: set[str] = set()
     for cell in source.cells:
@@ -325,21 +267,7 @@ def secret_lines(source: NotebookNode) -> list[str]:
 
 def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
     """Search a released folder, all files in it, for solutions, hidden tests, and files
-    that do not belong there.
-
-    Beside the notebook may lie what the source's header says that it ships, and all of
-    that must.
-
-    Args:
-        source: the notebook with solutions.
-        released: the folder that students get.
-        name: the assignment.
-
-    Returns:
-        Faults in words; empty if nothing leaks.
-
-    Chapter: seq2seq-attention
-    """
+    that do not belong there."""
     allowed = {f"{name}.ipynb", *ships(source)}
     faults = [
         f"{file} is to be shipped, but is not there"

@@ -42,13 +42,7 @@ there)."""
 @dataclass(frozen=True)
 class Mutant:
     """A wrong answer: what the mistake is, which cell must refuse it, and what the cell
-    must say.
-
-    ``cell`` is a ``grade_id``; ``words`` is part of what it says; ``caught`` tells
-    whether the student's own, visible tests refuse it ("visible") or only the ones that
-    the grader adds ("hidden"). Every graded cell that is neither ``cell`` nor named in
-    ``also_fails`` must give full marks.
-    """
+    must say."""
 
     name: str
     mistake: str
@@ -96,12 +90,7 @@ def load_cases(
 
 def load_across(name: str, root: Path = Path()) -> Mapping[str, Mapping[str, str]]:
     """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the
-    cell says across the bridge.
-
-    It is there for answers of which the grader, whose tests are in another process than
-    the answer, says something else than one process says, and why is written beside it;
-    such a cell gives no more points than there.
-    """
+    cell says across the bridge."""
     return getattr(_catalogue(name, root), "ACROSS", {})
 
 
@@ -118,30 +107,7 @@ def _catalogue(name: str, root: Path) -> Any:
 
 
 def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
-    """Copy a solution notebook with some solution cells answered otherwise.
-
-    Args:
-        notebook: the solution notebook; not changed.
-        changes: by ``grade_id``, the new source or a pair (old text, new text).
-
-    Returns:
-        The changed copy.
-
-    Raises:
-        AssignmentError: there is no such solution cell, or the old text is not in it
-        exactly once.
-
-    Chapter: seq2seq-attention
-
-    >>> metadata = {
-    ...     "nbgrader": {"grade_id": "scores", "solution": True, "grade": False}
-    ... }
-    >>> notebook = nbformat.v4.new_notebook(
-    ...     cells=[nbformat.v4.new_code_cell("scale = d ** 0.5", metadata=metadata)]
-    ... )
-    >>> change(notebook, {"scores": ("d ** 0.5", "d")}).cells[0].source
-    'scale = d'
-    """
+    """Copy a solution notebook with some solution cells answered otherwise."""
     changed = nbformat.from_dict(json.loads(json.dumps(notebook)))
     cells = {
         cell.metadata.nbgrader.grade_id: cell
@@ -185,21 +151,7 @@ def cases_key(name: str, root: Path = Path()) -> str:
 
 def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
     """Run all mutants and right answers of an assignment, unless nothing has changed
-    since they ran last.
-
-    Args:
-        name: the assignment.
-        root: the repository's root.
-        processes: how many cases run at once.
-
-    Returns:
-        By the case's name (and "reference" for the solution itself), the marks it gets.
-
-    Raises:
-        AssignmentError: a case could not be run; the message names it.
-
-    Chapter: seq2seq-attention
-    """
+    since they ran last."""
     library = Path(__file__).parent
     code = [
         library / f"{module}.py"

@@ -36,21 +36,7 @@ This table is out of date: the assignment or its list of wrong answers has chang
 def what_caught(
     mutants: list[Mutant], right: list[RightAnswer], outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, Any]]:
-    """Sum up a run of an assignment's wrong and right answers.
-
-    Args:
-        mutants: the wrong answers.
-        right: the right ones.
-        outcomes: what :func:`course_tools.grading.assignments.mutants.run_cases`
-        returns.
-
-    Returns:
-        ``points`` by graded cell; of each wrong answer ``caught`` ("visible", "hidden"
-        or "nobody"), what the test ``says``, and which other cells it ``also_fails``;
-        of each right answer the points that it earned.
-
-    Chapter: seq2seq-attention
-    """
+    """Sum up a run of an assignment's wrong and right answers."""
     return {
         "points": {
             cell: mark.max_points for cell, mark in outcomes["reference"].grader.items()
@@ -90,20 +76,7 @@ def record_path(name: str, root: Path = Path()) -> Path:
 
 
 def record_mutants(name: str, root: Path = Path()) -> Path:
-    """Run an assignment's known wrong and right answers, and keep what caught them.
-
-    Args:
-        name: the assignment, e.g. ``attention``.
-        root: the repository's root.
-
-    Returns:
-        The file.
-
-    Raises:
-        AssignmentError: a case could not be run; the message names it.
-
-    Chapter: seq2seq-attention
-    """
+    """Run an assignment's known wrong and right answers, and keep what caught them."""
     found = what_caught(*load_cases(name, root), run_cases(name, root))
     kept = {"made_from": cases_key(name, root), **found}
     write_whole(
@@ -114,20 +87,7 @@ def record_mutants(name: str, root: Path = Path()) -> Path:
 
 def mutants_page(name: str, root: Path = Path()) -> str:
     """Write the page on one assignment, from the last recorded run of all its known
-    wrong and right answers.
-
-    Args:
-        name: the assignment, e.g. ``attention``.
-        root: the repository's root.
-
-    Returns:
-        The page, in MyST Markdown.
-
-    Raises:
-        AssignmentError: none has been recorded.
-
-    Chapter: seq2seq-attention
-    """
+    wrong and right answers."""
     path = record_path(name, root)
     if not path.is_file():
         raise AssignmentError(f"{path} does not exist; run: course mutants {name}")

@@ -254,23 +254,7 @@ def in_processes(
     notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2
 ) -> dict[str, Any]:
     """Run cases, and the reference before them: it has to end, since every case stands
-    on it.
-
-    Args:
-        notebook: the solution notebook.
-        cases: by name, what each changes.
-        at_once: how many of them run at the same time.
-
-    Returns:
-        By name, and "reference" for the notebook as it is: the outcome, as a
-        dictionary.
-
-    Raises:
-        AssignmentError: a case never ends, ends its process, or changes nothing; the
-        message names it.
-
-    Chapter: seq2seq-attention
-    """
+    on it."""
     here, processes = Sitting(), Cases(at_once)
     processes.start(REFERENCE, lambda: run_reference(notebook))
     processes.end_all()

@@ -73,23 +73,7 @@ class CannotPublish(Exception):
 
 
 def publish(folder: Path, names: list[str], root: Path = Path()) -> list[str]:
-    """Write the students' repository.
-
-    Args:
-        folder: where to; it must not be there, be empty, or hold what an earlier call
-        wrote. Its ``.git`` stays.
-        names: the assignments that students may have by now; all that are in git if
-        empty.
-        root: the repository with solutions.
-
-    Returns:
-        What was written, by place.
-
-    Raises:
-        CannotPublish: it would hold a line of a solution or a hidden test, an
-            assignment is not released and committed, or the folder holds something
-            else. Nothing has been changed in it.
-    """
+    """Write the students' repository."""
     tracked = _tracked(root)
     known = sorted(
         {Path(file).parts[1] for file in tracked if file.startswith("exercises/")}
@@ -218,14 +202,7 @@ def _faults(stage: Path, names: list[str], root: Path) -> list[str]:
 
 def hidden_lines(cells: list[str]) -> set[str]:
     """List the lines of hidden tests that are long enough to stand nowhere else by
-    chance.
-
-    >>> cells = [
-    ...     "### BEGIN HIDDEN TESTS\\nassert margin(2, 9) == -7, 'low may lie above'\\n### END HIDDEN TESTS"
-    ... ]
-    >>> hidden_lines(cells)
-    {"assert margin(2, 9) == -7, 'low may lie above'"}
-    """  # noqa: E501
+    chance."""
     begin, end = MARKERS[1]
     secret: set[str] = set()
     public: set[str] = set()

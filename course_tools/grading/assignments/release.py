@@ -47,21 +47,7 @@ def course_settings(root: Path) -> Config:
 
 def build_source(name: str, root: Path = Path()) -> Path:
     """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader
-    commands read.
-
-    Args:
-        name: the assignment, e.g. ``attention``.
-        root: the repository's root.
-
-    Returns:
-        The path of the notebook, with solutions and hidden tests.
-
-    Raises:
-        AssignmentError: the source is missing or has faults; the message lists them,
-        and nothing has been written.
-
-    Chapter: seq2seq-attention
-    """
+    commands read."""
     source = root / "solutions" / name / f"{name}.py"
     _refuse(source_faults(parse_source(source)), source)
     notebook = read_source(source)
@@ -84,22 +70,8 @@ def _refuse(faults: list[str], path: Path) -> None:
 
 
 def release(name: str, root: Path = Path(), database: bool = True) -> Path:
-    """Generate the student's notebook, and put it in ``exercises/`` if nothing leaks.
-
-    Args:
-        name: the assignment, e.g. ``attention``.
-        root: the repository's root, where ``nbgrader_config.py`` stands.
-        database: also record the assignment in the gradebook, which autograding needs.
-
-    Returns:
-        The path of the released notebook.
-
-    Raises:
-        AssignmentError: the source is not fit to be released; nothing has been changed
-        in ``exercises/``.
-
-    Chapter: seq2seq-attention
-    """
+    """Generate the student's notebook, and put it in ``exercises/`` if nothing
+    leaks."""
     source = nbformat.read(build_source(name, root), as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         config = course_settings(root)

@@ -42,27 +42,7 @@ class AssignmentError(Exception):
 
 
 def points_of(notebook: NotebookNode, part: str) -> float:
-    """Sum the points of one part.
-
-    Args:
-        notebook: the assignment, with nbgrader's metadata.
-        part: the start of its cells' ``grade_id`` (``part`` itself or ``part-...``), or
-        ``total``.
-
-    Returns:
-        The points, as nbgrader's metadata states them.
-
-    Raises:
-        AssignmentError: no graded cell belongs to that part.
-
-    Chapter: seq2seq-attention
-
-    >>> cell = nbformat.v4.new_code_cell(
-    ...     metadata={"nbgrader": {"grade": True, "grade_id": "beam-best", "points": 3}}
-    ... )
-    >>> points_of(nbformat.v4.new_notebook(cells=[cell]), "beam")
-    3.0
-    """
+    """Sum the points of one part."""
     points = [
         cell.metadata.nbgrader.points
         for cell in notebook.cells
@@ -80,26 +60,7 @@ def points_of(notebook: NotebookNode, part: str) -> float:
 
 
 def parse_source(path: Path) -> NotebookNode:
-    """Read a py:percent source as a notebook, placeholders still in it.
-
-    Args:
-        path: ``solutions/<name>/<name>.py``.
-
-    Returns:
-        The notebook as jupytext reads it.
-
-    Raises:
-        AssignmentError: the file is missing.
-
-    Chapter: seq2seq-attention
-
-    >>> parse_source(Path("solutions/none/none.py"))
-    Traceback (most recent call last):
-    ...
-    course_tools.grading.assignments.source.AssignmentError: solutions/none/none.py does
-    not exist;
-    ...
-    """
+    """Read a py:percent source as a notebook, placeholders still in it."""
     if not path.is_file():
         raise AssignmentError(
             f"{path} does not exist; an assignment's source is"
@@ -117,26 +78,7 @@ def _of_text(text: str) -> NotebookNode:
 
 def read_source(path: Path) -> NotebookNode:
     """Read a py:percent source as the notebook that it stands for, placeholders filled
-    in.
-
-    Args:
-        path: ``solutions/<name>/<name>.py``.
-
-    Returns:
-        A notebook with solutions and hidden tests still in it, no outputs, and ids that
-        depend on the source alone.
-
-    Raises:
-        AssignmentError: the file is missing, or a placeholder names what does not
-        exist.
-
-    A code cell may say ``{sha256:weights.safetensors}``: the checksum of that file
-    beside the source, by which the notebook knows the file that it was released with. A
-    code cell whose metadata say ``parts: ["bert/embed", ...]`` has the line ``#
-    {parts}`` where these cells of other assignments are to stand, in this order.
-
-    Chapter: seq2seq-attention
-    """
+    in."""
     notebook = parse_source(path)
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
@@ -168,13 +110,7 @@ def read_source(path: Path) -> NotebookNode:
 
 def parts_of(cell: NotebookNode) -> list[tuple[str, str]]:
     """Name the cells of other assignments that a cell is made of, each as (assignment,
-    ``grade_id``).
-
-    >>> parts_of(
-    ...     nbformat.v4.new_code_cell(metadata={"parts": ["bert/embed", "bert/pool"]})
-    ... )
-    [('bert', 'embed'), ('bert', 'pool')]
-    """
+    ``grade_id``)."""
     return [
         (name, part)
         for name, _, part in (
@@ -190,11 +126,7 @@ def others(notebook: NotebookNode) -> list[str]:
 
 def joined_parts(cell: NotebookNode, solutions: Path) -> str:
     """Write the instructor's cells that a cell is made of one below the other, without
-    nbgrader's marks.
-
-    Raises:
-        AssignmentError: there is no such assignment, or it has no such cell.
-    """
+    nbgrader's marks."""
     notebooks = {
         name: read_source(solutions / name / f"{name}.py") for name, _ in parts_of(cell)
     }
@@ -219,11 +151,7 @@ def joined_parts(cell: NotebookNode, solutions: Path) -> str:
 
 def with_library_sources(source: str) -> str:
     """Put the text of a library function in the place of each line ``#
-    {source:module.function}``.
-
-    Raises:
-        AssignmentError: there is no such module or function.
-    """
+    {source:module.function}``."""
     return SOURCE.sub(lambda match: _library_source(match[1], match[2]), source)
 
 
@@ -253,32 +181,13 @@ def _library_source(module: str, name: str) -> str:
 
 def is_demonstration(cell: NotebookNode) -> bool:
     """Tell a cell that shows something at length: it carries no points, and no graded
-    cell needs it.
-
-    >>> is_demonstration(
-    ...     nbformat.v4.new_code_cell(metadata={"tags": ["demonstration"]})
-    ... )
-    True
-    """
+    cell needs it."""
     return "demonstration" in cell.metadata.get("tags", [])
 
 
 def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
     """Copy a notebook in which the cells that take long, and that no mark depends on,
-    stand as they are and do nothing.
-
-    >>> cells = [
-    ...     nbformat.v4.new_code_cell("1"),
-    ...     nbformat.v4.new_code_cell("2", metadata={"tags": ["demonstration"]}),
-    ... ]
-    >>> [
-    ...     cell.source
-    ...     for cell in with_idle_demonstrations(
-    ...         nbformat.v4.new_notebook(cells=cells)
-    ...     ).cells
-    ... ]
-    ['1', 'if False:\\n    2\\n    pass']
-    """
+    stand as they are and do nothing."""
     copy = nbformat.from_dict(notebook)
     for cell in copy.cells:
         if is_demonstration(cell):
@@ -303,11 +212,7 @@ def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
 
 def copy_idle(name: str, root: Path, course: Path) -> list[str]:
     """Copy an assignment's source to another course folder, with demonstrations that do
-    nothing, and what it ships.
-
-    Returns:
-        The names of the files that it ships.
-    """
+    nothing, and what it ships."""
     parsed, place = (
         parse_source(root / "solutions" / name / f"{name}.py"),
         course / "solutions" / name,
@@ -323,15 +228,7 @@ def copy_idle(name: str, root: Path, course: Path) -> list[str]:
 
 def ships(notebook: NotebookNode) -> list[str]:
     """Name the files that an assignment hands out beside its notebook (``course:
-    ships:`` in the source's header).
-
-    >>> ships(
-    ...     nbformat.v4.new_notebook(
-    ...         metadata={"course": {"ships": ["weights.safetensors"]}}
-    ...     )
-    ... )
-    ['weights.safetensors']
-    """
+    ships:`` in the source's header)."""
     return list(notebook.metadata.get("course", {}).get("ships", []))
 
 

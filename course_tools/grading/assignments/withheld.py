@@ -12,34 +12,7 @@ imports gets past it.
 
 
 def withheld_uses(source: str, withheld: list[str]) -> list[str]:
-    """Say where ``source`` uses something that the assignment withholds.
-
-    Args:
-        source: Python code of one cell. Lines that start with ``%``, ``!`` or ``?``
-        (IPython's) are left out.
-        withheld: dotted names of modules, functions or classes, e.g.
-        ``course_lib.attention.multi_head``.
-
-    Returns:
-        One line in words for each use, in the order of the code; empty if there is
-        none, or if ``source`` is no valid Python (then it cannot run either).
-
-    Chapter: seq2seq-attention
-
-    >>> withheld_uses(
-    ...     "from course_lib.attention.multi_head import DotScore",
-    ...     ["course_lib.attention.multi_head"],
-    ... )
-    ['line 1 imports course_lib.attention.multi_head.DotScore, which this assignment
-    withholds: you
-    build course_lib.attention.multi_head']
-    >>> withheld_uses(
-    ...     "import torch.nn as nn; nn.MultiheadAttention(8, 2)",
-    ...     ["torch.nn.MultiheadAttention"],
-    ... )
-    ['line 1 uses nn.MultiheadAttention, which this assignment withholds: you build
-    torch.nn.MultiheadAttention']
-    """
+    """Say where ``source`` uses something that the assignment withholds."""
     import ast
 
     lines = [

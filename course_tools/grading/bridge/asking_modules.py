@@ -15,21 +15,7 @@ import torch
 
 
 def declare(made: type[torch.nn.Module], ask: Callable[..., Any]) -> None:
-    """Let a class of the instructor's ask for what its methods do.
-
-    Args:
-        made: the class, in the grader's process. Its objects will know what they were
-            made of, and what of their fields a test has changed since.
-        ask: called as ``ask(method, module, args, kwargs)`` for each method but
-        ``__init__``.
-
-    >>> class Half(torch.nn.Module):
-    ...     def forward(self, x):
-    ...         return x / 2
-    >>> declare(Half, lambda method, module, args, kwargs: (method, args))
-    >>> Half()(3)
-    ('forward', (3,))
-    """
+    """Let a class of the instructor's ask for what its methods do."""
     for method, function in list(vars(made).items()):
         if callable(function) and not method.startswith("__"):
             setattr(made, method, _asking(ask, method))
@@ -57,11 +43,7 @@ BARE = frozenset(vars(torch.nn.Module()))
 
 
 def simple_fields(module: torch.nn.Module) -> dict[str, Any]:
-    """The plain values among the fields of a module.
-
-    >>> simple_fields(torch.nn.Dropout(0.5))
-    {'p': 0.5, 'inplace': False}
-    """
+    """The plain values among the fields of a module."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -95,15 +95,7 @@ NEW, OF_MODULE, AS_BEFORE = -1, -2, -3
 
 
 class Writer:
-    """Builds one message.
-
-    Args:
-        handle: names what is no data, or gives None for what cannot cross.
-        given: gives the name of the notebook's own class of an object, and its fields,
-        or None.
-        known: tensors of the message that is answered, by ``id``: they are referred to,
-        not sent again.
-    """
+    """Builds one message."""
 
     def __init__(
         self,
@@ -297,15 +289,7 @@ class Writer:
 
 class Reader:
     """Takes one message apart: first the tables, then, when its tensors are final,
-    :meth:`value`.
-
-    Args:
-        data: the message.
-        handle: gives the object for a handle, or raises :class:`Refused`.
-        given: rebuilds an object of one of the notebook's own classes, or raises
-        :class:`Refused`.
-        generators: gives a generator for a state; by default a new one.
-    """
+    :meth:`value`."""
 
     FACTORIES = {  # noqa: RUF012
         "": None,

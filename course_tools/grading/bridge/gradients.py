@@ -96,22 +96,7 @@ def now_shared(
     sent: list[torch.Tensor], before: list[Any], after: list[torch.Tensor]
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Find tensors that a call has put where another one of its arguments lies, as
-    ``parameter.data = value`` does.
-
-    Args:
-        sent: the tensors that came with the call.
-        before: their places when it began.
-        after: those of its arguments when it ended.
-
-    Returns:
-        Pairs: the first now has the numbers of the second.
-
-    >>> one, other = torch.zeros(3), torch.ones(3)
-    >>> before = [place(one), place(other)]
-    >>> one.data = other
-    >>> [(a is one, b is other) for a, b in now_shared([one, other], before, [one])]
-    [(True, True)]
-    """
+    ``parameter.data = value`` does."""
     old = {
         spot: tensor
         for spot, tensor in zip(before, sent, strict=True)

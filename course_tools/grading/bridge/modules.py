@@ -33,13 +33,7 @@ PARTS = 2000
 
 
 class Modules:
-    """The modules that one side of the pipe has sent and got.
-
-    Args:
-        strict: whether this is the grader's side.
-        call: ``call(key, args, kwargs)`` asks the other side.
-        find: on the student's side, the class that the notebook has under a name.
-    """
+    """The modules that one side of the pipe has sent and got."""
 
     def __init__(
         self, strict: bool, call: Callable[..., Any], find: Callable[[str], Any]

@@ -70,14 +70,7 @@ class PeerGone(BaseException):
 
 
 class Peer:
-    """One end of the pipe.
-
-    Args:
-        connection: a stream socket.
-        strict: whether the other side is not to be trusted.
-        find: gives the object for a key of this side's own that is not in ``exports``,
-        e.g. a top-level name.
-    """
+    """One end of the pipe."""
 
     def __init__(
         self,

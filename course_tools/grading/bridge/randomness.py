@@ -24,15 +24,7 @@ BLOCKS = 20_000
 
 
 def reachable(now: torch.Tensor, claimed: bytes) -> torch.Tensor | None:
-    """Draw from a state until it is the one that is claimed.
-
-    Args:
-        now: a state of a CPU generator.
-        claimed: the bytes of the state that drawing is said to have led to.
-
-    Returns:
-        The state, drawn here; None if the first 12 million numbers do not lead to it.
-    """
+    """Draw from a state until it is the one that is claimed."""
     if len(claimed) != STATE_BYTES or now.numel() != STATE_BYTES:
         return None
     wanted_head, wanted_block = (

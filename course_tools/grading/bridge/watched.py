@@ -21,13 +21,7 @@ SIZES = 10_000
 
 
 class Noting(TorchFunctionMode):
-    """Notes of what sizes and types the tensors are that calls of torch give.
-
-    >>> with Noting() as noting:
-    ...     _ = torch.ones(2, 3).sum(0)
-    >>> list(noting.sizes)
-    [((2, 3), 'float32'), ((3,), 'float32')]
-    """
+    """Notes of what sizes and types the tensors are that calls of torch give."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -96,30 +96,7 @@ class Report:
 def check(
     path: Path, released_path: Path | None = None, time_limit: int = TIME_LIMIT
 ) -> Report:
-    """Check a student's notebook, which is read and never written.
-
-    Args:
-        path: the notebook.
-        released_path: the notebook as it was released; found in ``exercises/`` if left
-        out.
-        time_limit: seconds that each cell may take.
-
-    Returns:
-        Marks from the visible tests, and everything that is wrong.
-
-    Raises:
-        CannotCheck: the file is missing or is no notebook; the released notebook is not
-            found, or somebody has worked in it; or no kernel starts.
-
-    Chapter: seq2seq-attention
-
-    >>> check(Path("attention.docx"))
-    Traceback (most recent call last):
-    ...
-    course_tools.grading.check.notebook_files.CannotCheck: There is no file
-    attention.docx here.
-    ...
-    """
+    """Check a student's notebook, which is read and never written."""
     with Reader({"opened": open_notebook, "compared": _compared}) as reader:
         try:
             submitted = nbformat.from_dict(
@@ -192,11 +169,7 @@ def _compared(
 
 def find_released(path: Path, submitted: NotebookNode) -> Path:
     """Find the released notebook that shares most cell names with a student's: the file
-    may have been renamed.
-
-    Raises:
-        CannotCheck: no released notebook shares any.
-    """
+    may have been renamed."""
     names = {name for cell in submitted.cells if (name := grade_id(cell))}
     places = [
         *(parent / "exercises" for parent in [Path.cwd(), *path.resolve().parents]),

@@ -69,19 +69,7 @@ class CellRun:
 
 def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
     """Make the notebook that the grader runs: the student's answers, and every other
-    released cell as it was released.
-
-    Args:
-        submitted: the student's notebook; it stays as it is.
-        released: the notebook as the student got it.
-
-    Returns:
-        A copy in which of several copies the last counts, deleted cells are back after
-        the released cell before them, types, metadata and locked texts are the released
-        ones, and outputs are gone.
-
-    Chapter: seq2seq-attention
-    """
+    released cell as it was released."""
     notebook = nbformat.from_dict(submitted)  # a copy, and faster than deepcopy
     notebook.metadata = nbformat.from_dict(released.metadata)
     notebook.metadata.setdefault(
@@ -193,23 +181,8 @@ class _Log:
 def run_notebook(
     notebook: NotebookNode, time_limit: int, files: Path | None = None
 ) -> list[CellRun]:
-    """Run every code cell, in order, in a fresh kernel and an empty temporary folder.
-
-    Args:
-        notebook: what :func:`as_graded` returned; outputs are filled in.
-        time_limit: seconds that each cell may take.
-        files: folder of the released assignment; what lies there beside notebooks and
-        Python files is copied.
-
-    Returns:
-        One run for each code cell that is not blank, in the order of the notebook. A
-        cell that fails does not stop the next, as in grading.
-
-    Raises:
-        KernelProblem: the kernel is not installed, or does not start.
-
-    Chapter: seq2seq-attention
-    """
+    """Run every code cell, in order, in a fresh kernel and an empty temporary
+    folder."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         if files is not None:
             ignore = shutil.ignore_patterns(

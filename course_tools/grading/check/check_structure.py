@@ -42,11 +42,7 @@ class Problem:
 
 def grade_id(cell: NotebookNode) -> str | None:
     """The name under which nbgrader knows a cell, or None for a cell that it leaves
-    alone.
-
-    >>> grade_id(NotebookNode(metadata={"nbgrader": {"grade_id": "beam"}}))
-    'beam'
-    """
+    alone."""
     metadata = cell.metadata.get("nbgrader")
     name = metadata.get("grade_id") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else None
@@ -74,23 +70,7 @@ def describe(cell: NotebookNode) -> str:
 def structure_problems(
     submitted: NotebookNode, released: NotebookNode
 ) -> list[Problem]:
-    """Compare a notebook with the one that was released.
-
-    Args:
-        submitted: the student's notebook (nbformat 4).
-        released: the notebook as the student got it.
-
-    Returns:
-        What is deleted, duplicated, retyped, altered, tampered with, moved, not
-        started, empty or withheld: released cells first, in their order, then what
-        stands in the student's own cells. Empty if nothing is wrong.
-
-    Chapter: seq2seq-attention
-
-    >>> import nbformat
-    >>> structure_problems(nbformat.v4.new_notebook(), nbformat.v4.new_notebook())
-    []
-    """
+    """Compare a notebook with the one that was released."""
     problems: list[Problem] = []
     handed_in: dict[str | None, list[NotebookNode]] = {}
     for cell in submitted.cells:

@@ -45,27 +45,7 @@ class CannotCheck(CannotRead):
 
 
 def open_notebook(text: str, name: str) -> NotebookNode:
-    """Take a stranger's text for a notebook.
-
-    Args:
-        text: of the file.
-        name: what the messages call it.
-
-    Returns:
-        The notebook as nbformat 4, with its cells' texts, attached pictures, and what
-        nbgrader and `course check` read of the metadata; without outputs.
-
-    Raises:
-        CannotCheck: it is no notebook, or it is beyond the bounds.
-
-    >>> cell = nbformat.v4.new_code_cell(
-    ...     "1 + 1", metadata={"collapsed": True, "nbgrader": {"grade_id": "sum"}}
-    ... )
-    >>> open_notebook(
-    ...     nbformat.writes(nbformat.v4.new_notebook(cells=[cell])), "a.ipynb"
-    ... ).cells[0].metadata
-    {'nbgrader': {'grade_id': 'sum'}}
-    """
+    """Take a stranger's text for a notebook."""
     notebook = parse_notebook(text, name)
     return nbformat.v4.new_notebook(
         cells=[_plain(cell, f"own-{n}") for n, cell in enumerate(notebook.cells)]
@@ -118,20 +98,12 @@ def _pictures(attachment: dict[str, Any]) -> dict[str, str]:
 
 
 def read_notebook(path: Path) -> NotebookNode:
-    """Read a notebook of any nbformat as version 4.
-
-    Raises:
-        CannotCheck: there is no such file, or it is no notebook.
-    """
+    """Read a notebook of any nbformat as version 4."""
     return parse_notebook(read_text(path), str(path))
 
 
 def read_text(path: Path) -> str:
-    """Read the text of a notebook's file.
-
-    Raises:
-        CannotCheck: there is no such file, it is too large, or it is no text.
-    """
+    """Read the text of a notebook's file."""
     if path.is_dir():
         raise CannotCheck(
             f"{path} is a folder. Name the notebook in it, e.g."
@@ -157,11 +129,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_notebook(text: str, path: str) -> NotebookNode:
-    """Take text for a notebook of any nbformat, as version 4.
-
-    Raises:
-        CannotCheck: it is no notebook; the message calls it by its path.
-    """
+    """Take text for a notebook of any nbformat, as version 4."""
     try:
         content = json.loads(text)
     except RecursionError as error:
@@ -249,12 +217,7 @@ def _beyond_bounds(content: dict[str, Any]) -> str:
 
 
 def read_released(path: Path) -> NotebookNode:
-    """Read a released notebook, whose cells must still be what their checksums say.
-
-    Raises:
-        CannotCheck: somebody has worked in it, so that it no longer says what was
-        released; or it is no notebook.
-    """
+    """Read a released notebook, whose cells must still be what their checksums say."""
     released = read_notebook(path)
     for cell in released.cells:
         if (name := grade_id(cell)) and compute_checksum(

@@ -79,36 +79,7 @@ def collect(
     platform: str = "",
     timestamps: bool = False,
 ) -> Collection:
-    """Put the notebooks of a download where the grader looks for them.
-
-    Args:
-        name: the assignment.
-        download: a zip or a folder, of Moodle, Canvas, Blackboard, or with a folder for
-        each student.
-        root: the course folder, where ``nbgrader_config.py`` stands.
-        students: a list of the class, entered into the gradebook first
-        (:mod:`course_tools.grading.collect.roster`).
-        pattern: for other platforms, a regular expression as ``nbgrader zip_collect``
-            takes it: the groups ``student_id`` and ``file_id``, and if you like
-            ``timestamp``.
-        timezone: in which the platform writes times, e.g. ``Europe/Berlin``.
-        table: a table of times, where the names have none
-        (:mod:`course_tools.grading.collect.handed_in_at`).
-        platform: whose download it is, where its names do not tell
-        (:mod:`course_tools.grading.collect.download_names`).
-        timestamps: believe ``timestamp.txt`` in students' folders; only where no
-        student can write there.
-
-    Returns:
-        What became of each student and each file.
-
-    Raises:
-        CannotUnpack: the download cannot be read.
-        CannotReadRoster: the list of students has a fault; nothing has been collected.
-        CannotExport: the table of times cannot be read.
-        ValueError: the pattern, the platform or the time zone is none, the names do not
-            tell the platform, or the table has no times.
-    """
+    """Put the notebooks of a download where the grader looks for them."""
     zone = _zone(timezone)
     names = FileNameCollectorPlugin(named_regexp=_checked(pattern)) if pattern else None
     courses = CourseDirectory(config=course_settings(root))

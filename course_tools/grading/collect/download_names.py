@@ -76,35 +76,7 @@ def labels(
     is_student: Callable[[str], bool] | None = None,
     platform: str = "",
 ) -> tuple[list[Label | None], list[str]]:
-    """Read the names of a whole download.
-
-    Args:
-        places: where its files lie.
-        assignment: its name; a folder of that name may stand directly in a student's.
-        is_student: says whether a folder of that name is a student of the class; None
-        if the class is not known.
-        platform: one of `PLATFORMS`, in letters of any size; "" to tell it from the
-        names.
-
-    Returns:
-        For each file what its name says, None if that is nothing about a student; and
-        notes, in words.
-
-    Raises:
-        ValueError: the platform is none or cannot be told, or a folder around all may
-        be a student's own.
-
-    >>> def first(place):
-    ...     return labels([PurePosixPath(place)], "attention")[0][0]
-    >>> first("Zoë Bö_77_assignsubmission_file_/a.ipynb").name
-    'Zoë Bö'
-    >>> first("boezoe_LATE_91_8_attention-2.ipynb").number
-    '91'
-    >>> first("A1_ada_attempt_2026-11-22-10-15-00_x.ipynb").ids
-    ('A1_ada', 'ada')
-    >>> first("ada/attention/x.ipynb").file
-    PurePosixPath('x.ipynb')
-    """
+    """Read the names of a whole download."""
     parts, notes = [place.parts for place in places], []
     while _is_wrapped(parts, assignment, is_student):
         notes.append(
@@ -221,12 +193,7 @@ def _users(names: list[str]) -> dict[str, tuple[str, ...]]:
 
 def _is_certain(name: str, names: set[str], texts: set[str]) -> bool:
     """Say whether a name of Blackboard's tells its attempt: of two times, one stands in
-    a user's or in a file's name.
-
-    Blackboard writes a text on each attempt, whose name ends at the time. So the first
-    time of a name is the attempt's if it has its text and no later one has; a download
-    that somebody took the texts out of is believed.
-    """
+    a user's or in a file's name."""
     first, *later = [name[: mark.end()] + ".txt" for mark in MARK.finditer(name)]
     return not later or ((not texts or first in texts) and names.isdisjoint(later))
 

@@ -24,21 +24,7 @@ COLUMNS = ("last modified (submission)", "time", "timestamp")
 def times(
     table: Path, roster: Roster, zone: ZoneInfo
 ) -> tuple[dict[str, datetime], list[str]]:
-    """Read the times of a table.
-
-    Args:
-        table: a CSV file, with a column of `COLUMNS` and one that says who.
-        roster: the class.
-        zone: in which a time is meant that names no zone.
-
-    Returns:
-        By student, the time in UTC; and in words, each row that is nobody's or whose
-        time cannot be read.
-
-    Raises:
-        CannotExport: it cannot be read as a table.
-        ValueError: it has no column of times, or none that says who.
-    """
+    """Read the times of a table."""
     cells = read_table(table)
     head = [cell.strip().casefold() for cell in cells[0]]
     columns = [head.index(name) for name in COLUMNS if name in head]

@@ -71,19 +71,7 @@ def collect(
     folder: Path, assignment: str, read_text: Read, graded: Mapping[str, str] = NONE
 ) -> Collected:
     """Read every submission of an assignment:
-    ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
-
-    Args:
-        folder: nbgrader's ``submitted``.
-        assignment: its name.
-        read_text: reads the text of a notebook in a process of its own
-        (:mod:`course_tools.grading.run.reading`).
-        graded: by student, the digest of a submission that need not be opened again.
-
-    Returns:
-        Submissions by student, in alphabetical order, and in words what else lies
-        there.
-    """
+    ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``."""
     submissions, strangers = [], []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith("."):
@@ -118,19 +106,7 @@ def read(
     read_text: Read,
     graded: str | None = None,
 ) -> Submission:
-    """Read one submission.
-
-    Args:
-        student: the id.
-        folder: ``submitted/STUDENT/ASSIGNMENT``.
-        assignment: its name, which the notebook must have.
-        read_text: reads the text of a notebook in a process of its own.
-        graded: its digest when it was graded; if it is the same still, the notebook is
-        not opened.
-
-    Returns:
-        The submission, with its content or a problem.
-    """
+    """Read one submission."""
     submission = Submission(student, folder / f"{assignment}.ipynb")
     if folder.is_symlink() or not folder.is_dir():
         submission.problem = (

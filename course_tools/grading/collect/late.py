@@ -25,15 +25,7 @@ DAY = 24 * 60 * 60
 
 
 class LatePolicy(LateSubmissionPlugin):
-    """A share of the marks for each day that has begun, after a time of grace.
-
-    >>> policy = LatePolicy(percent_per_day=10.0, grace_minutes=15.0, most_percent=25.0)
-    >>> [
-    ...     policy.late_submission_penalty("ada", 40.0, late)
-    ...     for late in (900.0, 901.0, DAY + 901.0, 9.0 * DAY)
-    ... ]
-    [0.0, 4.0, 8.0, 10.0]
-    """
+    """A share of the marks for each day that has begun, after a time of grace."""
 
     percent_per_day = Float(
         0.0, min=0.0, max=100.0, help="Taken off for each day that has begun."
@@ -122,11 +114,7 @@ class LateWork:
 
     def assign(self) -> list[Late]:
         """Enter the penalty of every submission, in one transaction: due dates, times
-        and marks by hand may be new.
-
-        Returns:
-            What came late, by student.
-        """
+        and marks by hand may be new."""
         found = []
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
             for submission in gradebook.assignment_submissions(self.assignment):
@@ -179,11 +167,7 @@ def _ours(policy: LateSubmissionPlugin) -> bool:
 
 
 def _span(seconds: float) -> str:
-    """Write a time for people, rounded down to minutes.
-
-    >>> _span(93_780.0), _span(120.0), _span(5.0)
-    ('1 d 2 h 3 min', '2 min', '0 min')
-    """
+    """Write a time for people, rounded down to minutes."""
     minutes = int(seconds // 60)
     parts = ((minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
     return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 min"

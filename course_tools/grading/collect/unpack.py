@@ -57,18 +57,7 @@ class File:
 
 
 def contents(download: Path) -> tuple[list[File], list[str]]:
-    """List the files of a download.
-
-    Args:
-        download: a zip file or a folder.
-
-    Returns:
-        Its plain files by place, without what operating systems leave behind; and, in
-        words, what is refused.
-
-    Raises:
-        CannotUnpack: it is neither, or it cannot be read at all.
-    """
+    """List the files of a download."""
     if download.is_dir():
         return _of_folder(download)
     if not download.exists():
@@ -112,11 +101,7 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
 
 
 def inner_zip(data: bytes) -> tuple[list[File], list[str]]:
-    """List the files of a zip that a student handed in; zips in it stay closed.
-
-    Raises:
-        CannotUnpack: it is no zip that can be read.
-    """
+    """List the files of a zip that a student handed in; zips in it stay closed."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:

@@ -16,12 +16,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 
 class ForgetOldMarks(NbGraderPreprocessor):
-    """Take away the marks that an earlier autograding gave this notebook.
-
-    Stock nbgrader writes over an old mark only when the new run reaches its cell. A
-    resubmission whose kernel dies, or that nbgrader cannot read, would keep the marks
-    of the submission it replaces. Marks given by hand stay.
-    """
+    """Take away the marks that an earlier autograding gave this notebook."""
 
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict
@@ -42,20 +37,7 @@ class ForgetOldMarks(NbGraderPreprocessor):
 
 class RestoreReleasedCells(NbGraderPreprocessor):
     """Put back the nbgrader metadata of every released cell, and every deleted cell
-    that is not a test.
-
-    Of a copied cell `DeduplicateIds` leaves the last its metadata and empties that of
-    the others. Stock nbgrader then stumbles twice: `OverwriteCells.add_missing_cells`
-    raises KeyError, and `CheckCellMetadata` takes the empty metadata for an old version
-    and stops the whole class. Here such cells, and cells that the release does not
-    know, become ordinary cells.
-
-    `OverwriteCells.add_missing_cells` puts back a deleted test, after the answer or
-    test before it. Where the student deleted that too (or its metadata), it raises
-    KeyError, and the whole submission goes ungraded. It raises the same where a
-    read-only cell without marks stands right before a test, so no assignment may have
-    one there.
-    """
+    that is not a test."""
 
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict

@@ -154,10 +154,7 @@ class ShutInExecute(LimitedOutput, Execute):
 
 def bring_back(work: Path, there: Path) -> None:
     """Copy the files that a kernel wrote or changed from its folder to the
-    submission's: plain ones, and not too large.
-
-    Notebooks stay as the grader has them, and nothing is written through a link.
-    """
+    submission's: plain ones, and not too large."""
     left = BROUGHT_BACK
     for folder, names, files in os.walk(work):
         target = there / Path(folder).relative_to(work)

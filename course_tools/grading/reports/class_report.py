@@ -74,21 +74,7 @@ class Question:
 
 
 def question(name: str, points: float, marks: Marks) -> Question:
-    """Measure one question.
-
-    Args:
-        name: its ``grade_id``.
-        points: the most it can earn.
-        marks: by student and question; None where a person has still to mark.
-
-    >>> marks = {
-    ...     "ada": {"a": 2.0, "b": 3.0},
-    ...     "bo": {"a": 0.0, "b": 1.0},
-    ...     "cy": {"a": 1.0, "b": 2.0},
-    ... }
-    >>> question("a", 2.0, marks).mean, question("a", 2.0, marks).discrimination
-    (0.5, 1.0)
-    """
+    """Measure one question."""
     known = {
         student: mark
         for student, of in marks.items()
@@ -119,15 +105,7 @@ def page(
     noticed: Mapping[str, Sequence[str]],
     pairs: Sequence[Alike],
 ) -> str:
-    """Write the page.
-
-    Args:
-        assignment: its name.
-        marks: by student and question; None where a person has still to mark.
-        points: by question, the most it can earn.
-        noticed: by student, what a person should look at.
-        pairs: submissions that are alike.
-    """
+    """Write the page."""
     most = sum(points.values())
     totals = [sum(mark or 0.0 for mark in of.values()) for of in marks.values()]
     waiting = sum(mark is None for of in marks.values() for mark in of.values())
@@ -223,19 +201,7 @@ def _table(
 
 
 def report(name: str, root: Path = Path()) -> Path:
-    """Write ``reports/<name>.html`` from what `course grade` has recorded.
-
-    Args:
-        name: the assignment.
-        root: the course folder, where ``nbgrader_config.py`` stands.
-
-    Returns:
-        The page.
-
-    Raises:
-        CannotRecord: the gradebook does not know the assignment.
-        CannotCheck: the released notebook is not as it was released.
-    """
+    """Write ``reports/<name>.html`` from what `course grade` has recorded."""
     courses = CourseDirectory(config=course_settings(root))
     log = Records(courses, name).done()
     with Gradebook(courses.db_url, courses.course_id) as gradebook:

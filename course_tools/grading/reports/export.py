@@ -90,15 +90,7 @@ class Exported:
 
 def safe(cell: str) -> str:
     """Make a cell that no spreadsheet runs: an apostrophe stands before each sign that
-    could begin a formula.
-
-    A spreadsheet in German splits lines at semicolons, quoted or not, and others at
-    tabs or bars: a formula can begin behind any of them, and behind white space of
-    every kind. A plain space within a name splits nothing.
-
-    >>> safe("=HYPERLINK(1)"), safe("Ada;=1+1"), safe("-3.5"), safe("Anne-Marie - Lee")
-    ("'=HYPERLINK(1)", "Ada;'=1+1", '-3.5', 'Anne-Marie - Lee')
-    """
+    could begin a formula."""
     if NUMBER.fullmatch(cell):
         return cell
     written, begins = "", True
@@ -125,11 +117,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 def canvas(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
     """Write the table that Canvas imports: a row of points, and a student by number or
-    login.
-
-    A column that Canvas does not know becomes a new assignment. One that it knows has
-    its number behind the name, which only Canvas can tell: fill its own table (`fill`).
-    """
+    login."""
     head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", name]
     body = [
         [
@@ -169,11 +157,8 @@ def moodle(name: str, most: float, points: dict[str, float], rows: list[Row]) ->
 def blackboard(
     name: str, most: float, points: dict[str, float], rows: list[Row]
 ) -> str:
-    """Write the table that Blackboard's grade centre uploads, a student by user name.
-
-    A column without Blackboard's own number becomes a new one, of text: fill its own
-    table (`fill`).
-    """
+    """Write the table that Blackboard's grade centre uploads, a student by user
+    name."""
     head = [
         "Last Name",
         "First Name",
@@ -227,23 +212,7 @@ FORMS: dict[str, Callable[[str, float, dict[str, float], list[Row]], str]] = {
 def export(
     name: str, to: str, root: Path = Path(), into: Path | None = None
 ) -> Exported:
-    """Write the marks of an assignment into ``exports/``.
-
-    Args:
-        name: the assignment.
-        to: ``canvas``, ``moodle``, ``blackboard``, ``csv`` or ``gradescope`` (a
-        ``results.json`` for each student).
-        root: the course folder, where ``nbgrader_config.py`` stands.
-        into: a table that the platform gave you, whose column of this assignment is to
-        be filled.
-
-    Returns:
-        Where it was written, and what to know.
-
-    Raises:
-        CannotExport: the gradebook does not know the assignment, the form is none, or
-        the table has no such column.
-    """
+    """Write the marks of an assignment into ``exports/``."""
     if to not in (*FORMS, "gradescope"):
         raise CannotExport(
             f"There is no form {to!r}. Choose one of"
@@ -340,21 +309,7 @@ def _last_first(student: Student) -> str:
 def fill(
     into: Path, name: str, rows: list[Row], roster: Roster, notes: list[str]
 ) -> str:
-    """Fill the assignment's column of a platform's own table; all else in it stays.
-
-    Args:
-        into: the table, as CSV or with tabs, in UTF-8 or UTF-16 as Blackboard writes
-        it.
-        name: the assignment; one column must begin with it, or be called Grade as in
-        Moodle's worksheet.
-        rows: the marks.
-        roster: the class.
-        notes: gets a line for each row of the table that is nobody, and for each
-        student that is not in it.
-
-    Raises:
-        CannotExport: it cannot be read, or has no such column, or several.
-    """
+    """Fill the assignment's column of a platform's own table; all else in it stays."""
     cells = read_table(into)
     head = [cell.strip().casefold() for cell in cells[0]]
     columns = [
@@ -397,11 +352,7 @@ def fill(
 
 def read_table(into: Path) -> list[list[str]]:
     """Read a table as platforms write them: with commas, semicolons or tabs, in UTF-8
-    or UTF-16.
-
-    Raises:
-        CannotExport: it cannot be read, or it is empty.
-    """
+    or UTF-16."""
     try:
         data = into.read_bytes()
         text = data.decode(

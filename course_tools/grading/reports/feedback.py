@@ -26,13 +26,7 @@ vertical-align: top }} pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
 
 
 def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> str:
-    """Write the feedback page of one submission.
-
-    >>> "&lt;script&gt;" in page(
-    ...     "attention", "ada", [Mark("part", 2.0, 0.0, "<script>")], []
-    ... )
-    True
-    """
+    """Write the feedback page of one submission."""
     rows = "\n".join(
         f"<tr><td>{escape(mark.cell)}</td><td>{_points(mark)}</td><td><pre>{escape(mark.words)}</pre></td></tr>"
         for mark in marks

@@ -48,11 +48,7 @@ class Alike:
 
 def tokens(source: str) -> list[str]:
     """Cut code into tokens in which chosen names, numbers and texts are nameless;
-    comments are left out.
-
-    >>> tokens("total = sum(x.values) + 1  # the sum")
-    ['n', '=', 'sum', '(', 'n', '.values', ')', '+', '0']
-    """
+    comments are left out."""
     return [
         _kind(token) for token in TOKEN.findall(source) if not token.startswith("#")
     ]
@@ -73,17 +69,7 @@ def _kind(token: str) -> str:
 
 
 def fingerprints(sources: Iterable[str]) -> frozenset[int]:
-    """Return the fingerprints of some cells, each taken by itself.
-
-    Args:
-        sources: the code of the cells.
-
-    Returns:
-        64-bit numbers; none of a cell with fewer than ``RUN`` tokens.
-
-    >>> fingerprints(["x = 1"])
-    frozenset()
-    """
+    """Return the fingerprints of some cells, each taken by itself."""
     found: set[int] = set()
     for source in sources:
         cut = tokens(source)
@@ -104,16 +90,7 @@ def fingerprints(sources: Iterable[str]) -> frozenset[int]:
 def alike(
     submissions: Mapping[str, frozenset[int]], given: frozenset[int]
 ) -> list[Alike]:
-    """Name the pairs that share most of what is their own.
-
-    Args:
-        submissions: by student, the fingerprints of the answers.
-        given: those of the released notebook.
-
-    Returns:
-        Pairs that share at least ``LEAST_COMMON`` fingerprints, and ``LEAST_SHARE`` of
-        the smaller set; the most alike come first.
-    """
+    """Name the pairs that share most of what is their own."""
     having = Counter(mark for marks in submissions.values() for mark in marks)
     usual = {
         mark

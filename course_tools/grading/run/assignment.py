@@ -54,11 +54,7 @@ class Assignment:
 
 
 def load(name: str, root: Path) -> Assignment:
-    """Read an assignment as the grader needs it.
-
-    Raises:
-        CannotGrade: its source or its release is missing.
-    """
+    """Read an assignment as the grader needs it."""
     source, released = (
         root / "solutions" / name / f"{name}.py",
         root / "exercises" / name / f"{name}.ipynb",

@@ -91,28 +91,7 @@ def run_class(
     chancy: Mapping[str, float],
     rounds: Rounds | None,
 ) -> Iterator[tuple[Submission, Transcript | None]]:
-    """Run submissions.
-
-    Args:
-        submissions: of a class.
-        plan: gives the steps of one.
-        files: what the assignment ships beside the notebook.
-        workers: submissions at a time.
-        warm: forks the workers, or has its own on other machines.
-        limits: what a submission may use.
-        chancy: tests that are run again where they fail, and their points
-        (:mod:`course_tools.grading.run.flaky`).
-        rounds: says whose words may be told, and keeps them; None for answers of the
-            instructor's own, for whom hidden tests are no secret: all words are told,
-            and nothing is kept.
-
-    Yields:
-        Each submission, as soon as its hidden round has run, with what the referee
-        said; None if it cannot be run.
-
-    Raises:
-        NoIsolation: nothing can be run here.
-    """
+    """Run submissions."""
     runnable = [submission for submission in submissions if not submission.problem]
     yield from ((submission, None) for submission in submissions if submission.problem)
     if not runnable:
@@ -186,12 +165,7 @@ def _to_be_seen(
 
 
 class _Crew:
-    """Threads that run rounds, each with a worker of its own.
-
-    Args:
-        runs: what each of them calls.
-        stack: closes them.
-    """
+    """Threads that run rounds, each with a worker of its own."""
 
     def __init__(self, runs: list[Run], stack: ExitStack) -> None:
         self.todo, self.finished, self.size = Todo(), Finished(), len(runs)

@@ -162,20 +162,7 @@ class _Control:
 
 
 def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transcript:
-    """Run one round of a submission.
-
-    Args:
-        worker: a warm worker.
-        one_round: what is to be run.
-        files: what the assignment ships beside the notebook; each process gets its own
-        copy.
-
-    Returns:
-        The referee's report; every test that it does not name was not reached.
-
-    Raises:
-        NoIsolation: the worker cannot start a process.
-    """
+    """Run one round of a submission."""
     transcript, began, started = Transcript(), time.monotonic(), []
     ours, theirs = socket.socketpair()
     student = 0

@@ -21,16 +21,7 @@ RUNS = 3
 
 def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transcript:
     """Run a round of a submission, and again while a declared test fails, `RUNS` times
-    at most.
-
-    Args:
-        run: runs it once, whole and anew.
-        flaky: :func:`course_tools.grading.run.plan.flaky_tests`.
-
-    Returns:
-        The first report, with the best result of each declared test and how often it
-        was asked.
-    """
+    at most."""
     transcript = run()
     for count in range(2, RUNS + 1):
         failing = [
@@ -64,11 +55,7 @@ def _results(transcript: Transcript) -> dict[str, dict[str, Any]]:
 
 def _earned(transcript: Transcript, name: str) -> float:
     """What a test earned; less than nothing if it was not reached or looks tampered
-    with: no second chance for that.
-
-    A visible test that raises nothing has passed, whatever it ends in: the rest of its
-    points may be for hidden parts.
-    """
+    with: no second chance for that."""
     told = _results(transcript).get(name)
     if told is None or told["tampering"] or type(told["earned"]) not in (int, float):
         return -1.0

@@ -80,29 +80,7 @@ def grade(
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
-    """Grade every submission of an assignment that is not graded yet.
-
-    Args:
-        name: the assignment.
-        root: the course folder, where ``nbgrader_config.py`` stands.
-        submitted: the folder of submissions; nbgrader's by default.
-        workers: submissions at a time.
-        isolation: the name of a rung of :mod:`course_tools.grading.sandbox.isolation`,
-        or "unsafe" for none at all.
-        limits: what a submission may use.
-        warm: a process that imports torch already, or a cluster; a process is started
-        if there is none.
-        say: hears a line for each submission.
-        expect: hears first how many there will be.
-
-    Returns:
-        What became of each.
-
-    Raises:
-        CannotGrade: there is no such assignment, or no folder of submissions.
-        CannotRecord: the gradebook does not know the assignment, or cannot be written.
-        NoIsolation: this machine cannot shut submissions in.
-    """
+    """Grade every submission of an assignment that is not graded yet."""
     courses = course_of(root, submitted)
     assignment = load(name, root)
     folder = root / courses.submitted_directory

@@ -13,23 +13,7 @@ import ast
 
 
 def interfaces(instructor: str, released: str) -> dict[str, str]:
-    """Find the classes of modules in an answer cell whose ``__init__`` is given.
-
-    Args:
-        instructor: the cell with its solution.
-        released: the same as students got it.
-
-    Returns:
-        By name, the source of each class as the instructor wrote it.
-
-    >>> written = (
-    ...     "class Half(torch.nn.Module):\\n    def forward(self, x):\\n        return "
-    ... )
-    >>> list(interfaces(written + "x / 2", written + "None"))
-    ['Half']
-    >>> interfaces(written + "x / 2", "# paste yours here")
-    {}
-    """
+    """Find the classes of modules in an answer cell whose ``__init__`` is given."""
     theirs = _module_classes(released)
     return {
         name: ast.unparse(node)

@@ -35,17 +35,7 @@ class Mark:
 def judge(
     notebook: NotebookNode, transcript: Transcript
 ) -> tuple[NotebookNode, list[Mark]]:
-    """Put the referee's outputs into the notebook and mark it.
-
-    Args:
-        notebook: the student's, restored; test cells as released, hidden tests not in
-        it.
-        transcript: what the referee said.
-
-    Returns:
-        The notebook as nbgrader keeps it in ``autograded/``, whose text makes no page
-        run or fetch anything, and a mark for each graded cell.
-    """
+    """Put the referee's outputs into the notebook and mark it."""
     judged = nbformat.from_dict(notebook)
     marks = []
     for index, cell in enumerate(judged.cells):

@@ -27,15 +27,7 @@ class AnotherRun(Exception):
 
 @contextmanager
 def only_run(root: Path, command: str) -> Iterator[None]:
-    """Hold the lock of a course folder.
-
-    Args:
-        root: the folder.
-        command: what is run, for the words of a second one.
-
-    Raises:
-        AnotherRun: another process holds it, or nobody can here.
-    """
+    """Hold the lock of a course folder."""
     try:
         import fcntl  # not on Windows, where students' commands run all the same
     except ImportError as error:

@@ -34,19 +34,7 @@ def role(cell: NotebookNode) -> str:
 def steps(
     instructor: NotebookNode, released: NotebookNode, submitted: NotebookNode
 ) -> list[dict[str, Any]]:
-    """Put the cells of a submission in the order in which they run.
-
-    Args:
-        instructor: the notebook with solutions and hidden tests.
-        released: the same as students got it.
-        submitted: the student's, restored
-        (:func:`course_tools.grading.check.check_run.as_graded`).
-
-    Returns:
-        Steps for :mod:`course_tools.grading.run.referee`. Before each of the
-        instructor's cells come the student's cells up to the place that this cell has
-        in the student's notebook.
-    """
+    """Put the cells of a submission in the order in which they run."""
     places: dict[str | None, int] = {
         name: index
         for index, cell in enumerate(submitted.cells)

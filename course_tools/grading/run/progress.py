@@ -20,16 +20,7 @@ MOST = 2000  # letters of a line on the terminal
 def progress(
     stream: TextIOBase | None = None,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """Show a bar with the time that is left while submissions are graded.
-
-    Args:
-        stream: where the bar goes, stderr if left out; no bar if that is no terminal.
-        Lines go to stdout.
-
-    Yields:
-        What hears a line for each submission, and what hears first how many there will
-        be.
-    """
+    """Show a bar with the time that is left while submissions are graded."""
     with tqdm(
         file=stream or sys.stderr,
         disable=None,

@@ -55,16 +55,7 @@ BOUNDS = Bounds()
 
 class Reader:
     """The server and its children. Without `os.fork` (Windows, where nobody grades) the
-    caller's process does the work.
-
-    Args:
-        functions: by name, what a child may be asked; arguments and results are JSON.
-        bounds: of each child.
-
-    >>> with Reader({"count": len}) as reader:
-    ...     reader.ask("count", "abc")
-    3
-    """
+    caller's process does the work."""
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], bounds: Bounds = BOUNDS
@@ -84,11 +75,7 @@ class Reader:
         theirs.close()
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Call a function in a child of its own.
-
-        Raises:
-            CannotRead: it raised something, took more than it may, or did not end.
-        """
+        """Call a function in a child of its own."""
         request = json.dumps([name, arguments]).encode()
         if self._server:
             with self._lock:

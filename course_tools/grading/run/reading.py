@@ -67,11 +67,7 @@ def opened(text: str, name: str) -> NotebookNode:
 
 
 def readable(text: str, name: str) -> bool:
-    """Whether the text of a file is a notebook that can be graded.
-
-    Raises:
-        CannotRead: it is none, and why.
-    """
+    """Whether the text of a file is a notebook that can be graded."""
     return bool(opened(text, name).cells)
 
 
@@ -85,12 +81,7 @@ def answers(text: str, name: str) -> list[int]:
 
 
 def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:
-    """Say what is to be run of a submission.
-
-    Returns:
-        ``notebook``: as it is graded, ``steps``: which cells run where, ``notes``: what
-        a person should know.
-    """
+    """Say what is to be run of a submission."""
     submitted = opened(text, name)
     problems = [
         problem
@@ -112,19 +103,7 @@ def judged(
     told: Mapping[str, Any],
     notes: list[str],
 ) -> dict[str, Any]:
-    """Mark a submission that has run.
-
-    Args:
-        assignment: which it answers.
-        student: whose it is.
-        text: the notebook of :func:`prepared`.
-        told: the fields of the referee's report.
-        notes: what is known already.
-
-    Returns:
-        ``notebook``: as ``autograded/`` keeps it, ``marks``, ``notes``, ``unanswered``:
-        cells that are as they were released, ``page``: the student's feedback.
-    """
+    """Mark a submission that has run."""
     restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
     notes = [*notes, *rounds.words(transcript)]
     if transcript.trouble:
@@ -158,18 +137,7 @@ def judged_again(
     kept: Mapping[str, float | None],
     before: str,
 ) -> dict[str, Any]:
-    """Mark one question of a submission that has run again; all other marks stay.
-
-    Args:
-        assignment, student, text, told, notes: as in :func:`judged`.
-        question: which test.
-        kept: the marks that are recorded.
-        before: the text of the notebook in ``autograded/``; "" if there is none.
-
-    Returns:
-        ``notebook``: the one in ``autograded/`` with this question's cell in its place;
-        ``earned``, ``notes`` and ``page``.
-    """
+    """Mark one question of a submission that has run again; all other marks stay."""
     restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
     notebook, marks = judge(restored, transcript)
     mark = next(mark for mark in marks if mark.cell == question)

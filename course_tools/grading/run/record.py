@@ -162,14 +162,7 @@ class Records:
         marks: list[Mark],
         unanswered: Sequence[str] = (),
     ) -> None:
-        """Record one submission: graded notebook, gradebook, log, in this order.
-
-        Args:
-            entry: the line of the log.
-            notebook: the text of the graded notebook, if there is one.
-            marks: of all questions.
-            unanswered: cells that are as they were released.
-        """
+        """Record one submission: graded notebook, gradebook, log, in this order."""
         if notebook is not None:
             place = self.graded_notebook(entry.student)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -194,11 +187,7 @@ class Records:
         append(self.log, _fit(entry))
 
     def patiently(self, what: str, write: Callable[[], Any]) -> Any:
-        """Write into the gradebook, and wait while another program holds it.
-
-        Raises:
-            CannotRecord: it was held for too long.
-        """
+        """Write into the gradebook, and wait while another program holds it."""
         patience = time.monotonic() + SECONDS_LOCKED
         while True:
             try:

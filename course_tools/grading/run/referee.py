@@ -426,11 +426,7 @@ def _told(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def play(control: int) -> None:
-    """Be the referee of the submission that the grader sends.
-
-    Args:
-        control: the descriptor of the socket that leads to the grader.
-    """
+    """Be the referee of the submission that the grader sends."""
     connection = socket.socket(fileno=control)
     job = hear(connection)
     job["files"] = {name: base64.b64decode(data) for name, data in job["files"].items()}

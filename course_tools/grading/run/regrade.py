@@ -78,30 +78,7 @@ def regrade(
     say: Callable[[str], None] = lambda words: None,
     expect: Callable[[int], None] = lambda count: None,
 ) -> Regraded:
-    """Judge one question of every graded submission again.
-
-    Args:
-        name: the assignment.
-        question: the ``grade_id`` of its test cell.
-        root: the course folder, where ``nbgrader_config.py`` stands.
-        submitted: the folder of submissions; nbgrader's by default.
-        workers: submissions at a time.
-        isolation: the name of a wall of :mod:`course_tools.grading.sandbox.isolation`,
-        or "unsafe" for none at all.
-        limits: what a submission may use.
-        warm: a process that imports torch already; one is started if there is none.
-        say: hears a line for each submission.
-        expect: hears first how many there will be.
-
-    Returns:
-        The difference.
-
-    Raises:
-        CannotGrade: there is no such assignment or question, or no folder of
-        submissions.
-        CannotRecord: the gradebook does not know the assignment, or cannot be written.
-        NoIsolation: this machine cannot shut submissions in.
-    """
+    """Judge one question of every graded submission again."""
     courses = course_of(root, submitted)
     assignment = load(name, root)
     tests = [part for part in assignment.cells if part]

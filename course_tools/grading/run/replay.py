@@ -44,18 +44,7 @@ class Replay:
 
 
 def replay(name: str, root: Path = Path()) -> Replay:
-    """Rebuild the marks of an assignment from the log, and compare.
-
-    Args:
-        name: the assignment.
-        root: the course folder, where ``nbgrader_config.py`` stands.
-
-    Returns:
-        The marks, and whatever does not fit.
-
-    Raises:
-        CannotRecord: the gradebook does not know the assignment.
-    """
+    """Rebuild the marks of an assignment from the log, and compare."""
     courses = CourseDirectory(config=course_settings(root))
     found = Replay()
     for line in lines(Records(courses, name).log):

@@ -35,13 +35,7 @@ POINTS_ALONE = (
 
 
 class Rounds:
-    """What is kept of the rounds of one release, in a course folder.
-
-    Args:
-        root: the course folder.
-        assignment: its name.
-        released: the notebook that students have; one that differs is another release.
-    """
+    """What is kept of the rounds of one release, in a course folder."""
 
     def __init__(self, root: Path, assignment: str, released: NotebookNode) -> None:
         self.folder = root / FOLDER / assignment
@@ -63,13 +57,7 @@ class Rounds:
 
     def keep(self, student: str, key: str, visible: bytes) -> None:
         """Keep the packed transcript of a visible round, in the place of the student's
-        last one.
-
-        Args:
-            student: whose.
-            key: a checksum of what the round depends on.
-            visible: of :func:`course_tools.grading.run.execute.packed_transcript`.
-        """
+        last one."""
         self.folder.mkdir(parents=True, exist_ok=True)
         data = (self.release + key).encode() + visible
         write_whole(self._place(student), lambda place: _write(place, data))

@@ -37,11 +37,7 @@ def shell() -> Any:
 
 class _Transform:
     """Lets IPython rewrite its magics, and passes by what is Python already: to look
-    for magics takes long.
-
-    Cells of one line, cells that begin with a prompt, and all cells once somebody added
-    a transformer go to IPython.
-    """
+    for magics takes long."""
 
     def __init__(self, here: Any) -> None:
         self.here, self.transform = here, here.transform_cell
@@ -78,11 +74,7 @@ class _Transform:
 
 
 def fresh_shell() -> tuple[Any, dict[str, Any]]:
-    """Give the shell an empty ``__main__`` to run cells in.
-
-    Returns:
-        The shell, and the namespace of that module.
-    """
+    """Give the shell an empty ``__main__`` to run cells in."""
     here = shell()
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module

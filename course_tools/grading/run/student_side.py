@@ -142,9 +142,5 @@ def serve(peer: Peer) -> None:
 
 
 def play(pipe: int) -> None:
-    """Serve the referee until it closes the pipe.
-
-    Args:
-        pipe: the descriptor of the socket that leads to it.
-    """
+    """Serve the referee until it closes the pipe."""
     serve(student_peer(socket.socket(fileno=pipe)))

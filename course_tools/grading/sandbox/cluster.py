@@ -34,17 +34,7 @@ SECONDS_TO_CONNECT = 30
 
 
 class Cluster:
-    """A Dask cluster in the place of this machine's workers.
-
-    Args:
-        address: of its scheduler, as tcp://host:8786.
-        isolation: the name of the wall that every machine of it must give.
-        memory: bytes that one submission may take; the machines get ready for it at
-        once.
-
-    Raises:
-        NoCluster: Dask is not installed, or nobody answers at the address.
-    """
+    """A Dask cluster in the place of this machine's workers."""
 
     def __init__(
         self, address: str, isolation: str, memory: int = Limits.memory
@@ -80,16 +70,7 @@ class Cluster:
         self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
     ) -> list[Run]:
         """Give functions that each run one round of a submission somewhere in the
-        cluster, two for each thread of it.
-
-        Args:
-            files: what the assignment ships.
-            limits: what each submission may use.
-            chancy: tests that are run again where they fail, and their points.
-
-        Raises:
-            NoCluster: nobody works in the cluster.
-        """
+        cluster, two for each thread of it."""
         threads = sum(self.client.nthreads().values())
         if not threads:
             raise NoCluster(

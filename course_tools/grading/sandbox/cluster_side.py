@@ -49,15 +49,7 @@ def _crew(isolation: str, memory: int, threads: int) -> Crew:
 
 
 def hire(isolation: str, memory: int) -> Future[Crew]:
-    """Let this process of the cluster get a crew, and do not wait for it.
-
-    Args:
-        isolation: the name of a wall.
-        memory: bytes that one submission may take.
-
-    Returns:
-        The crew to come, or why there is none.
-    """
+    """Let this process of the cluster get a crew, and do not wait for it."""
     from distributed import get_worker
 
     return _KEEPER.submit(_crew, isolation, memory, get_worker().state.nthreads)
@@ -78,22 +70,7 @@ def dask_setup(worker: Any) -> None:
 def there(
     packed: bytes, files: bytes, isolation: str, settings: str, wanted: str
 ) -> bytes:
-    """Run one round of a submission on a machine of the cluster.
-
-    Args:
-        packed: the round as compressed JSON.
-        files: what the assignment ships, packed by :func:`pack_files`.
-        isolation: the name of a wall.
-        settings: limits, and tests that depend on chance, as JSON.
-        wanted: what :func:`course_tools.grading.run.environment.environment` says where
-        the grader runs.
-
-    Returns:
-        The transcript as compressed JSON.
-
-    Raises:
-        NoCluster: this machine would give other marks, or cannot shut submissions in.
-    """
+    """Run one round of a submission on a machine of the cluster."""
     if environment() != wanted:
         raise NoCluster(
             f"A machine of the cluster has {environment()}; the grader has {wanted}."

@@ -86,13 +86,7 @@ def leave_the_world() -> None:
 
 def own_folders(size: str, hide: list[str], keep: tuple[str, ...] = ()) -> None:
     """Cover what processes share by empty folders in memory: home, temporary files, the
-    list of processes.
-
-    Args:
-        size: of each, at most.
-        hide: what else to cover.
-        keep: what stays seen in /proc, where it is there.
-    """
+    list of processes."""
     _check(_LIBC.mount(b"none", b"/", None, PRIVATE_RECURSIVE, None), "private mounts")
     for shared in (OWN, "/dev/shm"):
         _mount(shared, f"size={size},nr_inodes=20000,mode=0755")
@@ -159,14 +153,7 @@ def virtual_bytes() -> int:
 
 def limit(limits: dict[str, Any], mapped: int | None) -> None:
     """Set the kernel's limits for this process; they hold for each process that it
-    starts.
-
-    Args:
-        limits: of :class:`course_tools.grading.sandbox.sandbox.Limits`.
-        mapped: address space that it may have beside what it may take; None for no
-            limit: CUDA maps as much as all devices and the machine have together, and
-            takes little of it, which the watch counts.
-    """
+    starts."""
     for what, most in (
         *([] if mapped is None else [(resource.RLIMIT_AS, mapped + limits["memory"])]),
         (resource.RLIMIT_CPU, limits["cpu_seconds"]),
@@ -203,12 +190,7 @@ def default_signals() -> None:
 
 def init(child: int, end_the_others: Callable[[], None] = lambda: None) -> None:
     """Be the first process of a tree: wait for everybody, end with the one that
-    matters, and all others with it.
-
-    Args:
-        child: the one that matters.
-        end_the_others: what does that where the kernel does not.
-    """
+    matters, and all others with it."""
     while True:
         try:
             ended, _ = os.wait()

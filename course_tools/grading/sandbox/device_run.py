@@ -26,13 +26,7 @@ NEEDS, TAKES = "gpu", "gpu or cpu"
 
 class OneWorkerADevice:
     """A warm process behind a wall of its own for each device: what runs submissions in
-    the place of one for all.
-
-    Args:
-        isolation: the name of a wall.
-        found: the devices.
-        memory: bytes that one submission may take.
-    """
+    the place of one for all."""
 
     def __init__(self, isolation: str, found: list[Device], memory: int) -> None:
         self.warms: list[Warm] = [Warm(isolation, memory, device) for device in found]
@@ -41,11 +35,7 @@ class OneWorkerADevice:
     def hands(
         self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
     ) -> list[Run]:
-        """Give a function for each device that runs one round of a submission there.
-
-        Raises:
-            NoIsolation: a submission cannot be shut in here.
-        """
+        """Give a function for each device that runs one round of a submission there."""
         workers = [
             self._workers.enter_context(Worker(limits, warm, warm.fork(1)[0]))
             for warm in self.warms
@@ -63,20 +53,7 @@ class OneWorkerADevice:
 def on_what_it_asks_for(
     wish: str, warm: Warm | Elsewhere, memory: int
 ) -> Iterator[Warm | Elsewhere]:
-    """Run an assignment's submissions on GPUs, if it asks for them.
-
-    Args:
-        wish: what its header says under ``device``; "" for nothing.
-        warm: what runs submissions on CPUs.
-        memory: bytes that one submission may take.
-
-    Yields:
-        What runs them.
-
-    Raises:
-        NoIsolation: it needs a GPU and there is none here, or it asks for something
-        else.
-    """
+    """Run an assignment's submissions on GPUs, if it asks for them."""
     if wish not in ("", NEEDS, TAKES):
         raise NoIsolation(
             f"The assignment's header says device: {wish!r}; write {NEEDS!r}, or"

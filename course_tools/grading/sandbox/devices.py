@@ -30,11 +30,7 @@ class Device:
 
 def devices(root: Path = Path("/")) -> list[Device]:
     """Find the GPUs of this machine that its torch can use; none where the driver or
-    the build of torch has none.
-
-    Args:
-        root: where ``proc`` and ``dev`` lie.
-    """
+    the build of torch has none."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []

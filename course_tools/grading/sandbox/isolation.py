@@ -98,14 +98,7 @@ class Isolation(Protocol):
     def command(
         self, program: list[str], memory: int, door: str, device: Device | None = None
     ) -> list[str]:
-        """Write the command line that runs a program behind the wall.
-
-        Args:
-            program: with its arguments.
-            memory: bytes that one submission may take.
-            door: the folder of the socket, for a wall ``by_socket``.
-            device: the GPU that is seen there, if any.
-        """
+        """Write the command line that runs a program behind the wall."""
         ...
 
     def environment(self) -> dict[str, str] | None:
@@ -169,12 +162,7 @@ def worker_settings(home: str) -> dict[str, str]:
 
 
 def command(bwrap: str, device: Device | None = None) -> list[str]:
-    """The command line that runs a program behind the wall.
-
-    As root no user namespace is made here: the worker keeps the right to become nobody,
-    and its children use it; and the rights to end its children, who then belong to
-    nobody, and to ask them what they take.
-    """
+    """The command line that runs a program behind the wall."""
     root = os.getuid() == 0
     apart = (
         ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
@@ -272,12 +260,7 @@ def _few_files_and_processes() -> list[str]:
 
 class Container:
     """A container of Podman or Docker around the worker, which itself puts namespaces
-    around each submission.
-
-    Their own filter of system calls and their profiles for AppArmor and SELinux are
-    off: they let nobody have namespaces in there. What a submission may ask of the
-    kernel is decided by our own filter.
-    """
+    around each submission."""
 
     name, way, by_socket = "container", "namespaces", True
     hides: tuple[str, ...] = ("/run", "/sys")
@@ -358,12 +341,7 @@ NAMES = tuple(wall.name for wall in WALLS)
 
 
 def wall(name: str) -> Isolation:
-    """Find a wall by its name.
-
-    Raises:
-        NoIsolation: there is no such wall, or this machine does not give it; the text
-        names one that it gives.
-    """
+    """Find a wall by its name."""
     if name == Nothing.name:
         return Nothing()
     found = next((wall for wall in WALLS if wall.name == name), None)

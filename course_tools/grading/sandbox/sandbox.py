@@ -60,17 +60,7 @@ class Limits:
 
 
 class Warm:
-    """The process that imports torch behind the wall, once for all workers.
-
-    It is started and not waited for: while it imports, the grader imports and reads
-    what was handed in.
-
-    Args:
-        isolation: the name of a wall of :mod:`course_tools.grading.sandbox.isolation`;
-        never another one in its place.
-        memory: bytes that one submission may take.
-        device: the GPU that submissions see; none if left out.
-    """
+    """The process that imports torch behind the wall, once for all workers."""
 
     def __init__(
         self,
@@ -114,19 +104,7 @@ class Warm:
             )  # fmt: skip
 
     def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
-        """Wait until torch is there, and fork workers.
-
-        Args:
-            workers: how many.
-            many: whether so many submissions come that it pays to make forks cheap
-            first.
-
-        Returns:
-            The socket of each, for :class:`Worker`.
-
-        Raises:
-            NoIsolation: the process does not start.
-        """
+        """Wait until torch is there, and fork workers."""
         if self._process is None:
             raise NoIsolation(self._refused)
         try:
@@ -200,14 +178,7 @@ class Warm:
 
 
 class Worker:
-    """A warm worker, and the processes that it has started.
-
-    Args:
-        limits: what each of them may use.
-        warm: of which it was forked; without one, and its socket, the worker has a warm
-        process of its own.
-        orders: a socket that :meth:`Warm.fork` gave.
-    """
+    """A warm worker, and the processes that it has started."""
 
     def __init__(
         self,
@@ -228,11 +199,7 @@ class Worker:
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
         """Start a process of this role that holds these ends of pipes, and return its
-        number.
-
-        Raises:
-            NoIsolation: the kernel refuses a namespace of its own to a submission.
-        """
+        number."""
         self._number += 1
         limits = asdict(self.limits)
         common = ("/tmp", "/home", *self.isolation.hides)
@@ -254,12 +221,7 @@ class Worker:
         return self._number
 
     def end(self, number: int) -> str:
-        """Kill a process that :meth:`start` started, and its whole tree.
-
-        Returns:
-            What it took more of than it may, for which it was ended before; "" if
-            nothing.
-        """
+        """Kill a process that :meth:`start` started, and its whole tree."""
         return str(self._order({"do": "end", "number": number}, []).get("over", ""))
 
     def _order(self, order: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
@@ -287,11 +249,7 @@ class Worker:
 
 
 def isolation(name: str = "bubblewrap") -> str:
-    """Shut in a process behind this wall, and say which it is.
-
-    Raises:
-        NoIsolation: it cannot be; the text says why and what to do.
-    """
+    """Shut in a process behind this wall, and say which it is."""
     with Warm(name) as warm, Worker(Limits(), warm, warm.fork(1)[0]) as worker:
         one, other = socket.socketpair()
         with one, other:

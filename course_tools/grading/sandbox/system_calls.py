@@ -121,16 +121,7 @@ def program(
     names: tuple[str, ...], rules: tuple[Rule, ...], machine: str
 ) -> list[Instruction]:
     """Write the filter: code, jumps if true and if false, value, as the kernel's
-    interpreter takes them.
-
-    Args:
-        names: calls that fail with EPERM.
-        rules: calls that do so for some arguments.
-        machine: as ``uname`` names the processor.
-
-    Raises:
-        CannotConfine: the numbers of this machine's calls are not known here.
-    """
+    interpreter takes them."""
     if machine not in MACHINES:
         raise CannotConfine(
             f"no list of system calls for a processor {machine!r}; known are"
@@ -164,14 +155,7 @@ def refuse_system_calls(
     names: tuple[str, ...] = DOORS + SHARED, rules: tuple[Rule, ...] = BY_ARGUMENT
 ) -> None:
     """Let the calls fail for this process and all that it starts; nothing takes the
-    filter away.
-
-    Args:
-        names, rules: of :func:`program`.
-
-    Raises:
-        CannotConfine: the kernel has no filters, or the processor is not known here.
-    """
+    filter away."""
     code = program(names, rules, platform.machine())
     text = b"".join(struct.pack("<HBBI", *line) for line in code)
     place = ctypes.create_string_buffer(text, len(text))

@@ -85,11 +85,7 @@ def memory_of(first: int, enough: int) -> int:
 
 @dataclass
 class ProcessorTime:
-    """Adds up, look by look, the processor time of a tree of processes.
-
-    A process that somebody waited for counts in the one that did; one that nobody waits
-    for, as it was last seen.
-    """
+    """Adds up, look by look, the processor time of a tree of processes."""
 
     ended: int = 0
     seen: dict[tuple[int, str], int] = field(default_factory=dict)

@@ -66,16 +66,7 @@ class Tree:
 
 
 def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
-    """Fork the process that an order asks for.
-
-    Args:
-        order: ``role``, ``number``, ``limits`` and what the role needs.
-        pipes: file descriptors for it.
-        way: how it is shut in.
-
-    Returns:
-        The tree to end when it is over.
-    """
+    """Fork the process that an order asks for."""
     folder = way.folder()
     reading, writing = os.pipe()
     outer = os.fork()
@@ -205,11 +196,7 @@ def watch(tree: Tree, way: Way) -> None:
 
 def cheap_forks() -> None:
     """Let the kernel keep this process's memory in pages of 2 MiB where it can: a fork
-    copies one entry for each page.
-
-    With torch imported, a fork and its end take 14 ms of processor time before and 4 ms
-    after; a submission needs nine.
-    """
+    copies one entry for each page."""
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text().splitlines():
         place, rights, *_, name = [*line.split()[:5], *(line.split()[5:] or [""])]
