@@ -171,6 +171,12 @@ class TestRuns:
         assert together == alone
         assert len({tuple(tokens) for tokens in together}) > 1
 
+    def test_nothing_is_dropped_while_a_model_translates(self, recipe, corpus):
+        model = seq2seq.build(replace(recipe, dropout=0.5), corpus, "dot", seed=0)
+        pairs = corpus.pairs["test"]
+        at_rest = scoring.translate(model.eval(), pairs, max_length=20)
+        assert scoring.translate(model.train(), pairs, max_length=20) == at_rest
+
     def test_attention_weights_cover_the_words_of_each_pair_and_nothing_else(
         self, recipe, corpus
     ):

@@ -213,6 +213,18 @@ class TestBatches:
         assert drawn(3, 1) != drawn(3, 2)
         assert drawn(3, 1) != drawn(4, 1)
 
+    def test_a_frequent_word_is_left_out_and_a_rare_one_never(self):
+        """Mikolov et al. 2013b, section 2.3: "the" stays with sqrt(0.05 * 11 / 10)."""
+        text = [["the", "the"]] * 200 + [["old", "mill"]] * 20
+        corpus = WordCorpus(text, SkipGramConfig(min_count=1, window=1, subsample=0.05))
+        batches = [batch for epoch in range(20) for batch in corpus(epoch)]
+        centres = torch.cat([batch.centre_ids for batch in batches]).bincount().tolist()
+        the, *rare = [
+            centres[corpus.words.index(word)] for word in ("the", "old", "mill")
+        ]
+        assert rare == [400, 400]  # 20 sentences, 20 epochs
+        assert the == pytest.approx(20 * 400 * 0.055, rel=0.15)  # both of a pair stay
+
     def test_too_little_text_is_refused_in_words(self):
         with pytest.raises(
             ValueError,

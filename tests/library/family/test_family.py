@@ -220,6 +220,16 @@ def test_the_score_of_an_option_is_the_chain_rule_written_as_a_loop(writer):
     assert choose_continuation(writer, prompts, options) == found.argmax(1).tolist()
 
 
+def test_calibration_takes_off_what_an_option_has_on_average_over_prompts(writer):
+    prompts, options = [[2, 7, 8], [2, 9], [2, 30, 5, 6]], [[30], [31], [32, 33]]
+    scores = score_continuations(writer, prompts, options).tolist()
+    means = [sum(column) / len(prompts) for column in zip(*scores, strict=True)]
+    leads = [[x - mean for x, mean in zip(row, means, strict=True)] for row in scores]
+    expected = [row.index(max(row)) for row in leads]
+    assert choose_continuation(writer, prompts, options, calibrated=True) == expected
+    assert choose_continuation(writer, prompts, options) != expected
+
+
 def test_options_that_are_all_single_tokens_share_one_softmax(writer):
     everything = score_continuations(writer, [[2, 7]], [[index] for index in range(40)])
     assert everything.exp().sum().item() == pytest.approx(1, abs=1e-5)

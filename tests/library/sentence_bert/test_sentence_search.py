@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sklearn.cluster import KMeans
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.sentence_bert.search import closest_pairs, cluster, top_k
@@ -180,6 +181,17 @@ def test_clusters_are_found_whatever_the_lengths_of_the_vectors():
         assert int(found.nearest[index]) == int(members[distances.argmin()])
     again = cluster(vectors, 3, seed=2, restarts=3)
     assert torch.equal(again.labels, found.labels)
+
+
+def test_the_first_centres_are_drawn_from_the_seed():
+    """As those of scikit-learn, whose numbers of clusters are others."""
+    unit, groups = F.normalize(COLLECTION, dim=1), []
+    for seed in range(4):
+        theirs = torch.tensor(KMeans(7, n_init=1, random_state=seed).fit_predict(unit))
+        ours = cluster(COLLECTION, 7, seed=seed).labels
+        groups.append((ours[:, None] == ours).tolist())
+        assert groups[-1] == (theirs[:, None] == theirs).tolist()
+    assert any(group != groups[0] for group in groups)
 
 
 def test_what_cannot_be_grouped_is_refused():

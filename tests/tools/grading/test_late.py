@@ -16,7 +16,7 @@ from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 
 from course_tools.grading.assignments.release import course_settings
-from course_tools.grading.collect.late import LateWork
+from course_tools.grading.collect.late import LatePolicy, LateWork
 from course_tools.grading.run.grade import course_of
 
 DUE = datetime(2026, 11, 22, 23, 59)
@@ -136,6 +136,23 @@ def test_the_student_is_told_how_late_it_was_and_what_that_costs(
     late = work(late_class)
     assert late.words("days") == ["It came 2 d late: 20% of its points are taken off."]
     assert late.words("early") == []
+
+
+def test_days_are_counted_from_the_end_of_the_grace() -> None:
+    policy, day = LatePolicy(percent_per_day=10.0, grace_minutes=15.0), 24 * 3600
+    ends = (900.0, 901.0, day + 900.0, day + 901.0)
+    assert [policy.percent(seconds) for seconds in ends] == [0.0, 10.0, 10.0, 20.0]
+
+
+def test_who_has_an_extension_is_told_of_the_time_beyond_it(late_class: Path) -> None:
+    with Gradebook(f"sqlite:///{late_class / 'gradebook.db'}") as gradebook:
+        for student in ("days", "hour"):
+            submission = gradebook.find_submission("mini", student)
+            submission.extension = timedelta(days=1)
+        gradebook.db.commit()
+    late = work(late_class)
+    assert late.words("days") == ["It came 1 d late: 10% of its points are taken off."]
+    assert late.words("hour") == []
 
 
 def test_the_time_is_read_where_the_submissions_lie(

@@ -42,6 +42,31 @@ def test_the_last_line_of_each_student_gives_the_marks_of_the_gradebook(
     }
 
 
+def records_of(course: Path) -> Records:
+    return Records(CourseDirectory(config=course_settings(course)), "mini")
+
+
+def test_what_is_done_is_the_last_that_the_log_says_of_a_student(graded: Path) -> None:
+    done = records_of(graded).done()
+    marks = {student: line["marks"]["squares-tests"] for student, line in done.items()}
+    assert marks == {"ada": 4.0, "bo": 0.0}
+
+
+def test_a_mark_by_hand_is_looked_at_again_when_its_answer_changes(
+    graded: Path,
+) -> None:
+    database = f"sqlite:///{graded / 'gradebook.db'}"
+    with Gradebook(database) as gradebook:
+        grade = gradebook.find_grade("squares-tests", "mini", "mini", "ada")
+        grade.manual_score = 1.0
+        gradebook.db.commit()
+    record(records_of(graded), "ada", 3.0, 2.0)
+    with Gradebook(database) as gradebook:
+        submitted = gradebook.find_submission_notebook("mini", "mini", "ada")
+        asked = {grade.name for grade in submitted.grades if grade.needs_manual_grade}
+        assert asked == {"squares-tests", "squares-why"}  # and the written answer
+
+
 def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
     with Gradebook(f"sqlite:///{graded / 'gradebook.db'}") as gradebook:
         gradebook.find_grade("margin-tests", "mini", "mini", "bo").auto_score = 3.0

@@ -13,6 +13,7 @@ late because another submission kept the processors busy.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -171,6 +172,18 @@ def test_who_comes_after_a_hidden_round_gets_points_and_no_words(
     notebook, (margin, _, _) = judge(released_notebook(), replace(late, cells={}))
     assert (margin.earned, margin.words) == (1.0, "It earns a part of its points.")
     assert "for b" not in json.dumps(notebook)
+
+
+def test_what_is_no_mark_of_its_question_earns_nothing() -> None:
+    """Whatever a referee is made to report; `margin-tests` is worth 3 points."""
+    name, earned = "margin-tests", {}
+    told = {"name": name, "earned": 3.0, "error": "", "words": "", "printed": ""}
+    for mark in (3, 2.5, 3.5, -1.0, math.inf, math.nan, "3", True, None):
+        said = {"name": name, "earned": mark, "tampering": ""}
+        transcript = Transcript(tests={name: told}, marks={name: said})
+        _, (margin, _, _) = judge(released_notebook(), transcript)
+        earned[repr(mark)] = margin.earned
+    assert earned == dict.fromkeys(earned, 0.0) | {"3": 3.0, "2.5": 2.5}
 
 
 def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(
