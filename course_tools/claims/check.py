@@ -186,6 +186,8 @@ def _told_by_key(kinds: Mapping[str, Any], entry: Any, where: str) -> Any:
     others = dict(entry)
     first = fields(kinds[found[0]])[0].name
     value = others.pop(found[0])
+    if first in others:
+        raise LedgerError(f"{where} has the unknown key {first} beside {found[0]}")
     return build(kinds[found[0]], {**others, first: value}, where)
 
 

@@ -322,6 +322,7 @@ CLAIM = {
         ({"rule": {"trend": "above", "bond": 1}}, "unknown key bond; known are: side"),
         ({"rule": {"even": "1e-5"}}, r"'1e-5'; expected a number .YAML reads 1.0e-5"),
         ({"rule": {"figure": True}}, "value is True; expected a number"),
+        ({"rule": {"figure": 2, "value": 3}}, "unknown key value beside figure"),
         ({"ours": {"pag": 7}}, "a figure of claim 'x' is .* exactly one of: page"),
         ({"ours": {"page": 7}}, "a figure of claim 'x' lacks the key glued"),
         ({"ours": {"page": 7, "glued": "k", "kind": "sure"}}, "expected exact or one"),
