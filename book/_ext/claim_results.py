@@ -50,23 +50,12 @@ def _hold_all(app: Sphinx) -> dict[str, Any]:
     """Hold each claim against the evidence once a build; a claim whose figure is
     missing is its error."""
     if not hasattr(app, "claims_held"):
-        from course_tools.claims.claim import hold
-        from course_tools.claims.claims import claims_of
-        from course_tools.claims.evidence import EXECUTED, Evidence, LedgerError
-        from course_tools.claims.rows import chapter_pages
+        from course_tools.claims.check import chapter_pages, claims_of, hold
+        from course_tools.claims.sources import EXECUTED, Evidence, LedgerError
 
         book = Path(app.srcdir)
-        cache = (
-            Path(app.config.nb_execution_cache_path)
-            if app.config.nb_execution_cache_path
-            else None
-        )
-        evidence = Evidence(
-            chapter_pages(book),
-            Path(app.outdir).parent / EXECUTED,
-            book / "results",
-            cache,
-        )
+        executed = Path(app.outdir).parent / EXECUTED
+        evidence = Evidence(chapter_pages(book), executed)
         held: dict[str, Any] = {}
         for claim in claims_of(book):
             try:

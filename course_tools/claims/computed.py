@@ -1,13 +1,21 @@
-"""Figures that are cheap enough to be computed whenever the ledger is written: worked
-examples, counts, identities."""
+"""What the ledger computes whenever it is written: worked examples, counts and
+identities (`FIGURES`), figures of recorded runs that no key holds (`OF_A_RUN`), and
+what plans and logs say of our models (`fact`)."""
 
-from typing import cast
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from course_lab.ch02_self_attention import attention_cost
+from course_lab.ch03_transformer import transformer
 from course_lab.ch04_wordpiece import wordpiece_page
+from course_lab.ch06_pretraining.pretrain import ADAMW, plan_from
+from course_lab.ch06_pretraining.pretraining_stories import LIVE
+from course_lab.ch06_pretraining.shipped import CHECKPOINTS, read_log
+from course_lab.ch08_finetuning.finetuning_plans import PLANS as FINETUNING
 from course_lib.attention.multi_head import MultiHeadAttention
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
@@ -23,9 +31,13 @@ from course_lib.wordpiece.training import (
     pair_scores,
     train_wordpiece,
 )
+from course_tools.claims.rules import number
 
+Run = Mapping[str, Any]
 SEEDS = (0, 1, 2)
 DIM = 64
+#: The checkpoints that the book ships.
+SHIPPED = ("tiny", "mini")
 FAR = 32
 
 #: The worked table of four positions with n = 100 and d = 4.
@@ -215,3 +227,175 @@ def tagged_example() -> float:
             for a, b in zip(labels[1:-1], [1, 1, IGNORE, 0, 0, 0, IGNORE], strict=True)
         )
     )
+
+
+#: By the name that ``claims.yaml`` gives: one figure, or one for each seed.
+FIGURES: Mapping[str, Callable[..., float | list[float]]] = {
+    function.__name__: function
+    for function in (
+        recurrent_fading,
+        attention_fading,
+        future_leak,
+        look_up_difference,
+        unordered_difference,
+        position_difference,
+        neighbour_spread,
+        neighbour_offset,
+        block_difference,
+        score_of_hugs,
+        score_of_hug,
+        unknown_words,
+        parameters,
+        masked_example,
+        tagged_example,
+    )
+}
+
+
+def _seen(run: Run) -> tuple[list[Run], list[Run]]:
+    """Part the lengths of a recorded run of chapter 3 into those that it was trained
+    on and longer ones."""
+    limit = transformer.SHORT.max_source or 0
+    rows = run["by_length"]
+    return (
+        [row for row in rows if row["longest"] <= limit],
+        [row for row in rows if row["longest"] > limit],
+    )
+
+
+def exact_match_seen(run: Run) -> float:
+    """Return exact match in percent over the lengths that a run was trained on."""
+    rows, _ = _seen(run)
+    right = sum(row["exact_match"] * row["pairs"] for row in rows)
+    return float(100 * right / sum(row["pairs"] for row in rows))
+
+
+def fall_beyond(run: Run) -> float:
+    """Return the BLEU of the first lengths never seen minus that of the last seen."""
+    seen, longer = _seen(run)
+    return float(longer[0]["bleu"] - seen[-1]["bleu"])
+
+
+#: By the name that ``claims.yaml`` gives as a record's figure.
+OF_A_RUN: Mapping[str, Callable[[Run], float]] = {
+    "exact_match_seen": exact_match_seen,
+    "fall_beyond": fall_beyond,
+}
+
+
+def _size(plan: Any) -> str:
+    config = plan.config(plan.vocab_size)
+    return (
+        f"{config.num_hidden_layers} layers, {config.hidden_size} features,"
+        f" {config.num_attention_heads} heads"
+    )
+
+
+def _rate(plan: Any) -> str:
+    training = plan.training
+    decay = training.decay_steps
+    falls = f", then {decay:,} steps of decay" if decay else ""
+    return (
+        f"{training.learning_rate:g} after {training.warmup_steps:,} steps of warm-up,"
+        f" {training.schedule}{falls}"
+    )
+
+
+def _first_weights(plan: Any) -> str:
+    width = plan.config(plan.vocab_size).hidden_size
+    scaled = f"1/√d = {width**-0.5:.3f}, positions begin as sinusoids"
+    return {"published": "as published", "scaled": scaled}[plan.start]
+
+
+def _precision(plan: Any) -> str:
+    low = plan.training.precision == "bfloat16"
+    return "bfloat16 where it is safe" if low else "float32"
+
+
+OPTIMIZERS = {
+    "muon": "Muon for the matrices of the layers, AdamW for the rest",
+    "adamw": "AdamW",
+}
+OF_A_PLAN: Mapping[str, Callable[[Any], str]] = {
+    "vocabulary": lambda plan: f"at most {plan.vocab_size:,} pieces",
+    "size": _size,
+    "length": lambda plan: f"{plan.max_length} pieces",
+    "batch": lambda plan: f"{plan.batch_size} sequences",
+    "optimizer": lambda plan: OPTIMIZERS[plan.optimizer],
+    "rate": _rate,
+    "dropout": lambda plan: f"{plan.dropout:g}",
+    "hidden_share": lambda plan: f"{100 * plan.masking.rate:.0f}%",
+    "masks": lambda plan: (
+        "drawn once" if plan.static_masking else "drawn anew in each epoch"
+    ),
+    "unit": lambda plan: f"single {plan.masking.unit}s",
+    "first_weights": _first_weights,
+    "precision": _precision,
+}
+
+
+def _steps(log: Run) -> str:
+    passes = log["results"]["work"]["tokens"] / _pieces(log)
+    return f"{log['plan']['training']['steps']:,}, {passes:.0f} passes"
+
+
+def _pieces(log: Run) -> int:
+    return int(log["results"]["sizes"]["train"]["tokens"])
+
+
+def _stored() -> str:
+    configs = [
+        json.loads((CHECKPOINTS / name / "config.json").read_text(encoding="utf-8"))
+        for name in SHIPPED
+    ]
+    return " and ".join(sorted({str(config["dtype"]) for config in configs}))
+
+
+def _fine_tuning() -> str:
+    config = FINETUNING["pydocs-topic"].variants["fine-tuned, 200"].config
+    steps = config.steps or 0
+    return (
+        f"{steps} steps of {config.batch_size}, {steps * config.batch_size / 200:.0f}"
+        f" passes, rate {number(config.learning_rate, -2)}"
+    )
+
+
+OF_THE_COURSE: Mapping[str, Callable[[], str]] = {
+    "pieces_read": lambda: shipped(lambda log: f"{_pieces(log):,} pieces"),
+    "steps": lambda: shipped(_steps),
+    "live_steps": lambda: f"{LIVE.steps:,}",
+    "second_moment": lambda: f"{ADAMW.keywords['betas'][1]:g}",
+    "epsilon": lambda: f"{ADAMW.keywords['eps']:g}",
+    "stored": _stored,
+    "fine_tuning": _fine_tuning,
+}
+
+
+def fact(name: str) -> str:
+    """Write what plans and logs say of our models."""
+    if name in OF_A_PLAN:
+        return everywhere(OF_A_PLAN[name])
+    if name in OF_THE_COURSE:
+        return OF_THE_COURSE[name]()
+    known = ", ".join([*OF_A_PLAN, *OF_THE_COURSE])
+    raise LookupError(f"no fact {name!r} of our models; known are: {known}")
+
+
+def shipped(write: Callable[[Run], str]) -> str:
+    """Write something of each shipped checkpoint, once if it is the same of all."""
+    texts = {name: write(read_log(name)) for name in SHIPPED}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+
+def everywhere(write: Callable[[Any], str]) -> str:
+    """Write something of each plan of pre-training, shipped and live, once where it is
+    the same."""
+    plans = {name: plan_from(read_log(name)["plan"]) for name in SHIPPED}
+    kinds: dict[str, list[str]] = {}
+    for name, plan in (plans | {"live": LIVE.last}).items():
+        kinds.setdefault(write(plan), []).append(name)
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "; ".join(f"{' and '.join(names)}: {text}" for text, names in kinds.items())

@@ -9,15 +9,22 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from course_tools.claims.claim import Claim
-from course_tools.claims.claims import chapter_of, claims_of
-from course_tools.claims.deviations import DEVIATIONS, Deviation
-from course_tools.claims.evidence import Evidence
-from course_tools.claims.reading import READING
-from course_tools.claims.rows import ROWS, TITLES, chapter_pages, row_labels
-from course_tools.claims.verdicts import Verdict
+from course_tools.claims.check import (
+    Claim,
+    Deviation,
+    chapter_pages,
+    claims_of,
+    deviations,
+    read,
+    rows,
+)
+from course_tools.claims.computed import fact
+from course_tools.claims.rules import Verdict
+from course_tools.claims.sources import Evidence
 
 TITLE = re.compile(r"^(?:\(([\w-]+)\)=\n)# (.+)$", re.MULTILINE)
+LABEL = re.compile(r"^\((row-(\d+)(?:-[a-z-]+)?)\)=$", re.MULTILINE)
+FACT = re.compile(r"\{(\w+)\}")
 MEANINGS = {
     Verdict.REPRODUCED: (
         "the figure is ours, too, within interval and tolerance, or the statement holds"
@@ -59,7 +66,7 @@ def claims_page(book: Path) -> str:
             f"Claims that {{ref}}`chapter {chapter} <{label}>` is about.",
         ]
         for claim in claims:
-            if chapter_of(claim) == chapter:
+            if claim.chapter == chapter:
                 lines += ["", *_claim_lines(claim)]
     return "\n".join(lines) + "\n"
 
@@ -82,7 +89,7 @@ def _claim_lines(claim: Claim) -> list[str]:
     where = [f"topic {claim.row}", f"{{ref}}`{claim.label}`", *_places(claim)]
     rule = claim.rule.words()
     return [
-        f"{{verdict}}`{claim.name}` {claim.words}",
+        f"{{verdict}}`{claim.name}` {claim.claim}",
         f": **Published:** {_cited(claim.published, claim.cite)}.",
         f": **Ours:** {{ours}}`{claim.name}`",
         (
@@ -116,7 +123,7 @@ def coverage_page(book: Path) -> str:
     sections."""
     labels, titles = row_labels(book), _titles(book)
     lines: list[str] = []
-    for chapter in TITLES:
+    for chapter in dict.fromkeys(row.chapter for row in rows()):
         if chapter in titles:
             label, title = titles[chapter]
             lines += [
@@ -133,7 +140,7 @@ def coverage_page(book: Path) -> str:
                 "These topics have no chapter yet:",
             ]
         lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
-        for row in ROWS:
+        for row in rows():
             if row.chapter == chapter:
                 where = (
                     "; ".join(
@@ -145,14 +152,43 @@ def coverage_page(book: Path) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
+def row_labels(book: Path) -> dict[int, list[str]]:
+    """Return the labels of the sections that teach each row, as they stand in the
+    chapters: ``row-12`` first."""
+    found: dict[int, list[str]] = {}
+    pages = chapter_pages(book)
+    for stem in pages.values():
+        for label, number in LABEL.findall(
+            (book / f"{stem}.md").read_text(encoding="utf-8")
+        ):
+            found.setdefault(int(number), []).append(label)
+    for row in rows():
+        labels = found.get(row.number, [])
+        if row.chapter in pages and f"row-{row.number}" not in labels:
+            raise ValueError(
+                f"{pages[row.chapter]}.md teaches row {row.number}: write"
+                f" (row-{row.number})= before it"
+            )
+        if len(labels) != len(set(labels)):
+            raise ValueError(
+                f"two sections have the same label: {labels}; number them"
+                f" row-{row.number}-<word>"
+            )
+        labels.sort(
+            key=lambda label: label.count("-")
+        )  # the main section first, the others as they come
+    return found
+
+
 def reading_page(book: Path) -> str:
     """Write what to read next, chapter by chapter."""
     lines: list[str] = []
+    reading = read("reading")
     for chapter, (_, title) in _titles(book).items():
         lines += [
             f"## {chapter}. {title}",
             "",
-            *(f"- {entry}" for entry in READING[chapter]),
+            *(f"- {entry}" for entry in reading[chapter]),
             "",
         ]
     return "\n".join(lines)
@@ -161,19 +197,15 @@ def reading_page(book: Path) -> str:
 def deviations_page() -> str:
     """Write what we do otherwise than the original BERT."""
     evidence = Evidence({})
-    return (
-        "\n\n".join(
-            "\n".join(_deviation_lines(deviation, evidence)) for deviation in DEVIATIONS
-        )
-        + "\n"
-    )
+    parts = [_deviation_lines(deviation, evidence) for deviation in deviations()]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
 def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
     lines = [
         deviation.what,
         f": **Theirs:** {_cited(deviation.theirs, deviation.cite)}.",
-        f": **Ours:** {deviation.ours()}.",
+        f": **Ours:** {FACT.sub(lambda name: fact(name[1]), deviation.course)}.",
         f": **Why:** {deviation.why}",
     ]
     if deviation.effect is not None:
@@ -183,7 +215,7 @@ def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
             for origin in deviation.effect.origins()
         )
         lines.append(
-            f": **Measured:** {deviation.what_changes}: {measured.text(1, 'points')}"
+            f": **Measured:** {deviation.changes}: {measured.text(1, 'points')}"
             f" ({measured.how}), from {records}."
         )
     return lines

@@ -1,22 +1,33 @@
-"""The ways in which a figure of ours is obtained: read from a page, from a record, or
-computed on the spot.
+"""The ways in which a figure of ours is obtained: a key that a page glued, runs of a
+record, a log, or a function of `computed`.
 
-Each source says what it read (`read`) and where that stands (`origins`), so that the
-ledger can link to it.
+Nothing here guesses. What is not found is an error that says what was looked for,
+where, and what is there instead.
 """
 
+import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
 
-from course_tools.claims.evidence import Evidence, LedgerError, parse_figure
-from course_tools.claims.measured import Measured, apart, exact, one_run, over
+from course_lab import records
+from course_lab.ch06_pretraining import shipped
+from course_tools.claims import computed
+from course_tools.claims.rules import Measured, apart, exact, one_run, over
 
 Run = Mapping[str, Any]
-#: How a page's figure is to be taken, where it glues no interval.
-Kind = Literal["exact", "one run", "least", "most"]
+#: Jupyter Book leaves each page here as it was executed, and beside it what the page
+#: glued.
+EXECUTED = "jupyter_execute"
+
+
+class LedgerError(LookupError):
+    """What the ledger needs is not where it should be, or not as it should be; the
+    message says what and where."""
 
 
 @dataclass(frozen=True)
@@ -28,183 +39,126 @@ class Origin:
     name: str = ""
 
 
-@runtime_checkable
-class Source(Protocol):
-    """Something that yields a figure."""
+class Evidence:
+    """All that a build of the book has measured, and all that was recorded before."""
 
-    def read(self, evidence: Evidence) -> Measured:
-        """Return the figure."""
-        ...
+    def __init__(self, pages: Mapping[int, str], executed: Path | None = None) -> None:
+        self._pages = pages
+        self._executed = executed
+        self.runs = cache(self._runs)
+        self._glue = cache(self._glue_of)
 
-    def origins(self) -> tuple[Origin, ...]:
-        """Say where it stands."""
-        ...
+    def glued(self, chapter: int, key: str) -> float:
+        """Return a number that a chapter's page glued under a key."""
+        page, glue = self._glue(chapter)
+        if key not in glue:
+            known = ", ".join(sorted(glue)) or "nothing"
+            raise LedgerError(f"{page} glues no {key!r}; it glues: {known}")
+        text = glue[key]["data"].get("text/plain", "")
+        try:
+            return float(text)
+        except ValueError as error:
+            raise LedgerError(
+                f"{page} glues {text!r} as {key!r}, which is no number; glue a plain"
+                " float"
+            ) from error
 
+    def _glue_of(self, chapter: int) -> tuple[str, dict[str, Any]]:
+        if self._executed is None:
+            raise LedgerError(
+                f"chapter {chapter} is asked for a live figure, but no executed pages"
+                " are at hand"
+            )
+        if chapter not in self._pages:
+            raise LedgerError(f"the book has no chapter {chapter}")
+        page = self._pages[chapter]
+        if not (self._executed / f"{page}.ipynb").is_file():
+            raise LedgerError(
+                f"{page}.ipynb has not been executed: build the book, or mend the"
+                " page's own error first"
+            )
+        file = self._executed / f"{page}.glue.json"
+        glue = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return page, glue
 
-def _of_kind(value: float, kind: str) -> Measured:
-    if kind == "least":
-        return Measured(value, value, math.inf, "the least of the seeds")
-    if kind == "most":
-        return Measured(value, -math.inf, value, "the most of the seeds")
-    return exact(value) if kind == "exact" else one_run(value)
+    def _runs(self, record: str) -> list[dict[str, Any]]:
+        """Return the runs of a record; it is an error if there is none."""
+        try:
+            return list(records.load(record).results)
+        except FileNotFoundError as error:
+            raise LedgerError(str(error)) from error
 
 
 @dataclass(frozen=True)
 class Glued:
-    """What a page glued: a mean with the half width of its interval, or a figure that
-    is to be taken as `kind` says.
+    """What a page glued.
 
     Parameters
     ----------
-    chapter
-        Number of the page.
-    key
-        Of the mean.
-    half
-        Key of the half width; with the default, a figure without one.
+    page
+        Number of the chapter.
+    glued
+        The key of the figure.
+    over
+        What its interval is over; half its width is glued as the key with ``_half``.
+    low, high, how
+        Keys of both ends of an interval, and what it is, where it has no half width.
     kind
-        Without a half width: "exact", "one run", or the "least" or "most" over seeds.
-    what
-        The interval is over: "seeds" are counted on the page, other things are named
-        only.
+        Without an interval: how the figure is to be taken, "least" and "most" over
+        the seeds.
     """
 
-    chapter: int
-    key: str
-    half: str = ""
-    kind: Kind = "one run"
-    what: str = "seeds"
+    page: int
+    glued: str
+    over: str = ""
+    low: str = ""
+    high: str = ""
+    how: str = ""
+    kind: Literal["exact", "one run", "least", "most"] = "one run"
+
+    def needs(self) -> set[str]:
+        """Name all keys that the page must glue."""
+        half = f"{self.glued}_half" if self.over else ""
+        return {self.glued, half, self.low, self.high} - {""}
 
     def read(self, evidence: Evidence) -> Measured:
         """Return what was glued."""
-        page = evidence.page(self.chapter)
-        value = page.glued(self.key)
-        if not self.half:
-            return _of_kind(value, self.kind)
-        half = page.glued(self.half)
-        counted = f"{page.seeds} seeds" if self.what == "seeds" else self.what
-        return Measured(
-            value, value - half, value + half, f"95% interval over {counted}"
-        )
+        value = evidence.glued(self.page, self.glued)
+        if self.over:
+            half = evidence.glued(self.page, f"{self.glued}_half")
+            how = f"95% interval over {self.over}"
+            return Measured(value, value - half, value + half, how)
+        if self.low:
+            low = evidence.glued(self.page, self.low)
+            high = evidence.glued(self.page, self.high)
+            return Measured(value, low, high, self.how)
+        if self.kind == "least":
+            return Measured(value, value, math.inf, "the least of the seeds")
+        if self.kind == "most":
+            return Measured(value, -math.inf, value, "the most of the seeds")
+        return exact(value) if self.kind == "exact" else one_run(value)
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the page."""
-        return (Origin("live", str(self.chapter)),)
-
-
-@dataclass(frozen=True)
-class GluedRange:
-    """What a page glued with both ends, e.g. a median with its quartiles."""
-
-    chapter: int
-    key: str
-    low: str
-    high: str
-    how: str
-
-    def read(self, evidence: Evidence) -> Measured:
-        """Return what was glued."""
-        page = evidence.page(self.chapter)
-        return Measured(
-            page.glued(self.key), page.glued(self.low), page.glued(self.high), self.how
-        )
-
-    def origins(self) -> tuple[Origin, ...]:
-        """Return the page."""
-        return (Origin("live", str(self.chapter)),)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table that a page's code wrote, such as ``0.93 ± 0.07``.
-
-    Parameters
-    ----------
-    chapter
-        Number of the page.
-    row
-        First cell of the row, or the first few with bars between.
-    column
-        What the column's head begins with.
-    table
-        What the table's head begins with, where two tables have such a row and column.
-    kind
-        As in `Glued`, where the cell has no interval.
-    what
-        The interval is over.
-    """
-
-    chapter: int
-    row: str
-    column: str
-    table: str = ""
-    kind: Kind = "one run"
-    what: str = "seeds"
-
-    def read(self, evidence: Evidence) -> Measured:
-        """Return what the cell says."""
-        page = evidence.page(self.chapter)
-        value, half, ends = parse_figure(page.cell(self.row, self.column, self.table))
-        if ends:
-            return Measured(value, *ends, f"range over {self.what}")
-        if half is None:
-            return _of_kind(value, self.kind)
-        counted = f"{page.seeds} seeds" if self.what == "seeds" else self.what
-        return Measured(
-            value, value - half, value + half, f"95% interval over {counted}"
-        )
-
-    def origins(self) -> tuple[Origin, ...]:
-        """Return the page."""
-        return (Origin("live", str(self.chapter)),)
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A number that a page printed: the only group of a pattern that fits once.
-
-    Parameters
-    ----------
-    chapter
-        Number of the page.
-    pattern
-        A regular expression with one group.
-    kind
-        As in `Glued`.
-    """
-
-    chapter: int
-    pattern: str
-    kind: Kind = "exact"
-
-    def read(self, evidence: Evidence) -> Measured:
-        """Return what was printed."""
-        page = evidence.page(self.chapter)
-        found = re.findall(self.pattern, page.printed, re.MULTILINE)
-        if len(found) != 1:
-            raise LedgerError(
-                f"{page.name} printed {len(found)} times what fits {self.pattern!r};"
-                " once is needed"
-            )
-        return _of_kind(float(found[0].replace(",", "")), self.kind)
-
-    def origins(self) -> tuple[Origin, ...]:
-        """Return the page."""
-        return (Origin("live", str(self.chapter)),)
+        return (Origin("live", str(self.page)),)
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The mean over the runs of a record that fit `only`, with its interval.
+    """The mean over runs of a record with its interval, or by how much they are ahead
+    of others, over the seeds of both: shared chance is not in that.
 
     Parameters
     ----------
     record
         Name of the file in ``book/results``.
     figure
-        A path of keys in a run, or a function of the run.
-    only
+        A path of keys in a run, to a number or to numbers whose mean counts; or the
+        name of a function of a run in `computed`.
+    runs
         What a run must hold, e.g. ``{"variant": "as live"}``.
+    minus
+        What is other in the runs that are taken off: `runs`, `figure` or both.
     scale
         A factor, e.g. 100 for percent.
     kind
@@ -212,31 +166,47 @@ class Recorded:
     """
 
     record: str
-    figure: Sequence[str | int] | Callable[[Run], float]
-    only: Mapping[str, Any] | None = None
+    figure: Sequence[str | int] | str
+    runs: Mapping[str, Any] | None = None
+    minus: Mapping[str, Any] | None = None
     scale: float = 1.0
     kind: Literal["mean", "exact"] = "mean"
 
-    def values(self, evidence: Evidence) -> dict[Any, float]:
+    def _values(self, evidence: Evidence) -> dict[Any, float]:
         """Return the figure of each run, by its seed where it has one."""
-        runs = [
+        wanted = dict(self.runs or {})
+        fitting = [
             run
-            for run in evidence.record(self.record).results
-            if _fits(run, self.only or {})
+            for run in evidence.runs(self.record)
+            if all(key in run and run[key] == wanted[key] for key in wanted)
         ]
-        if not runs:
-            raise LedgerError(
-                f"{self.record}.json has no run with {dict(self.only or {})}"
-            )
+        if not fitting:
+            raise LedgerError(f"{self.record}.json has no run with {wanted}")
         return {
-            run.get("seed", place): self.scale * pick(run, self.figure)
-            for place, run in enumerate(runs)
+            run.get("seed", place): self.scale * _pick(run, self.figure)
+            for place, run in enumerate(fitting)
         }
 
     def read(self, evidence: Evidence) -> Measured:
-        """Return the mean over the runs, or their sum."""
-        values = list(self.values(evidence).values())
-        return exact(math.fsum(values)) if self.kind == "exact" else over(values)
+        """Return the mean over the runs or of the differences, or the sum."""
+        values = self._values(evidence)
+        if self.minus is None:
+            found = list(values.values())
+            return exact(math.fsum(found)) if self.kind == "exact" else over(found)
+        unknown = self.minus.keys() - {"runs", "figure"}
+        if unknown:
+            raise LedgerError(
+                f"minus of {self.record} has {sorted(unknown)}; it may change runs and"
+                " figure"
+            )
+        behind = replace(self, minus=None, **self.minus)._values(evidence)
+        seeds = sorted(values.keys() & behind.keys())
+        if not seeds:
+            raise LedgerError(
+                f"no seed in common: {sorted(values)} in {self.runs},"
+                f" {sorted(behind)} in the other"
+            )
+        return over([values[seed] - behind[seed] for seed in seeds])
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the record."""
@@ -244,82 +214,45 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """By how much some runs of a record are ahead of others, over the seeds of both:
-    shared chance is not in it."""
-
-    ahead: Recorded
-    behind: Recorded
-
-    def read(self, evidence: Evidence) -> Measured:
-        """Return the mean of the differences and its interval."""
-        ahead, behind = self.ahead.values(evidence), self.behind.values(evidence)
-        seeds = sorted(ahead.keys() & behind.keys())
-        if not seeds:
-            raise LedgerError(
-                f"no seed in common: {sorted(ahead)} in {self.ahead.only},"
-                f" {sorted(behind)} in the other"
-            )
-        return over([ahead[seed] - behind[seed] for seed in seeds])
-
-    def origins(self) -> tuple[Origin, ...]:
-        """Return the records."""
-        return tuple(dict.fromkeys(self.ahead.origins() + self.behind.origins()))
-
-
-@dataclass(frozen=True)
 class Logged:
-    """A figure in the log of a shipped checkpoint, and its interval if the log has one.
+    """A figure in the log of a shipped checkpoint, times a scale; `half` is the key
+    beside it of half the width of its interval over documents."""
 
-    Parameters
-    ----------
-    checkpoint
-        "mini" or "tiny".
-    path
-        Keys, from the outside in.
-    half
-        Key beside the last one that holds the half width.
-    scale
-        A factor.
-    what
-        The interval is over.
-    """
-
-    checkpoint: str
-    path: Sequence[str | int]
+    log: str
+    figure: Sequence[str | int]
     half: str = ""
     scale: float = 1.0
-    what: str = "documents"
 
     def read(self, evidence: Evidence) -> Measured:
         """Return what the log says."""
-        log = evidence.checkpoint(self.checkpoint)
-        value = self.scale * pick(log, self.path)
+        log = shipped.read_log(self.log)
+        value = self.scale * _pick(log, self.figure)
         if not self.half:
             return exact(value)
-        half = self.scale * pick(log, [*self.path[:-1], self.half])
-        return Measured(
-            value, value - half, value + half, f"95% interval over {self.what}"
-        )
+        half = self.scale * _pick(log, [*self.figure[:-1], self.half])
+        how = "95% interval over documents"
+        return Measured(value, value - half, value + half, how)
 
     def origins(self) -> tuple[Origin, ...]:
         """Return the checkpoint."""
-        return (Origin("checkpoint", self.checkpoint),)
+        return (Origin("checkpoint", self.log),)
 
 
 @dataclass(frozen=True)
 class Computed:
-    """What a function measures in the moment, cheap enough for each build: one figure,
-    or one for each seed."""
+    """What a function of `computed` measures in the moment: one figure, or one for
+    each seed; `of` is its argument."""
 
-    measure: Callable[[], float | Sequence[float]]
+    name: str
+    of: str = ""
 
     def read(self, evidence: Evidence) -> Measured:
         """Return what the function measures."""
-        found = self.measure()
-        return (
-            exact(float(found)) if isinstance(found, int | float) else over(list(found))
-        )
+        if self.name not in computed.FIGURES:
+            known = ", ".join(computed.FIGURES)
+            raise LedgerError(f"no function {self.name!r} is computed; known: {known}")
+        found = computed.FIGURES[self.name](*[self.of] if self.of else [])
+        return exact(float(found)) if isinstance(found, int | float) else over(found)
 
     def origins(self) -> tuple[Origin, ...]:
         """Say that it stands in code alone."""
@@ -328,24 +261,38 @@ class Computed:
 
 @dataclass(frozen=True)
 class Apart:
-    """How far one figure is above another, of independent runs."""
+    """How far the first of two figures is above the second, of independent runs."""
 
-    first: Source
-    second: Source
+    both: tuple["Source", "Source"]
 
     def read(self, evidence: Evidence) -> Measured:
         """Return the difference and its interval."""
-        return apart(self.first.read(evidence), self.second.read(evidence))
+        return apart(*(source.read(evidence) for source in self.both))
 
     def origins(self) -> tuple[Origin, ...]:
         """Return those of both."""
-        return tuple(dict.fromkeys(self.first.origins() + self.second.origins()))
+        first, second = self.both
+        return tuple(dict.fromkeys(first.origins() + second.origins()))
 
 
-def pick(run: Run, figure: Sequence[str | int] | Callable[[Run], float]) -> float:
+Source = Glued | Recorded | Logged | Computed | Apart
+#: By the key that tells them in ``claims.yaml``, which is their first field.
+SOURCES = {
+    "page": Glued,
+    "record": Recorded,
+    "log": Logged,
+    "computed": Computed,
+    "apart": Apart,
+}
+
+
+def _pick(run: Run, figure: Sequence[str | int] | str) -> float:
     """Follow a path of keys into a run, or ask a function of it."""
-    if callable(figure):
-        return float(figure(run))
+    if isinstance(figure, str):
+        if figure not in computed.OF_A_RUN:
+            known = ", ".join(computed.OF_A_RUN)
+            raise LedgerError(f"no function {figure!r} of a run; known are: {known}")
+        return computed.OF_A_RUN[figure](run)
     found: Any = run
     for step, key in enumerate(figure):
         try:
@@ -355,8 +302,6 @@ def pick(run: Run, figure: Sequence[str | int] | Callable[[Run], float]) -> floa
                 f"no {key!r} at {list(figure[:step])} of a run of"
                 f" {run.get('variant', '')!r}"
             ) from error
-    return float(found)
-
-
-def _fits(run: Run, only: Mapping[str, Any]) -> bool:
-    return all(key in run and run[key] == value for key, value in only.items())
+    if isinstance(found, Mapping):
+        found = list(found.values())
+    return fmean(found) if isinstance(found, list) else float(found)
