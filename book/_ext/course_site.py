@@ -17,6 +17,7 @@ from docutils import nodes
 from myst_nb.core.variables import format_plain_text
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from student_notebook import (
@@ -29,7 +30,9 @@ from student_notebook import (
     write_notebooks,
 )
 
-from course_tools.site.build import cache_folder
+from course_tools.site.build import executed_pages
+from course_tools.site.cache import PageCache
+from course_tools.site.key import digest_of_files
 
 LOGGER = logging.getLogger(__name__)
 # Code in backticks, which stays as it is, or what reStructuredText would read as a
@@ -48,14 +51,30 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
         config.html_theme_options["repository_url"] = f"{server}/{repository}"
 
 
-def key_cache_by_sources(app: Sphinx, config: Config) -> None:
-    """Execute a page again when anything that its results depend on has changed, not
-    only its own cells.
+def use_cache_of_pages(app: Sphinx, config: Config) -> None:
+    """Take executed pages from where `course build` leaves them, and read all pages
+    again when an extension has changed."""
+    config.nb_execution_cache_path = str(PageCache(Path(app.srcdir).parent).folder)
+    config.course_fingerprint = digest_of_files([Path(__file__).parent])
 
-    A changed configuration value makes Sphinx read every page again.
-    """
-    folder = cache_folder(Path(app.srcdir).parent)
-    config.course_fingerprint, config.nb_execution_cache_path = folder.name, str(folder)
+
+def read_executed_again(
+    app: Sphinx,
+    env: BuildEnvironment,
+    added: set[str],
+    changed: set[str],
+    removed: set[str],
+) -> list[str]:
+    """Read a page again that was executed since it was read, or has to be."""
+    cache, before = PageCache(Path(app.srcdir).parent), getattr(env, "executed", {})
+    env.executed = {}
+    for page in executed_pages(cache.root):
+        if page.stem not in env.found_docs:
+            continue
+        if cache.changed(page) != []:  # Sphinx will execute it
+            cache.forget(page)
+        env.executed[page.stem] = cache.executed_at(page)
+    return [name for name, when in env.executed.items() if before.get(name) != when]
 
 
 def own_all_nodes(app: Sphinx, doctree: nodes.document) -> None:
@@ -235,7 +254,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)
-    app.connect("config-inited", key_cache_by_sources)
+    app.connect("config-inited", use_cache_of_pages)
+    app.connect("env-get-outdated", read_executed_again)
     app.connect("doctree-read", own_all_nodes)
     app.connect("doctree-read", fill_in_alt_text)
     app.connect("env-updated", write_side_by_side)
