@@ -122,14 +122,14 @@ def _repository(app: Sphinx) -> str:
 def set_up_cell(repository: str) -> str:
     """Write the first cell of a page's notebook."""
     return f"""\
-# Run this first. On Colab it installs the course's library; elsewhere it changes nothing.
+# Run this first. On Colab it installs the library; elsewhere it changes nothing.
 import sys
 
 if "google.colab" in sys.modules:
     %pip install --quiet "course_lib @ git+{repository}"
 
 
-{GLUE}"""  # noqa: E501
+{GLUE}"""
 
 
 def glued_values(app: Sphinx, docname: str) -> dict[str, dict[str, Any]]:

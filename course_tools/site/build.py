@@ -103,7 +103,7 @@ def _build(root: Path, built: Path) -> Path:
             shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
     begun = time.monotonic()
-    environment = _execute(root, executed_pages(root))
+    environment = _execute(root, executed_pages(root), cards=True)
     write_generated_pages(root)
     _jupyter_book(root, environment, "book", "-W", "--keep-going", "-n")
     if not index.is_file():
@@ -120,8 +120,9 @@ def build_page(root: Path, name: str) -> Path:
     built = root / "_build"
     built.mkdir(exist_ok=True)
     with FileLock(built / ".lock"):
-        environment = _execute(root, [page] if page in executed_pages(root) else [])
-        _jupyter_book(root, environment, f"book/{page.name}", "-Q")
+        cells = page in executed_pages(root)
+        environment = _execute(root, [page] if cells else [], cards=False)
+        _jupyter_book(root, environment, f"book/{page.name}", "-qq")
     # Jupyter Book names the folder after the page and the folder that it comes from.
     return next((built / "_page").glob(f"*{page.stem}/html/{page.stem}.html"))
 
@@ -152,12 +153,12 @@ def why(root: Path, name: str) -> str:
     return "\n".join([head, "It is made of", *(f"  {name}" for name in made_of)])
 
 
-def _execute(root: Path, pages: list[Path]) -> dict[str, str]:
-    """Execute those of some pages of which something has changed; return the
-    environment in which they were."""
+def _execute(root: Path, pages: list[Path], cards: bool) -> dict[str, str]:
+    """Execute those of some pages of which something has changed, and write the data
+    cards; return the environment in which they were."""
     environment = _environment(root / "_build")
     try:
-        failures = execute_pages(PageCache(root), pages, environment)
+        failures = execute_pages(PageCache(root), pages, environment, cards)
     except KeyboardInterrupt:
         end_children()
         raise

@@ -57,10 +57,10 @@ def execute_pages(
     cache: PageCache,
     pages: list[Path],
     environment: Mapping[str, str],
-    processes: int = PROCESSES,
+    cards: bool = True,
 ) -> list[str]:
-    """Execute each page of which something has changed, make the corpus, and write the
-    data cards; return what failed."""
+    """Execute each page of which something has changed, make the corpus that some of
+    them read, and write the data cards; return what failed."""
     root = cache.root
     expected = _expected(root)
     todo: list[tuple[Job, Callable[[Job], str | None]]] = []
@@ -82,8 +82,9 @@ def execute_pages(
 
         if todo:  # first: a page that reads the corpus waits until it is there
             todo.insert(0, program("pydocs", MAKE_CORPUS))
-        todo.append(program("data cards", WRITE_CARDS))
-    return _run(todo, processes)
+        if cards:
+            todo.append(program("data cards", WRITE_CARDS))
+    return _run(todo, PROCESSES)
 
 
 def _run(

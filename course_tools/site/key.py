@@ -76,7 +76,11 @@ def files_read(paths: Iterable[str], root: Path) -> list[str]:
     names them; of a checkpoint all files, since libraries open some of them."""
     found: set[Path] = set()
     for path in map(Path, paths):
-        if path.is_relative_to(root) and not path.suffix.startswith(".py"):
+        if (
+            path.is_relative_to(root)
+            and path.is_file()
+            and not path.suffix.startswith(".py")
+        ):
             inside = path.relative_to(root)
             if inside.is_relative_to(CHECKPOINTS):
                 found |= set(path.parent.iterdir())

@@ -2,6 +2,7 @@
 errors are in words."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 from pages import TRIAL, lay_out_book
 from places import BOOK, ROOT
+from typer.testing import CliRunner
 
+from course_tools.cli import app
 from course_tools.site import pages as site_pages
-from course_tools.site.build import SiteError, build, find_root, server
+from course_tools.site.build import SiteError, build, find_root, server, why
 from course_tools.site.cost import chapter_cost
 
 PAGE = """\
@@ -43,26 +46,69 @@ def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Pa
     assert len(list(cached.iterdir())) == 1  # the stale page is gone
 
 
+def cell_that_imports(module: str) -> str:
+    """A cell that imports a module, or would, and notes that it was executed."""
+    note = f'open("../executed", "a").write("{module} ")'
+    code = f"if False:\n    import course_lib.{module}\n{note}"
+    return f"{TRIAL}```{{code-cell}} ipython3\n{code}\n```\n"
+
+
 @pytest.mark.slow
-def test_only_a_module_that_a_page_imports_executes_it_again(small_book: Path):
-    library = small_book / "course_lib"
-    used = 'open("../executed", "a").write("once ")\n'
-    (small_book / "book" / "index.md").write_text(
-        TRIAL
-        + "```{code-cell} ipython3\nif False:\n    import course_lib.used\n"
-        + used
-        + "```\n"
+def test_a_changed_module_executes_the_page_that_imports_it_and_no_other(
+    small_book: Path,
+):
+    library, book = small_book / "course_lib", small_book / "book"
+    (book / "index.md").write_text(cell_that_imports("used"))
+    other = cell_that_imports("other").replace("(trial)", "(other)")
+    (book / "other.md").write_text(other)
+    (book / "_toc.yml").write_text(
+        "format: jb-book\nroot: index\nchapters:\n  - file: other\n"
     )
-    for file, text in (("used.py", "x = 1"), ("grader.py", "x = 1")):
-        (library / file).write_text(text)
+    for name in ("used", "other", "grader"):
+        (library / f"{name}.py").write_text("x = 1")
     build(small_book)
+    assert sorted((small_book / "executed").read_text().split()) == ["other", "used"]
+    (small_book / "executed").write_text("")
     (library / "grader.py").write_text("x = 2")
     (library / "used.py").write_text('"""What it is."""\nx = 1')
     build(small_book)
-    assert (small_book / "executed").read_text() == "once "
+    assert (small_book / "executed").read_text() == ""
     (library / "used.py").write_text("x = 2")
+    assert "will be executed: course_lib/used.py changed" in why(small_book, "index")
+    assert "nothing of it has changed" in why(small_book, "other")
     build(small_book)
-    assert (small_book / "executed").read_text() == "once once "
+    assert (small_book / "executed").read_text() == "used "
+
+
+@pytest.mark.slow
+def test_one_page_is_executed_and_opened_alone(
+    small_book: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (small_book / "book" / "03-other.md").write_text(
+        cell_that_imports("other") + "\nSee {ref}`a-label-elsewhere`.\n"
+    )
+    opened: list[str] = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    monkeypatch.chdir(small_book / "book")
+    result = CliRunner().invoke(app, ["page", "03"])
+    assert result.exit_code == 0, result.output
+    assert (small_book / "executed").read_text() == "other "
+    assert opened == [Path(result.output.split()[-1]).as_uri()]
+    assert "a-label-elsewhere" in Path(result.output.split()[-1]).read_text()
+    unknown = CliRunner().invoke(app, ["page", "04"])
+    assert unknown.exit_code == 1
+    assert "no page begins with '04'; there are 03-other, index" in unknown.output
+
+
+@pytest.mark.slow
+def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book: Path):
+    names = ("course_lab.records.load", "course_lib.attention")
+    text = " ".join(f"{{py:obj}}`~{name}`" for name in names)
+    (small_book / "book" / "index.md").write_text(f"{TRIAL}{text}\n")
+    page = build(small_book).read_text()
+    for name in names:
+        short = name.rpartition(".")[2]
+        assert re.search(rf"<code[^>]*><span class=\"pre\">{short}</span></code>", page)
 
 
 @pytest.mark.slow
@@ -77,7 +123,9 @@ import matplotlib.pyplot as plt
 
 ```{code-cell} ipython3
 ---
-mystnb: {image: {alt: "A trial of {glue:text}`length:.1f` and {glue:text}`count:,` again."}}
+mystnb:
+  image:
+    alt: "A trial of {glue:text}`length:.1f` and {glue:text}`count:,` again."
 ---
 figure, _ = plt.subplots()
 plt.close(figure)
@@ -89,7 +137,7 @@ from myst_nb import glue
 glue("length", 12.34, display=False)
 glue("count", 56789, display=False)
 ```
-"""  # noqa: E501
+"""
     (small_book / "book" / "index.md").write_text(TRIAL + PAGE + cell)
     page = build(small_book).read_text()
     assert 'alt="A trial of 12.3 and 56,789 again."' in page
@@ -173,6 +221,7 @@ def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(
         cell = f"""\
 ```{{code-cell}} ipython3
 import os
+import re
 open("../pipe", "{end}").close()
 with open("../threads-{name}", "a") as file:
     file.write(os.environ["OMP_NUM_THREADS"])

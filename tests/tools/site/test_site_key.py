@@ -4,9 +4,17 @@ comment or unused module."""
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from course_lib._files import digest_of_code
-from course_tools.site.key import cells_of, digest_of_files, imported_modules
+from course_tools.site.build import executed_pages
+from course_tools.site.key import (
+    cells_of,
+    code_state,
+    digest_of_files,
+    files_read,
+    imported_modules,
+)
 
 FILES = {
     "__init__.py": "",
@@ -120,3 +128,81 @@ def test_a_digest_of_files_sees_content_names_and_nothing_else(tmp_path: Path):
     (folder / "a.py").write_text("x = 1")
     (folder / "a.py").rename(folder / "b.py")
     assert len({first, changed, digest_of_files([folder])}) == 3
+
+
+STUB = """\
+from course_lib.scores import score as score
+from course_lib.aside import x as x
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from course_lib import score", {"scores.py", "inner/deep.py", "aside.py"}),
+        ("from course_lib import x as y", {"aside.py"}),
+        ("import course_lib as c\nc.x", {"aside.py"}),
+        ("import course_lib\ncourse_lib.no_such_name", set()),
+        ("from course_lib import *", {"scores.py", "inner/deep.py", "aside.py"}),
+        ("from course_lib import unused", {"unused.py", "attention.py", "scores.py"}),
+    ],
+)
+def test_a_public_name_stands_for_the_module_that_has_it(
+    library: Path, source: str, found: set[str]
+):
+    (library / "__init__.pyi").write_text(STUB)
+    modules = imported_modules([source], library.parent)
+    names = {path.relative_to(library).as_posix() for path in modules}
+    assert names >= found | {"__init__.py"}
+    assert "unused.py" not in names or "unused.py" in found
+    assert "scores.py" not in names or "scores.py" in found
+
+
+def test_a_pin_counts_for_a_page_that_imports_its_package(library: Path):
+    page = library / "page.md"
+    page.write_text("```{code-cell} ipython3\nimport sklearn\n```\n")
+    pins = {"scikit-learn": "1.5", "torch": "2.6", "rich": "13.9"}
+
+    def state() -> dict[str, str]:
+        lines = "\n".join(f"{name}=={pin}" for name, pin in pins.items())
+        (library.parent / "constraints.txt").write_text(lines)
+        return code_state(page, library.parent)
+
+    before = state()
+    pins["rich"] = "14.0"
+    assert state() == before
+    pins["scikit-learn"] = "1.6"
+    assert before | {"the pin of scikit-learn": "1.6"} == state() != before
+
+
+def test_of_what_a_kernel_opened_the_course_s_own_data_count(tmp_path: Path):
+    files = [
+        *("book/results/a.json", "course_lib/data/b.json", "course_lib/__init__.pyi"),
+        *(
+            "book/checkpoints/tiny/config.json",
+            "book/checkpoints/tiny/model.safetensors",
+        ),
+        "_build/c.json",
+    ]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    opened = [f"{tmp_path}/{name}" for name in files if "model" not in name]
+    found = files_read([*opened, f"{tmp_path}/book/gone.json", "/etc/hosts"], tmp_path)
+    assert found == sorted([*files[:2], *files[3:5]])
+
+
+def pages_that_import(part: str) -> set[str]:
+    """The chapters, by their numbers, that import a module of this part of the tree."""
+    return {
+        page.stem.partition("-")[0]
+        for page in executed_pages(ROOT)
+        if any(name.startswith(part) for name in code_state(page, ROOT))
+    }
+
+
+def test_what_changes_in_a_late_chapter_or_in_the_grader_executes_no_early_page():
+    assert pages_that_import("course_lab/ch10_family/") == {"10"}
+    assert pages_that_import("course_lib/family/colbert.py") == {"10"}
+    assert pages_that_import("course_tools/grading/") == set()
+    assert pages_that_import("course_lib/attention/") >= {"01", "02", "10"}
