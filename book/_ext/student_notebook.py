@@ -61,6 +61,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
     out, root = Path(app.outdir), Path(app.srcdir).parent
+    if out.parents[1].name == "_page":  # laid out alone, without what it refers to
+        return
     for docname in sorted(
         filter(lambda name: is_notebook(app.env, name), app.env.found_docs)
     ):

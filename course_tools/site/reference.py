@@ -140,9 +140,16 @@ def _entries(section: Section, teach: dict[str, str]) -> Iterator[str]:
 def _rows(section: Section, teach: dict[str, str]) -> Iterator[str]:
     for name, module in section.names.items():
         full = f"{module}.{name}"
-        page = f"{{doc}}`/{teach[full]}`" if full in teach else ""
+        page = _link(teach[full]) if full in teach else ""
         summary = _summary(_public(name, module)).replace("|", "\\|")
         yield f"| {{py:obj}}`{name} <{full}>` | {summary} | {page} |"
+
+
+def _link(page: str) -> str:
+    """Link to a page of the book, to a chapter by its number."""
+    number = page.partition("-")[0]
+    text = f"chapter {int(number)}" if number.isdigit() else page
+    return f"{{doc}}`{text} </{page}>`"
 
 
 def _public(name: str, module: str) -> object:
