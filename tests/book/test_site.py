@@ -1,6 +1,7 @@
 """The built site, its settings and the code that its pages include."""
 
 import json
+import re
 import textwrap
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from places import BOOK, ROOT
 
 from course_lib.data import DATASETS
+from course_tools.site.build import executed_pages
+from course_tools.site.cache import PageCache
 
 
 @pytest.mark.slow  # the site is built first, where it is not
@@ -60,3 +63,17 @@ def test_settings_send_nothing_to_other_hosts():
     settings = (ROOT / "_config.yml").read_text()
     assert "nb_ipywidgets_js: {}" in settings
     assert json.dumps("https://unpkg.com") not in settings
+
+
+@pytest.mark.slow  # the site is built first, where it is not
+def test_each_record_that_a_page_loads_is_among_what_the_page_is_made_of(site: Path):
+    """Its kernel was seen to read it; else a new record would execute no page."""
+    cache = PageCache(ROOT)
+    missing = [
+        (page.stem, name)
+        for page in executed_pages(ROOT)
+        for made_of in [cache.made_of(page)]
+        for name in re.findall(r'records\.load\("([^"]+)"\)', page.read_text("utf-8"))
+        if f"book/results/{name}.json" not in made_of
+    ]
+    assert missing == []
