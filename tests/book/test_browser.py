@@ -297,7 +297,7 @@ def test_launch_and_download_buttons_lead_to_notebooks_that_exist(browser, site)
             assert not any(cell.get("outputs") for cell in notebook.cells)
 
 
-def test_assignments_lie_in_the_site_byte_for_byte_and_chapters_or_their_own_pages_link_to_them(  # noqa: E501
+def test_assignments_lie_in_the_site_byte_for_byte_and_pages_link_to_them(
     browser, site
 ):
     released = sorted((ROOT / "exercises").glob("*/*.ipynb"))
