@@ -7,6 +7,8 @@ exit status 1. What a command *does* lives in the module that it names, never he
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated
@@ -129,25 +131,57 @@ def build(
     record: Annotated[
         bool, typer.Option("--record", help="Keep these costs in book/results.")
     ] = False,
+    why: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PAGE",
+            help="Build nothing; say what a page is made of, and what has changed.",
+        ),
+    ] = None,
 ) -> None:
     """Build the book's website, executing what has changed; any warning is a
     failure."""
     from course_tools.site import build as site
 
-    try:
+    with _site_errors():
         root = site.find_root()
-        index = site.build(root)
-    except site.SiteError as error:
+        if why is not None:
+            typer.echo(site.why(root, why))
+            return
+        typer.echo(site.build(root))
+        if costs:
+            typer.echo(site.costs_table(root))
+        if record:
+            typer.echo(site.record_costs(root))
+
+
+@app.command()
+def page(
+    name: Annotated[str, typer.Argument(help="How its name begins, e.g. 03.")],
+) -> None:
+    """Execute one page of the book, if something of it has changed, and open it
+    alone."""
+    from course_tools.site.build import build_page, find_root
+
+    with _site_errors():
+        path = build_page(find_root(), name)
+        typer.echo(path)
+        typer.launch(path.as_uri())
+
+
+@contextmanager
+def _site_errors() -> Iterator[None]:
+    """Turn what stops a build into words and an exit status."""
+    from course_tools.site.build import SiteError
+
+    try:
+        yield
+    except SiteError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
     except KeyboardInterrupt as stop:
         typer.echo("stopped; the pages that had been executed are kept", err=True)
         raise typer.Exit(code=130) from stop
-    typer.echo(index)
-    if costs:
-        typer.echo(site.costs_table(root))
-    if record:
-        typer.echo(site.record_costs(root))
 
 
 @app.command()
@@ -157,13 +191,10 @@ def serve(
     ] = 8000,
 ) -> None:
     """Serve the built website to this machine's browser until you press Ctrl-C."""
-    from course_tools.site.build import SiteError, find_root, server
+    from course_tools.site.build import find_root, server
 
-    try:
+    with _site_errors():
         site = server(find_root(), port)
-    except SiteError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
     with site:
         typer.echo(f"http://127.0.0.1:{site.server_address[1]}/  (Ctrl-C stops)")
         try:

@@ -8,6 +8,7 @@ build` does.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -15,8 +16,10 @@ from typing import Any
 
 from docutils import nodes
 from myst_nb.core.variables import format_plain_text
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from student_notebook import (
@@ -29,14 +32,16 @@ from student_notebook import (
     write_notebooks,
 )
 
-from course_tools.site.build import cache_folder
+from course_tools.site.build import executed_pages
+from course_tools.site.cache import PageCache
+from course_tools.site.key import PACKAGES, digest_of_files
+from course_tools.site.reference import taught_in
 
 LOGGER = logging.getLogger(__name__)
 # Code in backticks, which stays as it is, or what reStructuredText would read as a
 # substitution.
 BARS = re.compile(r"`+[^`]+`+|\|[^|\s](?:[^|]*[^|\s])?\|")
 GLUED = re.compile(r"\{glue:text\}`(?P<key>[^`:]+):?(?P<form>[^`]*)`")
-CHAPTER_LINE = re.compile(r"^(\s*)Chapter: ([\w-]+)\s*$")
 
 
 def use_own_repository(app: Sphinx, config: Config) -> None:
@@ -48,14 +53,30 @@ def use_own_repository(app: Sphinx, config: Config) -> None:
         config.html_theme_options["repository_url"] = f"{server}/{repository}"
 
 
-def key_cache_by_sources(app: Sphinx, config: Config) -> None:
-    """Execute a page again when anything that its results depend on has changed, not
-    only its own cells.
+def use_cache_of_pages(app: Sphinx, config: Config) -> None:
+    """Take executed pages from where `course build` leaves them, and read all pages
+    again when an extension has changed."""
+    config.nb_execution_cache_path = str(PageCache(Path(app.srcdir).parent).folder)
+    config.course_fingerprint = digest_of_files([Path(__file__).parent])
 
-    A changed configuration value makes Sphinx read every page again.
-    """
-    folder = cache_folder(Path(app.srcdir).parent)
-    config.course_fingerprint, config.nb_execution_cache_path = folder.name, str(folder)
+
+def read_executed_again(
+    app: Sphinx,
+    env: BuildEnvironment,
+    added: set[str],
+    changed: set[str],
+    removed: set[str],
+) -> list[str]:
+    """Read a page again that was executed since it was read, or has to be."""
+    cache, before = PageCache(Path(app.srcdir).parent), getattr(env, "executed", {})
+    env.executed = {}
+    for page in executed_pages(cache.root):
+        if page.stem not in env.found_docs:
+            continue
+        if cache.changed(page) != []:  # Sphinx will execute it
+            cache.forget(page)
+        env.executed[page.stem] = cache.executed_at(page)
+    return [name for name, when in env.executed.items() if before.get(name) != when]
 
 
 def own_all_nodes(app: Sphinx, doctree: nodes.document) -> None:
@@ -105,19 +126,56 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
             )
 
 
-def link_chapter(
+def escape_bars(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Turn a docstring's line `Chapter: label` into a link to that chapter, and keep
-    `|A|` as the size of A."""
-    for number, line in enumerate(lines):
-        lines[number] = CHAPTER_LINE.sub(
-            r"\1Chapter: :ref:`\2`", BARS.sub(_escape_bars, line)
-        )
+    """Keep a docstring's `|A|` as the size of A."""
+    lines[:] = [BARS.sub(_escape_bars, line) for line in lines]
 
 
 def _escape_bars(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith("`") else match[0].replace("|", "\\|")
+
+
+def link_reference(app: Sphinx, doctree: nodes.document) -> None:
+    """Let a page end with links to what it teaches, in the library's reference."""
+    docname = app.env.docname
+    taught = taught_in(Path(app.srcdir).parent)
+    names = [name for name, page in taught.items() if page == docname]
+    section = next(iter(doctree.findall(nodes.section)), None)
+    if not names or section is None:
+        return
+    line = nodes.paragraph("", "", nodes.strong("", "In the reference:"))
+    for name in names:
+        text = nodes.literal("", name.rpartition(".")[2], classes=["xref", "py"])
+        about = {"refdomain": "py", "reftype": "obj", "reftarget": name}
+        link = addnodes.pending_xref("", text, refdoc=docname, refwarn=True, **about)
+        line += [nodes.Text(" " if name is names[0] else ", "), link]
+    section += line
+
+
+def show_as_code(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.Element
+) -> nodes.Element | None:
+    """Show a name of ours that the reference does not describe as code, without a link;
+    a name that does not exist remains a fault."""
+    parts = node["reftarget"].split(".")
+    if node.get("refdomain") != "py" or parts[0] not in PACKAGES:
+        return None
+    return text if _exists(parts) else None
+
+
+def _exists(parts: list[str]) -> bool:
+    found: Any = importlib.import_module(parts[0])
+    for end in range(2, len(parts) + 1):
+        part, whole = parts[end - 1], ".".join(parts[:end])
+        if hasattr(found, "__path__") and importlib.util.find_spec(whole):
+            found = importlib.import_module(whole)
+        elif part in getattr(found, "__annotations__", {}):  # a field without default
+            return end == len(parts)
+        elif (found := getattr(found, part, None)) is None:
+            return False
+    return True
 
 
 def add_buttons(
@@ -235,13 +293,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("course_fingerprint", "", "env", types=[str])
     app.add_role("assignment", AssignmentLinks())
     app.connect("config-inited", use_own_repository)
-    app.connect("config-inited", key_cache_by_sources)
+    app.connect("config-inited", use_cache_of_pages)
+    app.connect("env-get-outdated", read_executed_again)
+    app.connect("missing-reference", show_as_code)
+    app.connect("doctree-read", link_reference)
     app.connect("doctree-read", own_all_nodes)
     app.connect("doctree-read", fill_in_alt_text)
     app.connect("env-updated", write_side_by_side)
     app.connect("doctree-resolved", require_alt_text)
     # Before napoleon (priority 500) has turned the sections into fields.
-    app.connect("autodoc-process-docstring", link_chapter, priority=400)
+    app.connect("autodoc-process-docstring", escape_bars, priority=400)
     # After the theme (501) has listed its own buttons.
     app.connect("html-page-context", add_buttons, priority=502)
     app.connect("html-page-context", mend_bibliography_roles)

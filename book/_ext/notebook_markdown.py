@@ -240,7 +240,8 @@ def _quiz(directive: Directive, page: Page) -> str:
 
 def _glue_figure(directive: Directive, page: Page) -> str:
     caption = convert(directive.body, page)
-    return f"*Figure, drawn by the cell that makes `{directive.argument}`.* {caption}".strip()  # noqa: E501
+    drawn = f"*Figure, drawn by the cell that makes `{directive.argument}`.*"
+    return f"{drawn} {caption}".strip()
 
 
 def _glue_markdown(directive: Directive, page: Page) -> str:
@@ -248,7 +249,8 @@ def _glue_markdown(directive: Directive, page: Page) -> str:
 
 
 def _figure(directive: Directive, page: Page) -> str:
-    image = f"![{directive.options.get('alt', '')}]({page.site_url}/_images/{Path(directive.argument).name})"  # noqa: E501
+    address = f"{page.site_url}/_images/{Path(directive.argument).name}"
+    image = f"![{directive.options.get('alt', '')}]({address})"
     return f"{image}\n\n{convert(directive.body, page)}".strip()
 
 
@@ -407,12 +409,14 @@ def _author_year(key: str, page: Page) -> tuple[str, str]:
 
 def _cite_textual(title: str | None, keys: str, page: Page) -> str:
     cited = [_author_year(key.strip(), page) for key in keys.split(",")]
-    return f"[{', '.join(f'{who} ({year})' for who, year in cited)}]({page.url('bibliography')})"  # noqa: E501
+    works = ", ".join(f"{who} ({year})" for who, year in cited)
+    return f"[{works}]({page.url('bibliography')})"
 
 
 def _cite_parenthetical(title: str | None, keys: str, page: Page) -> str:
     cited = [_author_year(key.strip(), page) for key in keys.split(",")]
-    return f"([{'; '.join(f'{who}, {year}' for who, year in cited)}]({page.url('bibliography')}))"  # noqa: E501
+    works = "; ".join(f"{who}, {year}" for who, year in cited)
+    return f"([{works}]({page.url('bibliography')}))"
 
 
 def _assignment(title: str | None, name: str, page: Page) -> str:

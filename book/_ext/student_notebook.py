@@ -61,6 +61,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
     out, root = Path(app.outdir), Path(app.srcdir).parent
+    if out.parents[1].name == "_page":  # laid out alone, without what it refers to
+        return
     for docname in sorted(
         filter(lambda name: is_notebook(app.env, name), app.env.found_docs)
     ):
@@ -122,14 +124,14 @@ def _repository(app: Sphinx) -> str:
 def set_up_cell(repository: str) -> str:
     """Write the first cell of a page's notebook."""
     return f"""\
-# Run this first. On Colab it installs the course's library; elsewhere it changes nothing.
+# Run this first. On Colab it installs the library; elsewhere it changes nothing.
 import sys
 
 if "google.colab" in sys.modules:
     %pip install --quiet "course_lib @ git+{repository}"
 
 
-{GLUE}"""  # noqa: E501
+{GLUE}"""
 
 
 def glued_values(app: Sphinx, docname: str) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,6 @@ its page did not change.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -25,42 +24,34 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from course_lib._files import digest_of_code, write_whole
-from course_tools.site.execute import (
-    COSTS,
-    PROCESSES,
-    PageCost,
-    end_children,
-    execute_pages,
-    page_costs,
-)
-from course_tools.site.key import PACKAGES, cells_of, digest_of_files, imported_modules
+from course_lib._files import write_whole
+from course_tools.site.cache import PageCache
+from course_tools.site.execute import COSTS, PROCESSES, end_children, execute_pages
+from course_tools.site.key import PACKAGES, digest_of_files
 from course_tools.site.progress import clock, heartbeat
 
 __all__ = [
     "SiteError",
     "build",
-    "cache_folder",
+    "build_page",
     "costs_table",
     "executed_pages",
     "find_root",
     "record_costs",
     "server",
+    "why",
 ]
 
 #: What a site is made of besides its pages, relative to the repository's root.
 SOURCES = (
-    *(
-        *PACKAGES,
-        "book/results",
-        "constraints.txt",
-        "_config.yml",
-        "exercises",
-        "solutions",
-    ),
-    (  # the wrong answers whose fate the instructors' pages tell
-        "tests/assignments/mutants"
-    ),
+    *PACKAGES,
+    "book/results",
+    "constraints.txt",
+    "_config.yml",
+    "exercises",
+    "solutions",
+    # the wrong answers whose fate the instructors' pages tell
+    "tests/assignments/mutants",
 )
 GENERATED = "_generated"
 CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
@@ -111,31 +102,75 @@ def _build(root: Path, built: Path) -> Path:
         for stale in (".doctrees", "html"):
             shutil.rmtree(built / stale, ignore_errors=True)
     whole.unlink(missing_ok=True)
-    environment, executed = _environment(built), cache_folder(root)
     begun = time.monotonic()
-    try:
-        failures = execute_pages(root, executed_pages(root), executed, environment)
-        if failures:
-            raise SiteError(
-                "\n".join(
-                    [f"{len(failures)} failed; mend this and build again:", *failures]
-                )
-            )
-        write_generated_pages(root)
-        _lay_out(root, environment)
-    except KeyboardInterrupt:
-        end_children()
-        raise
+    environment = _execute(root, executed_pages(root), cards=True)
+    write_generated_pages(root)
+    _jupyter_book(root, environment, "book", "-W", "--keep-going", "-n")
     if not index.is_file():
         raise SiteError(f"Jupyter Book reported success but {index} does not exist")
     write_whole(whole, sources)
-    for old_cache in set(built.glob(".jupyter_cache-*")) - {executed}:
-        shutil.rmtree(old_cache)
     print(f"built in {clock(time.monotonic() - begun)} minutes")
     return index
 
 
-def _lay_out(root: Path, environment: dict[str, str]) -> None:
+def build_page(root: Path, name: str) -> Path:
+    """Execute one page, whose name begins as given, if something of it has changed, and
+    lay it out alone: what it refers to on other pages stays unresolved."""
+    page = find_page(root, name)
+    built = root / "_build"
+    built.mkdir(exist_ok=True)
+    with FileLock(built / ".lock"):
+        cells = page in executed_pages(root)
+        environment = _execute(root, [page] if cells else [], cards=False)
+        _jupyter_book(root, environment, f"book/{page.name}", "-qq")
+    # Jupyter Book names the folder after the page and the folder that it comes from.
+    return next((built / "_page").glob(f"*{page.stem}/html/{page.stem}.html"))
+
+
+def find_page(root: Path, name: str) -> Path:
+    """Find the page of the book whose name begins with `name`, e.g. 03."""
+    pages = sorted((root / "book").glob("*.md"))
+    for page in pages:
+        if page.stem.startswith(name.removesuffix(".md")):
+            return page
+    known = ", ".join(page.stem for page in pages)
+    raise SiteError(f"no page begins with {name!r}; there are {known}")
+
+
+def why(root: Path, name: str) -> str:
+    """Say what the results of a page depend on, and what of it has changed since the
+    page was executed."""
+    page, cache = find_page(root, name), PageCache(root)
+    if page not in executed_pages(root):
+        return f"{page.stem} has no cells to execute"
+    made_of, changed = cache.made_of(page), cache.changed(page)
+    if changed is None:
+        head = f"{page.stem} will be executed: it has not been yet"
+    elif changed:
+        head = f"{page.stem} will be executed: {', '.join(changed)} changed"
+    else:
+        head = f"{page.stem} will not be executed: nothing of it has changed"
+    return "\n".join([head, "It is made of", *(f"  {name}" for name in made_of)])
+
+
+def _execute(root: Path, pages: list[Path], cards: bool) -> dict[str, str]:
+    """Execute those of some pages of which something has changed, and write the data
+    cards; return the environment in which they were."""
+    environment = _environment(root / "_build")
+    try:
+        failures = execute_pages(PageCache(root), pages, environment, cards)
+    except KeyboardInterrupt:
+        end_children()
+        raise
+    if failures:
+        head = f"{len(failures)} failed; mend this and build again:"
+        raise SiteError("\n".join([head, *failures]))
+    return environment
+
+
+def _jupyter_book(
+    root: Path, environment: dict[str, str], source: str, *options: str
+) -> None:
     program = Path(sys.executable).with_name(
         "jupyter-book"
     )  # of this environment, activated or not
@@ -144,24 +179,19 @@ def _lay_out(root: Path, environment: dict[str, str]) -> None:
             f"{program} does not exist; run: pip install -c constraints.txt -e"
             " '.[book]'"
         )
-    command = [
-        str(program),
-        "build",
-        "book",
-        "--config",
-        "_config.yml",
-        "-W",
-        "--keep-going",
-        "-n",
-    ]
+    command = [str(program), "build", source, "--config", "_config.yml", *options]
     begun = time.monotonic()
-    with heartbeat(
-        lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages",
-        lambda line: print(line, flush=True),
-    ):
-        status = subprocess.run(
-            command, cwd=root, env=environment, check=False
-        ).returncode
+    try:
+        with heartbeat(
+            lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages",
+            lambda line: print(line, flush=True),
+        ):
+            status = subprocess.run(
+                command, cwd=root, env=environment, check=False
+            ).returncode
+    except KeyboardInterrupt:
+        end_children()
+        raise
     if status != 0:
         raise SiteError(
             "the book has not been built: mend the warnings and errors above (exit"
@@ -177,30 +207,6 @@ def executed_pages(root: Path) -> list[Path]:
     ]
 
 
-def cache_folder(root: Path) -> Path:
-    """Name the folder that keeps executed pages."""
-    modules = imported_modules(
-        [cells_of(page.read_text(encoding="utf-8")) for page in executed_pages(root)],
-        root,
-    )
-    others = [
-        path
-        for package in PACKAGES
-        for path in (root / package).rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
-    ]
-    records = [
-        path
-        for path in (root / "book" / "results").glob("*.json")
-        if path.stem != COSTS
-    ]
-    files = digest_of_files(
-        [*sorted(others), *sorted(records), root / "constraints.txt"]
-    )
-    key = hashlib.sha256(f"{digest_of_code(modules)} {files}".encode()).hexdigest()
-    return root / "_build" / f".jupyter_cache-{key[:16]}"
-
-
 @dataclass(frozen=True)
 class HowExecuted:
     """How many pages were executed at once, and with how many threads each."""
@@ -209,18 +215,13 @@ class HowExecuted:
     threads: int = 1
 
 
-def _costs(root: Path) -> dict[str, PageCost]:
-    """Return what each executed page of the last build has cost, by its name."""
-    return page_costs(root, executed_pages(root), cache_folder(root))
-
-
 def costs_table(root: Path) -> str:
     """Write what each executed page has cost, in seconds: by the clock, and of
     processors with all its processes."""
-    of_pages = _costs(root)
+    costs = PageCache(root).costs(executed_pages(root))
     rows = [
         (name, cost.wall_seconds, cost.processor_seconds)
-        for name, cost in of_pages.items()
+        for name, cost in costs.items()
     ]
     rows.append(("all pages", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     lines = [
@@ -240,7 +241,7 @@ def record_costs(root: Path) -> Path:
             "wall_seconds": round(cost.wall_seconds, 1),
             "processor_seconds": round(cost.processor_seconds, 1),
         }
-        for name, cost in _costs(root).items()
+        for name, cost in PageCache(root).costs(executed_pages(root)).items()
     ]
     command = ["course", "build", "--costs", "--record"]
     return records.save(

@@ -19,25 +19,24 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
-import yaml
 
+from course_tools.site.cache import PageCache
 from course_tools.site.cost import processor_seconds
+from course_tools.site.key import files_read
 from course_tools.site.progress import Job, clock, median_cost, watch
+from course_tools.site.reads import COURSE_READS, START
 
 if TYPE_CHECKING:
-    from jupyter_cache.base import JupyterCacheAbstract
     from nbformat import NotebookNode
 
-__all__ = ["PROCESSES", "PageCost", "end_children", "execute_pages", "page_costs"]
+__all__ = ["COSTS", "PROCESSES", "end_children", "execute_pages"]
 
 #: How many run at once: one a core, two at least, and not more than memory holds (a
 #: page says what it took).
@@ -54,63 +53,38 @@ WRITE_CARDS = (
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@dataclass(frozen=True)
-class PageCost:
-    """What it took to execute a page: seconds by the clock, and processor seconds of
-    all its processes."""
-
-    wall_seconds: float
-    processor_seconds: float
-
-
 def execute_pages(
-    root: Path,
+    cache: PageCache,
     pages: list[Path],
-    cache_folder: Path,
     environment: Mapping[str, str],
-    processes: int = PROCESSES,
+    cards: bool = True,
 ) -> list[str]:
-    """Execute each page that the cache does not hold, make the corpus, and write the
-    data cards."""
-    from jupyter_cache import get_cache
-
-    cache = get_cache(str(cache_folder))
-    settings = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-    extensions = settings["parse"]["myst_enable_extensions"]
+    """Execute each page of which something has changed, make the corpus that some of
+    them read, and write the data cards; return what failed."""
+    root = cache.root
     expected = _expected(root)
-    one_at_a_time = threading.Lock()  # the cache is one writer's
     todo: list[tuple[Job, Callable[[Job], str | None]]] = []
-    for path in pages:
-        notebook = _notebook(path, extensions)
-        if _held(cache, notebook) is None:
-            cells = sum(cell.cell_type == "code" for cell in notebook.cells)
-            steps = cache_folder.with_name(f".steps-{path.stem}")
-            job = Job(
-                path.stem, expected.get(path.stem, median_cost(expected)), cells, steps
-            )
-            todo.append(
-                (
-                    job,
-                    partial(
-                        _execute, path, notebook, cache, environment, one_at_a_time
-                    ),
-                )
-            )
+    for page in pages:
+        if cache.changed(page) == []:
+            continue
+        notebook = cache.notebook(page)
+        cells = sum(cell.cell_type == "code" for cell in notebook.cells)
+        steps = cache.folder.with_name(f".steps-{page.stem}")
+        seconds = expected.get(page.stem, median_cost(expected))
+        job = Job(page.stem, seconds, cells, steps)
+        todo.append((job, partial(_execute, page, notebook, cache, environment)))
     todo.sort(key=lambda entry: -entry[0].expected)
     if "_generated/data/" in (root / "book" / "_toc.yml").read_text(encoding="utf-8"):
+
+        def program(name: str, code: str) -> tuple[Job, Callable[[Job], str | None]]:
+            command = [sys.executable, "-c", code, str(root)]
+            return Job(name), partial(_run_program, command, environment)
+
         if todo:  # first: a page that reads the corpus waits until it is there
-            todo.insert(
-                0,
-                (
-                    Job("pydocs"),
-                    partial(
-                        _run_program, [sys.executable, "-c", MAKE_CORPUS], environment
-                    ),
-                ),
-            )
-        cards = [sys.executable, "-c", WRITE_CARDS, str(root)]
-        todo.append((Job("data cards"), partial(_run_program, cards, environment)))
-    return _run(todo, processes)
+            todo.insert(0, program("pydocs", MAKE_CORPUS))
+        if cards:
+            todo.append(program("data cards", WRITE_CARDS))
+    return _run(todo, PROCESSES)
 
 
 def _run(
@@ -177,27 +151,25 @@ def _run_program(
     )
     if done.returncode == 0:
         return None
-    return (
-        f"{job.name}:"
-        f" {(done.stderr.strip().splitlines() or [f'exit status {done.returncode}'])[-1]}"  # noqa: E501
-    )
+    words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return f"{job.name}: {words[-1]}"
 
 
 def _execute(
-    path: Path,
+    page: Path,
     notebook: NotebookNode,
-    cache: JupyterCacheAbstract,
+    cache: PageCache,
     environment: Mapping[str, str],
-    one_at_a_time: threading.Lock,
     job: Job,
 ) -> str | None:
     """Execute a page in a kernel of its own and keep it in the cache; return what went
     wrong, if anything did."""
-    from jupyter_cache.base import CacheBundleIn
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-    costs: dict[str, float] = {}
+    cost: dict[str, float] = {}
+    reads = cache.folder.with_name(f".reads-{page.stem}")
+    assert job.steps is not None
     code_cells = [
         index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"
     ]
@@ -208,10 +180,10 @@ def _execute(
 
     def note_end(cell: NotebookNode, cell_index: int, **reply: Any) -> None:
         kernel: Any = client.km
-        costs["processor_seconds"] = processor_seconds(kernel.provisioner.pid)
-        if job.steps:
-            job.steps.unlink(missing_ok=True)
+        cost["processor_seconds"] = processor_seconds(kernel.provisioner.pid)
+        steps.unlink(missing_ok=True)
 
+    steps = job.steps
     client = NotebookClient(
         notebook,
         timeout=None,
@@ -219,15 +191,20 @@ def _execute(
         record_timing=False,
         startup_timeout=PATIENCE,
         iopub_timeout=PATIENCE,
-        resources={"metadata": {"path": str(path.parent)}},
+        extra_arguments=[f"--IPKernelApp.exec_lines={START}"],
+        resources={"metadata": {"path": str(page.parent)}},
         on_cell_start=note_start,
         on_cell_executed=note_end,
     )
+    state = cache.made_of(page)  # before: somebody may edit the library meanwhile
+    files = {"COURSE_PROGRESS": str(steps), COURSE_READS: str(reads)}
+    reads.unlink(missing_ok=True)
     try:
-        client.execute(env={**environment, "COURSE_PROGRESS": str(job.steps)})
+        client.execute(env={**environment, **files})
+        paths = reads.read_text(encoding="utf-8").splitlines()
     except (CellExecutionError, DeadKernelError) as error:
         place = (
-            f"{path.stem}, cell {job.part}{_line(notebook, code_cells[job.part - 1])}"
+            f"{page.stem}, cell {job.part}{_line(notebook, code_cells[job.part - 1])}"
         )
         if isinstance(error, CellExecutionError):
             return f"{place}: {_last_line(f'{error.ename}: {error.evalue}')}"
@@ -236,13 +213,11 @@ def _execute(
             " build again"
         )
     finally:
-        if job.steps:
-            job.steps.unlink(missing_ok=True)
-    bundle = CacheBundleIn(
-        notebook, str(path), data={"execution_seconds": job.so_far(), **costs}
-    )
-    with one_at_a_time:
-        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        steps.unlink(missing_ok=True)
+        reads.unlink(missing_ok=True)
+    own = files_read(paths, cache.root)
+    cost["execution_seconds"] = job.so_far()
+    cache.keep(page, notebook, state, own, **cost)
     return None
 
 
@@ -255,24 +230,6 @@ def _last_line(words: str) -> str:
     return (COLOURS.sub("", words).strip().splitlines() or ["no words"])[-1]
 
 
-def page_costs(
-    root: Path, pages: list[Path], cache_folder: Path
-) -> dict[str, PageCost]:
-    """Return what the pages in the cache have cost, by name."""
-    from jupyter_cache import get_cache
-
-    cache = get_cache(str(cache_folder))
-    extensions = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))[
-        "parse"
-    ]["myst_enable_extensions"]
-    held = {path.stem: _held(cache, _notebook(path, extensions)) for path in pages}
-    return {
-        name: PageCost(data["execution_seconds"], data["processor_seconds"])
-        for name, data in held.items()
-        if data is not None and "processor_seconds" in data
-    }
-
-
 def _expected(root: Path) -> dict[str, float]:
     """Return the seconds that pages took when they were recorded: for the order of the
     pages and for the estimate."""
@@ -281,23 +238,3 @@ def _expected(root: Path) -> dict[str, float]:
         return {}
     results = json.loads(record.read_text(encoding="utf-8"))["results"]
     return {result["page"]: result["wall_seconds"] for result in results}
-
-
-def _notebook(path: Path, extensions: list[str]) -> NotebookNode:
-    """Read a page as Sphinx will read it."""
-    from myst_nb.core.read import read_myst_markdown_notebook
-    from myst_parser.config.main import MdParserConfig
-
-    config = MdParserConfig(enable_extensions=set(extensions))
-    return read_myst_markdown_notebook(
-        path.read_text(encoding="utf-8"), config, add_source_map=True, path=path
-    )
-
-
-def _held(cache: JupyterCacheAbstract, notebook: NotebookNode) -> dict[str, Any] | None:
-    """Return what the cache notes of an executed page, or None if it does not
-    hold it."""
-    try:
-        return dict(cache.match_cache_notebook(notebook).data or {})
-    except KeyError:
-        return None

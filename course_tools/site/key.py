@@ -1,9 +1,9 @@
-"""What the results of a page depend on: the code that its cells import, and what that
-code imports in turn.
+"""What a page's results depend on: its cells, the code that they import, and what that
+imports in turn, the files that were read, and the pins of the packages.
 
-A change elsewhere in the library, e.g. in the grader, executes no page again, and
-neither does a changed docstring or comment. What this does not see: a module that is
-imported by a name made at run time.
+A change elsewhere, e.g. in the grader, executes no page again, and neither does a
+changed docstring or comment. What this does not see: a module that is imported by a
+name made at run time.
 """
 
 from __future__ import annotations
@@ -13,15 +13,36 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
-__all__ = ["cells_of", "digest_of_files", "imported_modules"]
+from packaging.utils import canonicalize_name
 
+from course_lib._files import digest_of_code
+
+__all__ = [
+    "PACKAGES",
+    "cells_of",
+    "code_state",
+    "digest_of_files",
+    "files_read",
+    "files_state",
+    "imported_modules",
+    "public_names",
+]
+
+#: The packages of the course: what a page can import of it.
+PACKAGES = ("course_lib", "course_lab", "course_tools")
+#: Where else a page finds what it shows.
+READ_FROM = (*PACKAGES, "book")
+CHECKPOINTS = "book/checkpoints"
 CELL = re.compile(
     r"^(`{3,})\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^\1$",
     re.MULTILINE | re.DOTALL,
 )
 MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)  # IPython's, which Python cannot parse
+Name = tuple[str, ...]  # a dotted name, in its parts
 
 
 def cells_of(page: str) -> str:
@@ -29,47 +50,162 @@ def cells_of(page: str) -> str:
     return MAGIC.sub("", "".join(match[2] for match in CELL.finditer(page)))
 
 
-#: The packages of the course: what a page can import of it.
-PACKAGES = ("course_lib", "course_lab", "course_tools")
+def code_state(page: Path, root: Path) -> dict[str, str]:
+    """Name the state of each module that a page imports and of the pins of packages
+    that these import."""
+    cells = cells_of(page.read_text(encoding="utf-8"))
+    state = {"Python": sys.version}
+    imported = {name[0] for name in _names(ast.parse(cells), (), {})}
+    for file in imported_modules([cells], root):
+        code = _code(file, root)
+        state[file.relative_to(root).as_posix()] = code.digest
+        imported |= {name[0] for name in code.names}
+    pins = _pins((root / "constraints.txt").read_text(encoding="utf-8"))
+    for package in {"torch", "numpy", *_distributions(imported)} & pins.keys():
+        state[f"the pin of {package}"] = pins[package]
+    return state
+
+
+def files_state(names: Iterable[str], root: Path) -> dict[str, str]:
+    """Name the state of each of some files, which may be gone."""
+    return {name: digest_of_files([root / name]) for name in names}
+
+
+def files_read(paths: Iterable[str], root: Path) -> list[str]:
+    """Return which of these files are the course's own and no code, as the repository
+    names them; of a checkpoint all files, since libraries open some of them."""
+    found: set[Path] = set()
+    for path in map(Path, paths):
+        if (
+            path.is_relative_to(root)
+            and path.is_file()
+            and not path.suffix.startswith(".py")
+        ):
+            inside = path.relative_to(root)
+            if inside.is_relative_to(CHECKPOINTS):
+                found |= set(path.parent.iterdir())
+            elif inside.parts[0] in READ_FROM:
+                found.add(path)
+    return sorted(path.relative_to(root).as_posix() for path in found)
+
+
+def _pins(constraints: str) -> dict[str, str]:
+    pinned = (line.split("==") for line in constraints.splitlines() if "==" in line)
+    return {canonicalize_name(line[0].strip()): line[1].strip() for line in pinned}
+
+
+def _distributions(modules: Iterable[str]) -> set[str]:
+    """Name the distributions that have these top-level modules."""
+    known = _packages_distributions()
+    others = set(modules) - {*PACKAGES, *sys.stdlib_module_names}
+    return {
+        canonicalize_name(distribution)
+        for module in others
+        for distribution in known.get(module, [module])
+    }
+
+
+_packages_distributions = cache(packages_distributions)
+
+
+def public_names(root: Path) -> dict[str, str]:
+    """Return the public names of the library, each with the module that has it."""
+    stub = root / "course_lib" / "__init__.pyi"
+    if not stub.is_file():
+        return {}
+    return {
+        alias.name: str(statement.module)
+        for statement in ast.parse(stub.read_text(encoding="utf-8")).body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
 
 
 def imported_modules(sources: Iterable[str], root: Path) -> list[Path]:
     """Return the files of the course's packages that some code imports, directly or
     through others of them."""
+    public = public_names(root)
     found: set[Path] = set()
-    new = {file for source in sources for file in _imports(ast.parse(source), root, ())}
+    new = {
+        file
+        for source in sources
+        for name in _names(ast.parse(source), (), public)
+        for file in _files(name, root)
+    }
     while new:
         found |= new
-        code = {file: ast.parse(file.read_text(encoding="utf-8")) for file in new}
-        new = {
-            imported
-            for file, tree in code.items()
-            for imported in _imports(tree, root, file.parent.relative_to(root).parts)
-        } - found
+        names = {name for file in new for name in _code(file, root).names}
+        new = {file for name in names for file in _files(name, root)} - found
     return sorted(found)
 
 
-def _imports(tree: ast.AST, root: Path, package: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files that a piece of code names, with the `__init__` of every package
-    above them."""
+class _Code:
+    """What a module does, by its digest, and the names that it imports."""
+
+    def __init__(self, file: Path, root: Path) -> None:
+        self.digest = digest_of_code([file])
+        package = file.parent.relative_to(root).parts
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        self.names = frozenset(_names(tree, package, public_names(root)))
+
+
+def _code(file: Path, root: Path) -> _Code:
+    stub = root / "course_lib" / "__init__.pyi"
+    return _code_of(
+        file, root, *(path.read_bytes() for path in (file, stub) if path.is_file())
+    )
+
+
+@lru_cache(maxsize=2048)
+def _code_of(file: Path, root: Path, *texts: bytes) -> _Code:
+    return _Code(file, root)
+
+
+def _names(tree: ast.AST, package: Name, public: dict[str, str]) -> Iterator[Name]:
+    """Yield the dotted names that a piece of code imports; a public name of the library
+    stands for the module that has it."""
+    library = {"course_lib"}
     for node in ast.walk(tree):
-        names: list[tuple[str, ...]] = []
         if isinstance(node, ast.Import):
-            names = [tuple(alias.name.split(".")) for alias in node.names]
+            for alias in node.names:
+                yield tuple(alias.name.split("."))
+                if alias.name == "course_lib" and alias.asname:
+                    library.add(alias.asname)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             base = (*above, *(node.module.split(".") if node.module else ()))
-            names = [(*base, alias.name) for alias in node.names]
-        for parts in names:
-            if parts[0] not in PACKAGES:
-                continue
-            folder = root
-            for part in parts:
-                if (module := folder / f"{part}.py").is_file():
-                    yield module
-                folder = folder / part
-                if (module := folder / "__init__.py").is_file():
-                    yield module
+            for alias in node.names:
+                if base == ("course_lib",) and alias.name == "*":
+                    yield from (tuple(home.split(".")) for home in public.values())
+                yield _home((*base, alias.name), public)
+    for node in ast.walk(tree):  # course_lib.BertModel, wherever it is imported
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in library
+            and node.attr in public
+        ):
+            yield _home(("course_lib", node.attr), public)
+
+
+def _home(name: Name, public: dict[str, str]) -> Name:
+    if len(name) == 2 and name[0] == "course_lib" and name[1] in public:
+        return tuple(public[name[1]].split("."))
+    return name
+
+
+def _files(name: Name, root: Path) -> Iterator[Path]:
+    """Yield the files that a dotted name imports: the module, and the `__init__` of
+    every package above it."""
+    if name[0] not in PACKAGES:
+        return
+    folder = root
+    for part in name:
+        if (module := folder / f"{part}.py").is_file():
+            yield module
+        folder = folder / part
+        if (module := folder / "__init__.py").is_file():
+            yield module
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:

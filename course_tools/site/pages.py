@@ -3,35 +3,21 @@ mutants, closing ledgers."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
-import pkgutil
-import re
 import shutil
 import tempfile
-import tomllib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-import course_lib
 from course_lib._files import digest_of_code, write_whole
 from course_tools.site.key import digest_of_files, imported_modules
+from course_tools.site.reference import reference_pages
 
-__all__ = [
-    "public_modules",
-    "write_api_pages",
-    "write_data_cards",
-    "write_generated_pages",
-]
+__all__ = ["write_data_cards", "write_generated_pages"]
 
 
 def write_generated_pages(root: Path) -> None:
     """Write every generated page but the data cards afresh under `book/_generated`."""
     generated = root / "book" / "_generated"
-    write_api_pages(generated / "api", root)
+    _replace(generated / "api", reference_pages(root))
     _write_mutants_pages(generated / "mutants", root)
     _write_ledgers(generated / "ledger", root)
     _write_recorded_of_graders(generated / "grading")
@@ -58,8 +44,7 @@ def _write_ledgers(folder: Path, root: Path) -> None:
 def _write_recorded_of_graders(folder: Path) -> None:
     """Write for the instructor's guide how fast graders were recorded to be, and what
     attacks got from them."""
-    from course_tools.site.red_team_page import red_team
-    from course_tools.site.throughput_page import throughput
+    from course_tools.site.graders_page import red_team, throughput
 
     _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
 
@@ -96,107 +81,6 @@ def data_cards_key(root: Path) -> str:
         if path.is_file() and path.suffix not in (".py", ".pyc")
     ]
     return f"{code} {digest_of_files([*sorted(files), root / 'constraints.txt'])}"
-
-
-def write_api_pages(folder: Path, root: Path) -> list[str]:
-    """Write one page a public module, from which Sphinx lays out its docstrings."""
-    order = course_order(root)
-    modules = sorted(
-        public_modules(),
-        key=lambda module: order.index(_short(module).partition(".")[0]),
-    )
-    home = _homes(modules)
-    pages = {f"{_short(module)}.md": _page(module, home) for module in modules}
-    pages["_table.inc.md"] = "\n".join(
-        f"- {{doc}}`/_generated/api/{_short(module)}`: {_summary(module)}"
-        for module in modules
-    )
-    _replace(folder, pages)
-    return [module.__name__ for module in modules]
-
-
-def public_modules() -> Iterator[ModuleType]:
-    """Import and yield each module of the library that has no leading underscore."""
-    yield course_lib
-    for found in pkgutil.walk_packages(course_lib.__path__, "course_lib."):
-        if not any(part.startswith("_") for part in found.name.split(".")):
-            yield importlib.import_module(found.name)
-
-
-def _short(module: ModuleType) -> str:
-    return module.__name__.removeprefix("course_lib.")
-
-
-@functools.cache
-def course_order(root: Path) -> tuple[str, ...]:
-    """The library's packages in the order of the course, which `pyproject.toml` holds
-    as a contract of imports: first the chapters, then what serves them."""
-    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = next(
-        contract["layers"]
-        for contract in settings["tool"]["importlinter"]["contracts"]
-        if contract.get("containers") == ["course_lib"]
-    )
-    chapters = [layer for layer in layers if "|" not in layer]
-    services = [name for layer in layers if "|" in layer for name in layer.split(" | ")]
-    return ("course_lib", *reversed(chapters), *services)
-
-
-def _summary(module: ModuleType) -> str:
-    """A module's first sentence, which its docstring has in reStructuredText, in
-    Markdown."""
-    if not module.__doc__:
-        raise ValueError(
-            f"{module.__name__} has no docstring; its first line is its line in the API"
-            " reference"
-        )
-    summary = module.__doc__.strip().split("\n\n")[0].replace("\n", " ")
-    return re.sub(r":(\w+):`", r"{\1}`", summary)  # a role as Markdown writes it
-
-
-def _page(module: ModuleType, home: dict[int, str]) -> str:
-    elsewhere = [
-        name
-        for name, thing in _public_objects(module)
-        if home[id(thing)] != module.__name__
-    ]
-    options = [
-        "members:",
-        "show-inheritance:",
-        *([f"exclude-members: {', '.join(elsewhere)}"] if elsewhere else []),
-    ]
-    directive = "\n".join(
-        [f".. automodule:: {module.__name__}", *(f"   :{option}" for option in options)]
-    )
-    return f"# `{module.__name__}`\n\n```{{eval-rst}}\n{directive}\n```\n"
-
-
-def _homes(modules: Iterable[ModuleType]) -> dict[int, str]:
-    """Say under which module each function and class is described, so that none is
-    described twice."""
-    home: dict[int, str] = {}
-    for module in sorted(modules, key=lambda module: not hasattr(module, "__path__")):
-        for _, thing in _public_objects(module):
-            if hasattr(module, "__path__"):
-                home.setdefault(id(thing), module.__name__)
-            else:
-                home.setdefault(id(thing), thing.__module__)
-    return home
-
-
-def _public_objects(module: ModuleType) -> list[tuple[str, Any]]:
-    """Return a module's functions and classes: those in `__all__`, or else those that
-    it defines and does not hide."""
-    found = []
-    for name, thing in vars(module).items():
-        if not (inspect.isfunction(thing) or inspect.isclass(thing)):
-            continue
-        own = not name.startswith("_") and thing.__module__ == module.__name__
-        if name in getattr(module, "__all__", ()) or (
-            own and not hasattr(module, "__all__")
-        ):
-            found.append((name, thing))
-    return found
 
 
 def _replace(folder: Path, pages: dict[str, str]) -> None:

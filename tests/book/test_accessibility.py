@@ -59,7 +59,8 @@ def test_code_is_hidden_from_axe_only_when_all_its_kinds_were_seen_in_the_same_p
         for shown in ([True, False, True, True, True], [False] * 5):
             page.set_content(
                 "<html"
-                f" lang='en'><title>t</title><body><main>{''.join(cells)}</main></body></html>"  # noqa: E501
+                " lang='en'><title>t</title><body><main>"
+                f"{''.join(cells)}</main></body></html>"
             )
             hide_repeats(page, seen)
             assert [
@@ -69,7 +70,7 @@ def test_code_is_hidden_from_axe_only_when_all_its_kinds_were_seen_in_the_same_p
             assert len(found) == sum(shown[3:4]), "pale on white, as long as it is new"
 
 
-def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_the_same_colours_on_the_same_ground(  # noqa: E501
+def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_on_the_same_ground(
     browser,
 ):
     cell = (
@@ -92,7 +93,8 @@ def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_the_same_c
         ):
             page.set_content(
                 "<html"
-                f" lang='en'><title>t</title><main>{''.join(cells[: number + 1])}</main>"  # noqa: E501
+                " lang='en'><title>t</title>"
+                f"<main>{''.join(cells[: number + 1])}</main>"
             )
             for known in (
                 set(seen),

@@ -262,7 +262,7 @@ def test_a_screen_reader_hears_the_box_the_counts_and_the_pieces(browser, addres
         assert shown(tokenizer) == expected(library(VOCABULARY), TYPED[0])
         box.press_sequentially(
             "x"
-        )  # the caret is at the end: the last full stop is followed by an unknown letter  # noqa: E501
+        )  # the caret is at the end: an unknown letter follows the last full stop
         status = tokenizer.get_by_role("status").first
         count = len(expected(library(VOCABULARY), TYPED[0] + "x"))
         assert (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from course_lab import records
-from course_tools.site.red_team_page import FAULTS, RECORD, red_team
+from course_tools.site.graders_page import FAULTS, RED_TEAM, red_team
 
 FINE = {
     "tries": "Tags the tests | skip.", "due": 4.0, "points": 4.0, "too_many": [], "too_few": [], "state": "done",  # noqa: E501
@@ -31,7 +31,7 @@ def test_each_fault_is_counted_for_each_grader_and_points_in_favour_are_told(
     rows += [FINE | BAD | {"grader": "nbgrader, stock", "attack": "two"}]
     machine = {"name": "a machine", "threads": 1, "torch": "2"}
     record = records.Record(
-        RECORD,
+        RED_TEAM,
         "python x.py",
         {"seconds": 90.0},
         [],

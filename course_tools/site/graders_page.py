@@ -1,7 +1,8 @@
-"""The part of the instructor's guide that shows the red team's attacks on `course
-grade` and on stock nbgrader.
+"""What the instructor's guide shows of graders: how fast they are, and what the red
+team's attacks get from `course grade` and from stock nbgrader.
 
-Nothing in it is typed: it is written from what ``benchmarks/red_team.py`` recorded.
+Nothing in it is typed: it is written from what ``benchmarks/grading.py`` and
+``benchmarks/red_team.py`` recorded.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 from course_lab import records
 from course_tools.grading.assignments.mutants_page import plain
 
-RECORD = "benchmark-red_team"
-COMMAND = "python benchmarks/red_team.py --record"
+THROUGHPUT = "benchmark-grading"
+RED_TEAM = "benchmark-red_team"
 Row = dict[str, Any]
 OURS = "course grade"
 #: What can go wrong with an attack, and when it does.
@@ -36,15 +37,68 @@ NAMES = {
 }
 
 
+def throughput(folder: Path = records.RESULTS) -> str:
+    """Write how many seconds a submission takes, or how to find out."""
+    if not (folder / f"{THROUGHPUT}.json").is_file():
+        return (
+            "Nobody has recorded yet how fast that is."
+            " `python benchmarks/grading.py --record` does it on a machine that is"
+            " otherwise idle.\n"
+        )
+    record = records.load(THROUGHPUT, folder)
+    (result,) = record.results
+    chosen = record.configuration
+    rows = [
+        ("`course grade`, with its sandbox", result["seconds_each"], ""),
+        (
+            "the same through Dask",
+            result["seconds_each"] * result["dask_ratio"],
+            f"{result['dask_ratio']:.2f}",
+        ),
+        (
+            "`nbgrader autograde`, without any",
+            result["peer_seconds_each"],
+            f"{result['ratio']:.1f} ({result['low']:.1f} to {result['high']:.1f})",
+        ),
+    ]
+    differ = len(result["different"])
+    agree = (
+        "All three gave the same marks"
+        if differ == 0
+        else f"Of the marks, {differ} are not the same for all three"
+    )
+    settings = (
+        f"{chosen['submissions']} submissions to *{chosen['assignment']}*,"
+        f" {chosen['workers']} at a time"
+    )
+    return "\n".join(
+        [
+            "| command | seconds a submission | times as long as the first |",
+            "| --- | --- | --- |",
+            *(f"| {name} | {seconds:.2f} | {times} |" for name, seconds, times in rows),
+            "",
+            (
+                f"{settings}; medians over {chosen['rounds']} rounds in turn, start of"
+                " the command included."
+            ),
+            (
+                f"{agree} ({result['marks']}). Recorded by `{record.command}`, on"
+                f" {record.date[:10]}."
+            ),
+            "",
+        ]
+    )
+
+
 def red_team(folder: Path = records.RESULTS) -> str:
     """Write how many attacks did what, and those that stock nbgrader gives too many
     points."""
-    if not (folder / f"{RECORD}.json").is_file():
+    if not (folder / f"{RED_TEAM}.json").is_file():
         return (
-            f"Nobody has recorded yet what attacks get from stock nbgrader. `{COMMAND}`"
-            " does it.\n"
+            "Nobody has recorded yet what attacks get from stock nbgrader."
+            " `python benchmarks/red_team.py --record` does it.\n"
         )
-    record = records.load(RECORD, folder)
+    record = records.load(RED_TEAM, folder)
     graders = list(dict.fromkeys(row["grader"] for row in record.results))
     of = {
         name: [row for row in record.results if row["grader"] == name]
@@ -77,10 +131,8 @@ def red_team(folder: Path = records.RESULTS) -> str:
         f"| --- |{' --- |' * len(graders)}",
     ]
     for fault, holds in FAULTS.items():
-        lines.append(
-            f"| {fault} |"
-            f" {' | '.join(str(sum(bool(holds(row)) for row in of[name])) for name in graders)} |"  # noqa: E501
-        )
+        counts = [str(sum(bool(holds(row)) for row in of[name])) for name in graders]
+        lines.append(f"| {fault} | {' | '.join(counts)} |")
     for name in graders[1:]:
         lines += ["", f"Too many points from {NAMES[name]}:", ""]
         lines += ["| the attack … | due | given |", "| --- | --- | --- |"]

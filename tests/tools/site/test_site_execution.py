@@ -17,7 +17,8 @@ from course_lab import records
 from course_lib.training.config import History, TrainingConfig
 from course_lib.training.console import progress
 from course_tools.site.build import SiteError, build
-from course_tools.site.execute import COSTS, execute_pages, page_costs
+from course_tools.site.cache import PageCache
+from course_tools.site.execute import COSTS, execute_pages
 from course_tools.site.progress import Job, remaining_seconds, watch
 
 PAGES = {
@@ -49,7 +50,7 @@ def pages(root: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_page_that_fails_stops_no_other_and_all_failures_are_told_with_place_and_words(  # noqa: E501
+def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_place(
     book: Path, capsys
 ):
     with pytest.raises(SiteError) as raised:
@@ -68,14 +69,15 @@ def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(
     (book / "book" / "01-works.md").write_text(
         cell("import time\nwhile time.process_time() < 1.5: pass")
     )
-    cache = book / "_build" / "cache"
-    assert len(execute_pages(book, pages(book), cache, os.environ)) == 2
-    costs = page_costs(book, pages(book), cache)
+    (book / "_build").mkdir()
+    cache = PageCache(book)
+    assert len(execute_pages(cache, pages(book), os.environ)) == 2
+    costs = cache.costs(pages(book))
     assert costs.keys() == {"01-works"}
     assert costs["01-works"].processor_seconds >= 1.4  # the kernel counts in hundredths
     assert costs["01-works"].wall_seconds >= 1.5 - 0.1
     capsys.readouterr()
-    execute_pages(book, pages(book), cache, os.environ)
+    execute_pages(cache, pages(book), os.environ)
     assert "01-works" not in capsys.readouterr().out
 
 

@@ -1,0 +1,120 @@
+"""The pages as they were last executed: the cache that Sphinx reads, and beside each
+page what it was made of and what it cost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from course_tools.site.key import code_state, files_state
+
+if TYPE_CHECKING:
+    from jupyter_cache.cache.db import NbCacheRecord
+    from nbformat import NotebookNode
+
+__all__ = ["PageCache", "PageCost"]
+
+CELLS = "its own cells"
+
+
+@dataclass(frozen=True)
+class PageCost:
+    """What it took to execute a page: seconds by the clock, and processor seconds of
+    all its processes."""
+
+    wall_seconds: float
+    processor_seconds: float
+
+
+class PageCache:
+    """The executed pages of a repository's book."""
+
+    def __init__(self, root: Path) -> None:
+        from jupyter_cache import get_cache
+
+        self.root = root
+        self.folder = root / "_build" / ".jupyter_cache"
+        self._cache = get_cache(str(self.folder))
+        self._one_at_a_time = threading.Lock()  # the cache is one writer's
+
+    def notebook(self, page: Path) -> NotebookNode:
+        """Read a page as Sphinx will read it."""
+        from myst_nb.core.read import read_myst_markdown_notebook
+        from myst_parser.config.main import MdParserConfig
+
+        settings = yaml.safe_load((self.root / "_config.yml").read_text("utf-8"))
+        extensions = settings["parse"]["myst_enable_extensions"]
+        return read_myst_markdown_notebook(
+            page.read_text(encoding="utf-8"),
+            MdParserConfig(enable_extensions=set(extensions)),
+            add_source_map=True,
+            path=page,
+        )
+
+    def made_of(self, page: Path) -> dict[str, str]:
+        """Name the state of everything that a page's results depend on today; the files
+        that it reads are those that it read last time."""
+        _, cells = self._cache.create_hashed_notebook(self.notebook(page))
+        reads = files_state(self._data(page).get("reads", []), self.root)
+        return {CELLS: cells, **code_state(page, self.root), **reads}
+
+    def changed(self, page: Path) -> list[str] | None:
+        """Return what has changed since a page was executed, which may be nothing;
+        None if it was never executed."""
+        before = self._data(page).get("made_of")
+        if before is None:
+            return None
+        now = self.made_of(page)
+        names = sorted(before.keys() | now.keys())
+        return [name for name in names if before.get(name) != now.get(name)]
+
+    def keep(
+        self,
+        page: Path,
+        executed: NotebookNode,
+        state: dict[str, str],
+        reads: list[str],
+        **cost: float,
+    ) -> None:
+        """Keep an executed page, instead of what was kept of it before."""
+        from jupyter_cache.base import CacheBundleIn
+
+        state = state | files_state(reads, self.root)
+        data = {"reads": reads, "made_of": state, **cost}
+        bundle = CacheBundleIn(executed, str(page), data=data)
+        with self._one_at_a_time:
+            self.forget(page)
+            self._cache.cache_notebook_bundle(
+                bundle, check_validity=False, overwrite=True
+            )
+
+    def forget(self, page: Path) -> None:
+        """Keep a page no longer."""
+        for record in self._records(page):
+            self._cache.remove_cache(record.pk)
+
+    def executed_at(self, page: Path) -> str:
+        """Say when a page was executed, or nothing."""
+        return " ".join(str(record.created) for record in self._records(page))
+
+    def costs(self, pages: Iterable[Path]) -> dict[str, PageCost]:
+        """Return what executed pages have cost, by name."""
+        held = {page.stem: self._data(page) for page in pages}
+        return {
+            name: PageCost(data["execution_seconds"], data["processor_seconds"])
+            for name, data in held.items()
+            if "processor_seconds" in data
+        }
+
+    def _records(self, page: Path) -> list[NbCacheRecord]:
+        records = self._cache.list_cache_records()
+        return [record for record in records if Path(record.uri).name == page.name]
+
+    def _data(self, page: Path) -> dict[str, Any]:
+        records = self._records(page)
+        return dict(records[-1].data or {}) if records else {}
