@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help student book test test-grading programs lint site serve setup clean distclean
+.PHONY: help student book test test-grading lowest programs lint site serve setup clean distclean
 .NOTPARALLEL: # prerequisites run in the order in which they are written, also under `make -j`
 
 VENV := .venv
@@ -49,9 +49,18 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 test: programs lint site ## Check everything, the grader in part; ends with pytest's closing line
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-test-grading: setup ## Check the grader in full: every attack, every wrong answer across the bridge, a large class
-	COURSE_TEST_GRADING=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
-	  tests/tools/grading $(PYTEST_ARGS)
+# What takes long, in full; `make test` takes a representative of each kind (tests/whole.py).
+test-grading: programs site ## Check in full: every attack, every answer, a large class, stock nbgrader, every page
+	COURSE_TESTS=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  tests/tools/grading tests/assignments/test_through_nbgrader.py tests/book/test_accessibility.py $(PYTEST_ARGS)
+
+# Change a bound in pyproject.toml and type this: an environment of its own, several gigabytes with torch.
+lowest: setup ## Run the library's fast tests on the lowest versions that pyproject.toml allows
+	rm -rf _build/lowest && mkdir -p _build/lowest
+	$(BIN)/python tests/house/lowest.py >_build/lowest/lowest.txt
+	$(BIN)/python -m venv _build/lowest/venv
+	_build/lowest/venv/bin/python -m pip --no-input install --requirement _build/lowest/lowest.txt
+	OMP_NUM_THREADS=1 _build/lowest/venv/bin/python -m pytest tests/library -m "not slow"
 
 # First of all, so that nobody waits for the site to be told that its tests cannot run.
 programs: ## Install what pip cannot and test needs: Chromium and bubblewrap

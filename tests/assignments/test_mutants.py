@@ -53,7 +53,8 @@ def outcomes() -> Outcomes:
         if name not in found:
             try:
                 found[name] = run_cases(name, ROOT)
-            except AssignmentError as error:  # kept: the next test fails at once, and does not run them all again  # noqa: E501
+            # Kept: the next test fails at once, and does not run them all again.
+            except AssignmentError as error:
                 found[name] = error
         outcome = found[name]
         if isinstance(outcome, AssignmentError):
@@ -68,20 +69,12 @@ def failed(marks: dict[str, Mark]) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
-def test_this_mistake_is_refused_by_its_own_cell_and_no_other(
+def test_this_mistake_is_refused_by_its_own_cell_alone_and_explained_if_it_can_be_seen(
     outcomes: Outcomes, name: str, mutant: Mutant
 ) -> None:
-    assert failed(outcomes(name)[mutant.name].grader) == {
-        mutant.cell,
-        *mutant.also_fails,
-    }
-
-
-@pytest.mark.parametrize(("name", "mutant"), MUTANTS)
-def test_this_mistake_is_explained_to_the_student_if_a_visible_test_can_see_it(
-    outcomes: Outcomes, name: str, mutant: Mutant
-) -> None:
+    """The student reads the words where a visible test sees it; else the grader."""
     outcome = outcomes(name)[mutant.name]
+    assert failed(outcome.grader) == {mutant.cell, *mutant.also_fails}
     assert (mutant.cell in failed(outcome.student)) == (mutant.caught == "visible")
     said = outcome.student if mutant.caught == "visible" else outcome.grader
     assert mutant.words in said[mutant.cell].words

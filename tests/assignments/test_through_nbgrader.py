@@ -18,6 +18,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
+from whole import WHOLE
 
 from course_tools.grading.assignments.mutants import change, load_cases, run_cases
 from course_tools.grading.assignments.release import assignments, release
@@ -56,6 +57,11 @@ SAMPLE = {
     "transformer": ["minus_1e9_for_masked", "masks_that_are_added"],
     "wordpiece": ["offsets_in_code_units", "all_different"],
 }
+
+#: What `make test` grades: the quickest, and one that ships weights. Both have hidden
+#: tests and demonstrations.
+REPRESENTATIVES = ("wordpiece", "sentence-bert")
+GRADED = tuple(SAMPLE) if WHOLE else REPRESENTATIVES
 
 pytestmark = pytest.mark.slow
 
@@ -197,18 +203,30 @@ def every_class(
     return cache(class_of)
 
 
-@pytest.fixture(params=SAMPLE)
+@pytest.fixture(params=GRADED)
 def graded(request: pytest.FixtureRequest, every_class: Classes) -> Graded:
     return every_class(request.param)
 
 
 @pytest.fixture
 def attention(every_class: Classes) -> Graded:
+    if "attention" not in GRADED:
+        pytest.skip("its demonstrations train for long: make test-grading")
     return every_class("attention")
 
 
 def test_every_assignment_is_sampled() -> None:
     assert list(SAMPLE) == assignments(ROOT)
+
+
+def test_the_representatives_have_hidden_tests_demonstrations_and_weights() -> None:
+    sources = [
+        read_source(ROOT / "solutions" / name / f"{name}.py")
+        for name in REPRESENTATIVES
+    ]
+    assert all(any(map(is_demonstration, source.cells)) for source in sources)
+    assert all("BEGIN HIDDEN TESTS" in str(source.cells) for source in sources)
+    assert any(file.endswith(".safetensors") for file in ships(sources[-1]))
 
 
 def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import lowest
 import pytest
 import wheels
 from house import ROOT
@@ -83,6 +84,17 @@ def test_every_requirement_is_pinned_inside_its_range():
         "constraints.txt lacks these, or holds a version outside the range of"
         " pyproject.toml"
     )
+
+
+def test_the_lowest_versions_that_are_tested_are_the_bounds_of_every_requirement():
+    tested = dict(line.split("==") for line in lowest.lowest())
+    bounds = {
+        (requirement.name, bound.version)
+        for requirement in requirements()
+        for bound in requirement.specifier
+        if bound.operator in {">=", "=="} and requirement.name not in INSTALLERS
+    }
+    assert set(tested.items()) == bounds
 
 
 def test_every_dependency_has_a_reason_a_licence_and_an_alternative():

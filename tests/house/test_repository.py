@@ -1,33 +1,13 @@
 """What may not be in the repository: other machines' paths, outputs, unsafe calls,
-files too long to read."""
+large files."""
 
 import ast
 import json
 import re
-from pathlib import Path
 
 import pytest
 from house import ROOT, library_modules, parse, relative, tracked_files
 
-#: Modules that are longer than they should be, and by how much at most.
-LONGER = {
-    "course_lib/attention/multi_head.py": 315,
-    "course_tools/cli.py": 452,
-    "course_tools/cli_grading.py": 365,
-    "course_tools/pretrain_command.py": 304,
-    "course_lib/data/benchmarks.py": 417,
-    "course_lib/data/catalogue.py": 427,
-    "course_lib/data/grammar.py": 333,
-    "course_lib/data/stories_lexicon.py": 315,
-    "course_lib/data/stories_plots.py": 341,
-    "course_lab/ch01_seq2seq/seq2seq.py": 350,
-    "course_tools/grading/bridge/codec.py": 437,
-    "course_tools/grading/bridge/modules.py": 431,
-    "course_tools/grading/bridge/peer.py": 494,
-    "course_tools/grading/collect/collect.py": 327,
-    "course_tools/grading/reports/export.py": 367,
-    "course_tools/grading/run/referee.py": 343,
-}
 LARGEST_FILE = 1_000_000  # bytes
 LARGEST_WEIGHTS = 20_000_000  # of a checkpoint that the course ships
 
@@ -109,7 +89,10 @@ def test_a_relative_path_or_an_address_is_no_path_of_a_machine(path):
 def test_no_file_is_large():
     sizes = {relative(path): path.stat().st_size for path in tracked_files()}
     # The published checkpoints, and the one of them that the capstone hands out.
-    published = r"book/checkpoints/\w+/model\.safetensors|(solutions|exercises)/capstone/published\.safetensors"  # noqa: E501
+    published = (
+        r"book/checkpoints/\w+/model\.safetensors"
+        r"|(solutions|exercises)/capstone/published\.safetensors"
+    )
     weights = {name for name in sizes if re.fullmatch(published, name)}
     assert {
         name: size
@@ -146,32 +129,6 @@ def test_nothing_built_or_graded_is_in_git():
     )
     names = [relative(path) for path in tracked_files()]
     assert [name for name in names if name.startswith(forbidden)] == []
-
-
-def lines_of_code(path: Path) -> int:
-    """Count lines but for docstrings, comments and blank lines."""
-    source = path.read_text(encoding="utf-8")
-    tree = ast.parse(source)
-    documented: set[int] = set()
-    for node in ast.walk(tree):
-        may_have_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if may_have_one and ast.get_docstring(node, clean=False) is not None:
-            text = node.body[0]
-            documented.update(range(text.lineno, (text.end_lineno or 0) + 1))
-    return sum(
-        number not in documented
-        and bool(line.strip())
-        and not line.strip().startswith("#")
-        for number, line in enumerate(source.splitlines(), start=1)
-    )
-
-
-def test_a_module_has_at_most_300_lines_of_code():
-    """Docstrings do not count, so that nothing is cut in two for its docstrings."""
-    lines = {relative(path): lines_of_code(path) for path in library_modules()}
-    longer = {path: n for path, n in lines.items() if n > LONGER.get(path, 300)}
-    assert longer == {}, "make two modules of it where it does two things"
-    assert not {path for path in LONGER if lines.get(path, 0) <= 300}, "shorter: mend"
 
 
 def unsafe(tree: ast.Module) -> list[str]:

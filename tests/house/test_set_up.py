@@ -113,8 +113,21 @@ def test_test_checks_style_format_types_and_site_and_ends_with_pytest():
     assert "-m 'not" not in lines[-1]  # slow and browser tests are part of it
 
 
-def test_test_does_not_release_exercises_anew_and_so_hide_that_the_committed_ones_are_old():  # noqa: E501
+def test_test_does_not_release_exercises_anew_and_so_hide_old_ones():
     assert not any("course release" in line for line in planned("test"))
+
+
+def test_test_grading_takes_every_case_of_each_file_that_has_representatives_in_test():
+    command = planned("test-grading")[-2:]
+    assert "COURSE_TESTS=whole" in command[0]
+    using = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "from whole import WHOLE\n" in path.read_text(encoding="utf-8")
+    }
+    named = " ".join(command).split()
+    assert using
+    assert [file for file in using if not file.startswith(tuple(named))] == []
 
 
 @pytest.mark.parametrize(
@@ -267,7 +280,8 @@ def run_ci(tmp_path, failing=""):
     """Run .ci/run with a make that writes down how it was called, and fails for one
     target."""
     log, command = tmp_path / "log", ["bash", ROOT / ".ci" / "run"]
-    called = f'read -r typed; echo "make $* $CI $PIP_NO_CACHE_DIR $typed" >> {log}'
+    said = "make $* $CI $PIP_NO_CACHE_DIR $PYTEST_ARGS $typed"
+    called = f'read -r typed; echo "{said}" >> {log}'
     program(tmp_path / "make", f'{called}; test "$1" != "{failing}" || exit 3')
     ci = subprocess.run(
         command,
@@ -278,7 +292,7 @@ def run_ci(tmp_path, failing=""):
     return ci.returncode, [line.strip() for line in log.read_text().splitlines()]
 
 
-BOTH = ["make test true 1", "make test-grading true 1"]
+BOTH = [f"make {name} true 1 --durations=50" for name in ("test", "test-grading")]
 
 
 @pytest.mark.parametrize(
@@ -294,22 +308,52 @@ WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "course.yml").read_t
 STEPS = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
 
 
-def test_the_workflow_runs_the_same_commands():
-    commands = [step.get("run", "") for step in WORKFLOW["jobs"]["check"]["steps"]]
-    assert ".ci/run" in commands
-    assert "make book" in commands
-    assert commands.index("sudo make programs") < commands.index(
-        ".ci/run"
-    )  # there, make does not run as root
+CONCERNS = ("library", "book", "grading", "browser")
 
 
-def test_the_workflow_runs_the_fast_tests_on_each_python_that_the_table_of_wheels_names():  # noqa: E501
+def commands(job):
+    return [step.get("run", "") for step in WORKFLOW["jobs"][job]["steps"]]
+
+
+def test_the_jobs_of_the_workflow_run_every_test_folder_between_them():
+    folders = {
+        f"tests/{path.name}"
+        for path in (ROOT / "tests").iterdir()
+        if path.is_dir() and any(path.rglob("test_*.py"))
+    }
+    named = {
+        word
+        for job in CONCERNS
+        for command in commands(job)
+        for line in command.splitlines()
+        if "$PYTEST" in line
+        for word in line.split()
+    }
+    assert folders <= named
+    assert {"course_lib", "course_lab", "course_tools"} <= named  # their doctests
+    assert any('-m "not browser" tests/book' in run for run in commands("book"))
+    assert any("-m browser tests/book" in run for run in commands("browser"))
+
+
+def test_the_jobs_that_test_take_all_cases_and_print_what_lasts():
+    assert "--durations=50" in WORKFLOW["env"]["PYTEST"]
+    for job in ("grading", "browser"):
+        assert "COURSE_TESTS=whole $PYTEST" in commands(job)[-1]
+        assert "sudo make programs" in commands(job)[:-1]  # make is not root there
+    assert any("apparmor_restrict" in run for run in commands("grading"))
+    assert "make lint" in commands("library")
+    assert "make book" in commands("book")
+
+
+def test_the_workflow_runs_the_fast_tests_on_each_python_with_a_table_of_wheels():
     job = WORKFLOW["jobs"]["pythons"]
     assert tuple(job["strategy"]["matrix"]["python"]) == wheels.PYTHONS
-    assert any(
-        "pytest" in step.get("run", "") and "not slow" in step["run"]
-        for step in job["steps"]
-    )
+    assert '$PYTEST -m "not slow"' in commands("pythons")[-1]
+
+
+def test_the_site_is_published_only_after_every_other_job():
+    jobs = WORKFLOW["jobs"]
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
 
 
 def test_the_workflow_pins_every_action_to_a_commit():
@@ -323,8 +367,7 @@ def test_the_workflow_pins_every_action_to_a_commit():
 def test_only_the_job_that_publishes_may_write_and_it_writes_contents_alone():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert {name: job.get("permissions") for name, job in WORKFLOW["jobs"].items()} == {
-        "check": None,
-        "pythons": None,
+        **dict.fromkeys([*CONCERNS, "pythons"]),
         "publish": {"contents": "write"},
     }
     assert "pull_request" in WORKFLOW["jobs"]["publish"]["if"]
@@ -390,6 +433,29 @@ def test_the_citation_follows_its_schema_and_names_this_version():
     assert [author["name"] for author in citation["authors"]] == [
         author["name"] for author in project["authors"]
     ]
+
+
+def test_the_changelog_begins_with_this_version_and_names_an_edition_by_its_commit():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## \[(\d[^]]*)\]", text, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert versions[0] == project["version"]
+    assert re.search(
+        r"^Edition \d{4}\.\d\d is commit `[0-9a-f]{40}`", text, re.MULTILINE
+    )
+
+
+def test_the_templates_ask_for_the_page_and_send_holes_to_the_security_policy():
+    templates = ROOT / ".github" / "ISSUE_TEMPLATE"
+    chapter, bug, chooser = (
+        yaml.safe_load((templates / f"{name}.yml").read_text())
+        for name in ("chapter", "bug", "config")
+    )
+    assert chapter["body"][0]["id"] == "page"
+    assert {field["id"] for field in bug["body"]} == {"happened", "version", "machine"}
+    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    (hole,) = chooser["contact_links"]
+    assert hole["url"] == f"{url}/blob/main/SECURITY.md"
 
 
 PAPERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEPENDENCIES.md"]

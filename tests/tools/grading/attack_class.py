@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +23,14 @@ from classroom import Classroom
 from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from whole import WHOLE
 
 from course_tools.grading.run.grade import Report, grade
 from course_tools.grading.sandbox.sandbox import Limits
 from course_tools.grading.sandbox.ways import adopt
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
-#: `make test-grading` runs everything; `make test` what takes no time to be stopped,
-#: and one of each other kind.
-WHOLE = os.environ.get("COURSE_TEST_GRADING") == "whole"
+#: What `make test` runs: what takes no time to be stopped, and one of each other kind.
 QUICK = [
     "broken_text",
     "called_number",

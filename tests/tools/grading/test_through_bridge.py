@@ -24,6 +24,7 @@ import mutants_across
 import pytest
 from two_rounds import two_rounds
 from walled import need_a_sandbox
+from whole import WHOLE
 
 from course_tools.grading.assignments.mutants import (
     Changes,
@@ -39,9 +40,6 @@ from course_tools.grading.sandbox.sandbox import Limits, Worker
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-WHOLE = (
-    os.environ.get("COURSE_TEST_GRADING") == "whole"
-)  # as `make test-grading` sets it
 ALL = (
     "attention",
     "transformer",
