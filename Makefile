@@ -60,6 +60,7 @@ lowest: setup ## Run the library's fast tests on the lowest versions that pyproj
 	$(BIN)/python tests/house/lowest.py >_build/lowest/lowest.txt
 	$(BIN)/python -m venv _build/lowest/venv
 	_build/lowest/venv/bin/python -m pip --no-input install --requirement _build/lowest/lowest.txt
+	_build/lowest/venv/bin/python -m pip --no-input install --no-deps --editable .
 	OMP_NUM_THREADS=1 _build/lowest/venv/bin/python -m pytest tests/library -m "not slow"
 
 # First of all, so that nobody waits for the site to be told that its tests cannot run.
