@@ -63,10 +63,7 @@ SHARE_OF_MEMORY = 0.75
 #: it shares, and what it has open.
 RIGHTS = ("SETUID", "SETGID", "KILL", "SYS_PTRACE", "DAC_READ_SEARCH")
 #: Shuts itself in as a submission is: fails where the kernel refuses.
-TRIAL = (
-    "from course_tools.grading import confine as c; c.become_nobody();"
-    " c.leave_the_world()"
-)
+TRIAL = f"import {confine.__name__} as c; c.become_nobody(); c.leave_the_world()"
 
 
 class NoIsolation(Exception):
