@@ -12,6 +12,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from course_tools.grading.assignments.editions import amendment
 from course_tools.grading.assignments.source import is_demonstration
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.run.given_objects import defined_names
@@ -87,7 +88,12 @@ def steps(
         if kind == "given":
             if name is not None:
                 students_cells(places.get(name, done), [], {})
-            found.append({"kind": "given", "name": name or "", "source": cell.source})
+            sources = [cell.source, amendment(released, cell.source)]
+            found += [
+                {"kind": "given", "name": name or "", "source": source}
+                for source in sources
+                if source
+            ]
         elif kind == "answer":
             declared = interfaces(cell.source, visible.get(name, ""))
             students_cells(places.get(name, done), defined_names(cell.source), declared)
