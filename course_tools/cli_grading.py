@@ -219,13 +219,11 @@ def _grade(
     from course_tools.grading.sandbox.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
-    warm = (
-        _on_cluster(dask, isolation) if dask else Warm(isolation)
-    )  # imports torch while this one imports nbgrader
+    # imports torch while this one imports nbgrader
+    warm = _on_cluster(dask, isolation) if dask else Warm(isolation)
     from course_tools.grading.assignments.source import AssignmentError
-    from course_tools.grading.run.grade import CannotGrade, words
+    from course_tools.grading.run.grade import CannotGrade, progress, words
     from course_tools.grading.run.grade import grade as grade_class
-    from course_tools.grading.run.progress import progress
     from course_tools.grading.run.record import CannotRecord
     from course_tools.grading.run.rounds import POINTS_ALONE
 
@@ -276,8 +274,7 @@ def _grade(
 
 
 def _on_cluster(address: str, isolation: str) -> Cluster:
-    from course_tools.grading.sandbox.cluster import Cluster
-    from course_tools.grading.sandbox.cluster_side import NoCluster
+    from course_tools.grading.sandbox.cluster import Cluster, NoCluster
 
     try:
         return Cluster(address, isolation)
@@ -289,7 +286,7 @@ def _on_cluster(address: str, isolation: str) -> Cluster:
 def _regrade(
     name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster
 ) -> None:
-    from course_tools.grading.run.progress import progress
+    from course_tools.grading.run.grade import progress
     from course_tools.grading.run.regrade import regrade
 
     with warm, progress() as (tell, expect):
@@ -397,7 +394,7 @@ def replay(name: Name) -> None:
     """
     stop_outside_a_course()
     from course_tools.grading.run.record import CannotRecord
-    from course_tools.grading.run.replay import replay as replay_log
+    from course_tools.grading.run.record import replay as replay_log
 
     try:
         found = replay_log(name)

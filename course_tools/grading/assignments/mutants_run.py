@@ -285,9 +285,8 @@ def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
-    torch.manual_seed(
-        0
-    )  # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
+    # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
+    torch.manual_seed(0)
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
     notebook = read_source(root / "solutions" / name / f"{name}.py")

@@ -216,10 +216,8 @@ def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
 def copy_idle(name: str, root: Path, course: Path) -> list[str]:
     """Copy an assignment's source to another course folder, with demonstrations that do
     nothing, and what it ships."""
-    parsed, place = (
-        parse_source(root / "solutions" / name / f"{name}.py"),
-        course / "solutions" / name,
-    )
+    parsed = parse_source(root / "solutions" / name / f"{name}.py")
+    place = course / "solutions" / name
     place.mkdir(parents=True)
     jupytext.write(
         with_idle_demonstrations(parsed), place / f"{name}.py", fmt="py:percent"

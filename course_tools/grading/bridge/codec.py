@@ -106,9 +106,8 @@ class Writer:
         self.handle, self.given, self.known = handle, given, known or {}
         self.unchanged: Callable[[torch.Tensor], bool] = lambda tensor: False
         self.has_modules = self.sends = False
-        self.leaves: set[int] = (
-            set()
-        )  # by id, tensors of modules: no results, though they have gradients
+        # by id, tensors of modules: no results, though they have gradients
+        self.leaves: set[int] = set()
         self.tensors: list[torch.Tensor] = []
         self.generators: list[Generator] = []
         self._places: dict[int, int] = {}
@@ -320,9 +319,8 @@ class Reader:
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in self._rows(8)]
         self.generators: list[Generator | None] = [None] * len(self.states)
-        self.settled: set[int] = (
-            set()
-        )  # rows that are now tensors of modules that were here before
+        # rows that are now tensors of modules that were here before
+        self.settled: set[int] = set()
         self.later: list[
             Callable[[], None]
         ] = []  # what has to wait until all rows are settled

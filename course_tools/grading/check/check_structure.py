@@ -167,10 +167,8 @@ def _cut(value: object) -> str:
 def _changed_text(
     cell: NotebookNode, expected: NotebookNode, role_unchanged: bool
 ) -> Problem:
-    name, stamp = (
-        expected.metadata.nbgrader.grade_id,
-        cell.metadata.nbgrader.get("checksum"),
-    )
+    name = expected.metadata.nbgrader.grade_id
+    stamp = cell.metadata.nbgrader.get("checksum")
     # nbgrader stamps each cell at release: a text that fits its own stamp was released,
     # only not this time.
     if (

@@ -120,11 +120,9 @@ def labels(
                 )
             )
         elif platform == "Canvas":
-            late, file, number = (
-                bool(match["late"]),
-                PurePosixPath(match["file"]),
-                match["user"],
-            )
+            late = bool(match["late"])
+            file = PurePosixPath(match["file"])
+            number = match["user"]
             read.append(
                 Label((), match["name"], number, "", late, file, platform, number)
             )

@@ -29,9 +29,8 @@ from course_tools.grading.collect.roster import Roster, Student, class_of, plain
 from course_tools.grading.run.record import Records
 from course_tools.grading.shown import shown
 
-NUMBER = re.compile(
-    r"-|-?\d+(\.\d+)?", re.ASCII
-)  # a dash alone is how Moodle writes "nothing"
+# a dash alone is how Moodle writes "nothing"
+NUMBER = re.compile(r"-|-?\d+(\.\d+)?", re.ASCII)
 MOST_LINES = 40  # of what failed, for Gradescope
 #: In which column of a platform's own table a student's id, email or number stands, the
 #: surest first.
@@ -95,9 +94,8 @@ def safe(cell: str) -> str:
         return cell
     written, begins = "", True
     for letter in cell:
-        plain_letter = unicodedata.normalize(
-            "NFKC", letter
-        )  # a full-width sign is one, too
+        # a full-width sign is one, too
+        plain_letter = unicodedata.normalize("NFKC", letter)
         if begins and plain_letter[0] in "=+-@":
             written += "'"
         written += letter
@@ -366,9 +364,8 @@ def read_table(into: Path) -> list[list[str]]:
             if first.count(";") > first.count(",")
             else ","
         )
-        csv.field_size_limit(
-            max(csv.field_size_limit(), len(text))
-        )  # a student's own text may stand in a cell
+        # a student's own text may stand in a cell
+        csv.field_size_limit(max(csv.field_size_limit(), len(text)))
         cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CannotExport(f"{into} cannot be read as a table: {error}.") from error

@@ -15,8 +15,7 @@ from nbformat import NotebookNode
 from course_tools.grading.assignments.editions import amendment
 from course_tools.grading.assignments.source import is_demonstration
 from course_tools.grading.check.check_structure import grade_id
-from course_tools.grading.run.given_objects import defined_names
-from course_tools.grading.run.interfaces import interfaces
+from course_tools.grading.run.given_objects import defined_names, interfaces
 
 #: The tag of a test cell that depends on chance.
 FLAKY = "flaky"
@@ -113,7 +112,7 @@ def steps(
 
 def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
     """Name the tests declared to depend on chance
-    (:mod:`course_tools.grading.run.flaky`), and their points."""
+    (:mod:`course_tools.grading.run.execute`), and their points."""
     return {
         name: float(cell.metadata.nbgrader.points)
         for cell in instructor.cells
