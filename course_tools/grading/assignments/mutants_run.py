@@ -179,9 +179,8 @@ class Cases:
     def __init__(self, at_once: int) -> None:
         self.at_once = at_once
         self.outcomes: dict[str, Any] = {}
-        self.running: dict[
-            Any, tuple[str, Any, float]
-        ] = {}  # by receiver: the case, its process, when it must end
+        # by receiver: the case, its process, when it must end
+        self.running: dict[Any, tuple[str, Any, float]] = {}
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
         """Begin with a case when there is room: `marked` runs in a process that is

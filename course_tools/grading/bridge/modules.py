@@ -53,12 +53,10 @@ class Modules:
         self.offered: set[str] = set()
         self.theirs: dict[str, Any] = {}
         self._made = 0
-        self._told: dict[
-            str, Any
-        ] = {}  # by key, of what form a module was when it was sent last
-        self._rows: dict[
-            str, tuple[list[str], list[str], list[str]]
-        ] = {}  # and of what form when it came last
+        # by key, of what form a module was when it was sent last
+        self._told: dict[str, Any] = {}
+        # and of what form when it came last
+        self._rows: dict[str, tuple[list[str], list[str], list[str]]] = {}
         self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
 
     def ask(
@@ -72,7 +70,6 @@ class Modules:
         self.own.clear()
 
     # ---- what is sent
-    # ----------------------------------------------------------------------------------
 
     def _key(self, value: Any) -> str:
         key = vars(value).get("_course_theirs") if isinstance(value, Held) else None
@@ -217,7 +214,6 @@ class Modules:
         self._told.clear()
 
     # ---- what comes
-    # ----------------------------------------------------------------------------------
 
     def rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
         """Give the object that a message speaks of, with the values that it tells."""
@@ -476,7 +472,6 @@ class Modules:
         return self.theirs[key]
 
     # ---- what is asked
-    # ----------------------------------------------------------------------------------
 
     def method(self, name: str) -> Callable[..., Any]:
         """Give the function that serves calls of this method."""

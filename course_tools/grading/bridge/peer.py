@@ -95,7 +95,6 @@ class Peer:
         self._calls = self._deep = self._exported = 0
 
     # ---- bytes
-    # ----------------------------------------------------------------------------------
 
     def _remaining(self) -> float | None:
         if self.deadline == float("inf"):
@@ -142,7 +141,6 @@ class Peer:
         return mark, self._receive_bytes(size)
 
     # ---- what crosses
-    # ----------------------------------------------------------------------------------
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
         writer = Writer(
@@ -235,7 +233,6 @@ class Peer:
         return made
 
     # ---- asking
-    # ----------------------------------------------------------------------------------
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
@@ -373,7 +370,6 @@ class Peer:
                 draw_on(mine_generator, state)
 
     # ---- answering
-    # ----------------------------------------------------------------------------------
 
     def answer(self, data: bytes) -> None:
         """Do what the other side asks for, and send what comes of it."""

@@ -177,9 +177,8 @@ class _Crew:
     def __init__(self, runs: list[Run], stack: ExitStack) -> None:
         self.todo, self.finished, self.size = Todo(), Finished(), len(runs)
         self._lock = threading.Lock()
-        self._beside: dict[
-            str, int
-        ] = {}  # of each that runs now: how many others did at the same time, at most
+        # of each that runs now: how many others did at the same time, at most
+        self._beside: dict[str, int] = {}
         for run in runs:
             threading.Thread(target=self._work, args=(run,), daemon=True).start()
             stack.callback(self.todo.put, None)

@@ -86,11 +86,8 @@ def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
             new_output("error", ename="NotReached", evalue=words, traceback=[words])
         ]
         return words
-    earned = (
-        mark["earned"]
-        if type(mark["earned"]) in (int, float) and 0 <= mark["earned"] <= points
-        else 0.0
-    )
+    fits = type(mark["earned"]) in (int, float) and 0 <= mark["earned"] <= points
+    earned = mark["earned"] if fits else 0.0
     words = ""
     if earned < points:
         hidden = told["earned"] == points

@@ -97,7 +97,6 @@ class Referee:
         self.given: list[str] = []
 
     # ---- the student's process
-    # ----------------------------------------------------------------------------------
 
     def student(self) -> Peer:
         """The student's process, started and brought to this place of the notebook if
@@ -183,7 +182,6 @@ class Referee:
                 self.namespace[name] = peer.ask(("value", name))
 
     # ---- cells
-    # ----------------------------------------------------------------------------------
 
     def student_cell(self, step: dict[str, Any]) -> None:
         """Run a cell in the student's process, and learn what it defines."""

@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from course_tools.grading.sandbox import confine
 from course_tools.grading.sandbox.system_calls import BY_ARGUMENT, refuse_system_calls
@@ -35,39 +35,49 @@ DRIVER = ("/proc/driver/nvidia", "/proc/devices")
 Order = dict[str, Any]
 
 
-@runtime_checkable
-class Way(Protocol):
-    """How one process of a worker is shut in."""
+class Way:
+    """How one process of a worker is shut in: nothing but limits, which is for
+    where the instructor asked for no more by name."""
 
     def folder(self) -> Path:
         """Say, in the worker, where the process will have its home; make it unless the
         process does."""
-        ...
+        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
+        for name in ("home", "tmp"):
+            (folder / name).mkdir(mode=0o700)
+        return folder
 
     def before_the_tree(self, order: Order) -> None:
         """Get ready to fork the first process of a tree."""
-        ...
+        # The kernel counts all processes and threads of this user, those outside too.
+        order["limits"]["processes"] += _threads_of_this_user()
 
     def first_of_tree(self, order: Order) -> None:
         """Shut in the process from which all others of the tree descend."""
-        ...
+        adopt()
 
     def before_the_role(self, order: Order) -> None:
         """Take the last rights away, in the process that goes on to run a student's
         code."""
-        ...
 
     def end_the_others(self) -> None:
         """Kill, in the first process of a tree, all others: the one that matters has
         ended."""
-        ...
+        # Ended without its first process a tree falls apart: nobody knows any more who
+        # belonged to it.
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    _kill_below(os.getpid())
+                    os.wait()
 
     def end(self, tree: int, folder: Path) -> None:
         """Kill the tree and remove what it wrote."""
-        ...
+        _kill_all(tree)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-class Namespaces:
+class Namespaces(Way):
     """A namespace of its own for everything, whose processes the kernel ends with the
     first."""
 
@@ -98,45 +108,7 @@ class Namespaces:
         _kill(tree)
 
 
-class Unsafe:
-    """Nothing but limits: only where the instructor asked for that by name."""
-
-    def folder(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
-        _empty_home(folder)
-        return folder
-
-    def before_the_tree(self, order: Order) -> None:
-        # The kernel counts all processes and threads of this user, those outside too.
-        order["limits"]["processes"] += _threads_of_this_user()
-
-    def first_of_tree(self, order: Order) -> None:
-        adopt()
-
-    def before_the_role(self, order: Order) -> None:
-        pass
-
-    def end_the_others(self) -> None:
-        # Ended without its first process a tree falls apart: nobody knows any more who
-        # belonged to it.
-        if sys.platform == "linux":
-            with contextlib.suppress(ChildProcessError):
-                while True:
-                    _kill_below(os.getpid())
-                    os.wait()
-
-    def end(self, tree: int, folder: Path) -> None:
-        _kill_all(tree)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Unsafe}
-
-
-def _empty_home(folder: Path) -> None:
-    folder.mkdir(mode=0o700, exist_ok=True)
-    for name in ("home", "tmp"):
-        (folder / name).mkdir(mode=0o700)
+WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Way}
 
 
 def adopt(orphans: bool = True) -> None:
