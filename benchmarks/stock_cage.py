@@ -265,7 +265,7 @@ def step(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], int, str]
         Its answer, the processes that were left beside it when it gave it, and why it
         was ended before, or "".
     """
-    from course_tools.grading.sandbox.watch import SECONDS, tree_of
+    from course_tools.grading.sandbox.ways import SECONDS, tree_of
     from course_tools.grading.sandbox.worker import start, watch
 
     ours, theirs = socket.socketpair()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +25,16 @@ Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
 def say(words: object, err: bool = False) -> None:
     """Print a line in which a student's own words may stand."""
     typer.echo(shown(words, 2000), err=err)
+
+
+@contextmanager
+def in_words(*errors: type[Exception], code: int = 2) -> Iterator[None]:
+    """End a command with what an error says, where its text tells what to do."""
+    try:
+        yield
+    except errors as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=code) from error
 
 
 def stop_outside_a_course() -> None:
@@ -101,7 +113,7 @@ def collect(
     from course_tools.grading.collect.unpack import CannotUnpack
     from course_tools.grading.reports.export import CannotExport
 
-    try:
+    with in_words(CannotUnpack, CannotReadRoster, CannotExport, ValueError):
         collection = collect_download(
             name,
             download,
@@ -113,9 +125,6 @@ def collect(
             platform,
             timestamps,
         )
-    except (CannotUnpack, CannotReadRoster, CannotExport, ValueError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
     for words in collection.notes:
         say(words)
     for one in collection.taken:
@@ -193,19 +202,10 @@ def grade(
     stop_outside_a_course()
     from course_tools.grading.run.one_run import AnotherRun, only_run
 
-    try:
-        with only_run(Path(), f"course grade {name}"):
-            _grade(
-                name,
-                submitted,
-                workers,
-                question,
-                dask,
-                "unsafe" if unsafe else isolation,
-            )
-    except AnotherRun as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
+    with in_words(AnotherRun), only_run(Path(), f"course grade {name}"):
+        _grade(
+            name, submitted, workers, question, dask, "unsafe" if unsafe else isolation
+        )
 
 
 def _grade(
@@ -219,13 +219,11 @@ def _grade(
     from course_tools.grading.sandbox.sandbox import NoIsolation, Warm
 
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # a second to import; checks URIs alone
-    warm = (
-        _on_cluster(dask, isolation) if dask else Warm(isolation)
-    )  # imports torch while this one imports nbgrader
+    # imports torch while this one imports nbgrader
+    warm = _on_cluster(dask, isolation) if dask else Warm(isolation)
     from course_tools.grading.assignments.source import AssignmentError
-    from course_tools.grading.run.grade import CannotGrade, words
+    from course_tools.grading.run.grade import CannotGrade, progress, words
     from course_tools.grading.run.grade import grade as grade_class
-    from course_tools.grading.run.progress import progress
     from course_tools.grading.run.record import CannotRecord
     from course_tools.grading.run.rounds import POINTS_ALONE
 
@@ -235,7 +233,7 @@ def _grade(
             " you can.",
             err=True,
         )
-    try:
+    with in_words(CannotGrade, CannotRecord, NoIsolation, AssignmentError):
         if question is not None:
             _regrade(name, question, submitted, workers, warm)
             return
@@ -250,9 +248,6 @@ def _grade(
                 say=tell,
                 expect=expect,
             )
-    except (CannotGrade, CannotRecord, NoIsolation, AssignmentError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
     for stranger in report.strangers:
         say(stranger, err=True)
     for result in report.results:
@@ -276,20 +271,16 @@ def _grade(
 
 
 def _on_cluster(address: str, isolation: str) -> Cluster:
-    from course_tools.grading.sandbox.cluster import Cluster
-    from course_tools.grading.sandbox.cluster_side import NoCluster
+    from course_tools.grading.sandbox.cluster import Cluster, NoCluster
 
-    try:
+    with in_words(NoCluster):
         return Cluster(address, isolation)
-    except NoCluster as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
 
 
 def _regrade(
     name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster
 ) -> None:
-    from course_tools.grading.run.progress import progress
+    from course_tools.grading.run.grade import progress
     from course_tools.grading.run.regrade import regrade
 
     with warm, progress() as (tell, expect):
@@ -344,11 +335,8 @@ def publish(
     from course_tools.grading.assignments.publish import CannotPublish
     from course_tools.grading.assignments.publish import publish as write_repository
 
-    try:
+    with in_words(CannotPublish, code=1):
         written = write_repository(folder, names or [])
-    except CannotPublish as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
     typer.echo(
         f"{len(written)} files in {folder}. No line of a solution or a hidden test was"
         " found in them."
@@ -377,11 +365,8 @@ def export(
     from course_tools.grading.reports.export import export as write_export
     from course_tools.grading.run.record import CannotRecord
 
-    try:
+    with in_words(CannotExport, CannotRecord):
         exported = write_export(name, to, Path(), into)
-    except (CannotExport, CannotRecord) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
     for note in exported.notes:
         say(note, err=True)
     typer.echo(exported.place)
@@ -397,13 +382,10 @@ def replay(name: Name) -> None:
     """
     stop_outside_a_course()
     from course_tools.grading.run.record import CannotRecord
-    from course_tools.grading.run.replay import replay as replay_log
+    from course_tools.grading.run.record import replay as replay_log
 
-    try:
+    with in_words(CannotRecord):
         found = replay_log(name)
-    except CannotRecord as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
     for words in [*found.faults, *found.differences]:
         say(words, err=True)
     held = (
@@ -425,8 +407,5 @@ def report(name: Name) -> None:
     from course_tools.grading.reports.class_report import report as write_report
     from course_tools.grading.run.record import CannotRecord
 
-    try:
+    with in_words(CannotRecord, CannotCheck):
         typer.echo(write_report(name))
-    except (CannotRecord, CannotCheck) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error

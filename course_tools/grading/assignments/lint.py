@@ -20,10 +20,8 @@ from course_tools.grading.assignments.source import ships, with_library_sources
 TYPED_POINTS = re.compile(r"\b\d+(?:\.\d+)?\s+points?\b")
 STATED_POINTS = re.compile(r"\b(\d+(?:\.\d+)?) points?\b")
 REQUIRED = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}
-PASSED_BY_BLANKS = {
-    "check_withheld",
-    "check_given",
-}  # they look at how an answer is written, not at what it does
+# they look at how an answer is written, not at what it does
+PASSED_BY_BLANKS = {"check_withheld", "check_given"}
 MARKERS = (
     ("BEGIN SOLUTION", "END SOLUTION"),
     ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"),

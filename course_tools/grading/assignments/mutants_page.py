@@ -54,10 +54,8 @@ def what_caught(
 
 
 def _fate(mutant: Mutant, outcome: Outcome) -> dict[str, Any]:
-    seen, caught = (
-        _caught(outcome.student, mutant.cell),
-        _caught(outcome.grader, mutant.cell),
-    )
+    seen = _caught(outcome.student, mutant.cell)
+    caught = _caught(outcome.grader, mutant.cell)
     said = (outcome.student if seen else outcome.grader)[mutant.cell].words
     return {
         "caught": "visible" if seen else "hidden" if caught else "nobody",

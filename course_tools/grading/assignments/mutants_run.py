@@ -179,9 +179,8 @@ class Cases:
     def __init__(self, at_once: int) -> None:
         self.at_once = at_once
         self.outcomes: dict[str, Any] = {}
-        self.running: dict[
-            Any, tuple[str, Any, float]
-        ] = {}  # by receiver: the case, its process, when it must end
+        # by receiver: the case, its process, when it must end
+        self.running: dict[Any, tuple[str, Any, float]] = {}
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
         """Begin with a case when there is room: `marked` runs in a process that is
@@ -285,9 +284,8 @@ def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(1)
-    torch.manual_seed(
-        0
-    )  # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
+    # as in a worker of the grader's (:mod:`course_tools.grading.sandbox.worker`)
+    torch.manual_seed(0)
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
     notebook = read_source(root / "solutions" / name / f"{name}.py")

@@ -188,9 +188,8 @@ def _faults(stage: Path, names: list[str], root: Path) -> list[str]:
                 f"{name} has no source in solutions/, so nobody can say what it must"
                 " not hold"
             )
-    hidden = hidden_lines(
-        cells
-    )  # of all at once: what one assignment shows is no secret of another
+    # of all at once: what one assignment shows is no secret of another
+    hidden = hidden_lines(cells)
     for path in sorted(path for path in stage.rglob("*") if path.is_file()):
         place = path.relative_to(stage).as_posix()
         faults += [

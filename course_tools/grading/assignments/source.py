@@ -24,6 +24,8 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from course_tools.grading.assignments.editions import EDITION
+
 POINTS = re.compile(r"\{points:([a-z0-9-]+)\}")
 SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
 SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
@@ -82,7 +84,8 @@ def read_source(path: Path) -> NotebookNode:
     notebook = parse_source(path)
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
-    withheld = notebook.metadata.get("course", {}).get("withholds", [])
+    about = notebook.metadata.setdefault("course", {})
+    about["edition"], withheld = EDITION, about.get("withholds", [])
     for number, cell in enumerate(notebook.cells):
         cell["id"] = cell.metadata.get("nbgrader", {}).get(
             "grade_id", f"text-{number:03d}"
@@ -213,10 +216,8 @@ def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
 def copy_idle(name: str, root: Path, course: Path) -> list[str]:
     """Copy an assignment's source to another course folder, with demonstrations that do
     nothing, and what it ships."""
-    parsed, place = (
-        parse_source(root / "solutions" / name / f"{name}.py"),
-        course / "solutions" / name,
-    )
+    parsed = parse_source(root / "solutions" / name / f"{name}.py")
+    place = course / "solutions" / name
     place.mkdir(parents=True)
     jupytext.write(
         with_idle_demonstrations(parsed), place / f"{name}.py", fmt="py:percent"

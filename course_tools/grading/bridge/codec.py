@@ -106,9 +106,8 @@ class Writer:
         self.handle, self.given, self.known = handle, given, known or {}
         self.unchanged: Callable[[torch.Tensor], bool] = lambda tensor: False
         self.has_modules = self.sends = False
-        self.leaves: set[int] = (
-            set()
-        )  # by id, tensors of modules: no results, though they have gradients
+        # by id, tensors of modules: no results, though they have gradients
+        self.leaves: set[int] = set()
         self.tensors: list[torch.Tensor] = []
         self.generators: list[Generator] = []
         self._places: dict[int, int] = {}
@@ -313,19 +312,16 @@ class Reader:
             )
         self._data, self._at, self._values = data, 0, 0
         self._handle, self._given = handle, given
-        self.computed: list[
-            bool
-        ] = []  # whether a row is no leaf of its sender's graph: it may be changed in place  # noqa: E501
+        # whether a row is no leaf of its sender's graph: it may be changed in place
+        self.computed: list[bool] = []
         self.entries = [self._tensor() for _ in self._rows(10)]
         self.tensors: list[torch.Tensor] = [entry.value for entry in self.entries]
         self.states = [self._bytes() for _ in self._rows(8)]
         self.generators: list[Generator | None] = [None] * len(self.states)
-        self.settled: set[int] = (
-            set()
-        )  # rows that are now tensors of modules that were here before
-        self.later: list[
-            Callable[[], None]
-        ] = []  # what has to wait until all rows are settled
+        # rows that are now tensors of modules that were here before
+        self.settled: set[int] = set()
+        # what has to wait until all rows are settled
+        self.later: list[Callable[[], None]] = []
         self._places: dict[int, int] = {}
 
     def place_of(self, tensor: torch.Tensor) -> int | None:

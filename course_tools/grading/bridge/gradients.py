@@ -23,11 +23,9 @@ class _Elsewhere(torch.autograd.Function):
         anchor: torch.Tensor,
         *inputs: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
-        ctx.peer, ctx.call, ctx.like = (
-            peer,
-            call,
-            [(tensor.shape, tensor.dtype) for tensor in inputs],
-        )
+        ctx.peer = peer
+        ctx.call = call
+        ctx.like = [(tensor.shape, tensor.dtype) for tensor in inputs]
         return tuple(results)
 
     @staticmethod
@@ -71,9 +69,8 @@ def hang_in(peer: Any, reader: Reader, call: int, inputs: list[torch.Tensor]) ->
         for index, tensor in zip(
             places, _Elsewhere.apply(peer, call, raw, anchor, *inputs), strict=True
         ):
-            reader.tensors[index] = (
-                tensor.clone()
-            )  # what a custom function returns may not be changed in place
+            # what a custom function returns may not be changed in place
+            reader.tensors[index] = tensor.clone()
 
 
 def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -3,10 +3,16 @@ anything that a test hands over.
 
 What of it is numbers is here; what it does is asked where it is
 (:mod:`course_tools.grading.bridge.modules`).
+
+From a class of modules that a notebook declares the referee makes one of its own: the
+same parts with the same names, made by the instructor's ``__init__`` from the referee's
+own torch, and methods that ask the student's process. What a call changed in lists,
+dicts and sets that were its arguments is carried home by :func:`transplant`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -67,12 +73,10 @@ class HeldObject:
     def __init__(
         self, across: Modules, key: str, name: str, methods: list[str]
     ) -> None:
-        self._across, self._key, self.__name__, self._methods = (
-            across,
-            key,
-            name,
-            methods,
-        )
+        self._across = across
+        self._key = key
+        self.__name__ = name
+        self._methods = methods
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._across.call(self._key, args, kwargs)
@@ -129,3 +133,79 @@ def methods_of(module: Any) -> list[str]:
         and type(value) is FunctionType
         and value.__module__ == "__main__"
     ]
+
+
+def declare(made: type[torch.nn.Module], ask: Callable[..., Any]) -> None:
+    """Let a class of the instructor's ask for what its methods do."""
+    for method, function in list(vars(made).items()):
+        if callable(function) and not method.startswith("__"):
+            setattr(made, method, _asking(ask, method))
+    given = made.__init__
+
+    def begin(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        given(self, *args, **kwargs)
+        if type(self) is made:
+            self.__dict__["_course_begin"] = (args, kwargs)
+            self.__dict__["_course_fields"] = simple_fields(self)
+
+    made.__init__ = begin  # type: ignore[method-assign]
+
+
+def _asking(ask: Callable[..., Any], method: str) -> Callable[..., Any]:
+    def asking(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        return ask(method, self, args, kwargs)
+
+    asking.__name__ = asking.__qualname__ = method
+    return asking
+
+
+#: What every module has: none of it is a field of its own.
+BARE = frozenset(vars(torch.nn.Module()))
+
+
+def simple_fields(module: torch.nn.Module) -> dict[str, Any]:
+    """The plain values among the fields of a module."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name not in BARE
+        and not name.startswith("_")
+        and type(value) in (int, float, bool, str, type(None), tuple)
+    }
+
+
+def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
+    """Make the lists, dicts and sets of ``mine`` hold what those of ``theirs`` hold,
+    object by object."""
+    if depth > 40 or type(mine) is not type(theirs):
+        return
+    if isinstance(mine, tuple):
+        for one, other in zip(mine, theirs, strict=False):
+            transplant(one, other, depth + 1)
+    elif isinstance(mine, list):
+        kept = list(mine)
+        mine[:] = [
+            _kept(kept[i] if i < len(kept) else None, value, depth)
+            for i, value in enumerate(theirs)
+        ]
+    elif isinstance(mine, dict):
+        kept_pairs = dict(mine)
+        mine.clear()
+        mine.update(
+            {
+                key: _kept(kept_pairs.get(key), value, depth)
+                for key, value in theirs.items()
+            }
+        )
+    elif isinstance(mine, set):
+        mine.clear()
+        mine.update(theirs)
+
+
+def _kept(mine: Any, theirs: Any, depth: int) -> Any:
+    """The old object with its new content where it is a container still, else the new
+    one."""
+    if isinstance(mine, list | dict | set) and type(mine) is type(theirs):
+        transplant(mine, theirs, depth + 1)
+        return mine
+    return theirs

@@ -23,9 +23,15 @@ from typing import Any
 
 import torch
 
-from course_tools.grading.bridge.asking_modules import BARE, simple_fields
 from course_tools.grading.bridge.codec import Reader, Refused, Writer
-from course_tools.grading.bridge.held import Held, HeldOptimizer, methods_of, put
+from course_tools.grading.bridge.held import (
+    BARE,
+    Held,
+    HeldOptimizer,
+    methods_of,
+    put,
+    simple_fields,
+)
 
 #: Tensors whose numbers are remembered, and parts that one module may have.
 KEPT = 20_000
@@ -43,17 +49,14 @@ class Modules:
         self._mine = "g" if strict else "s"
         self._keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.own: dict[str, Any] = {}
-        self.offered: set[str] = (
-            set()
-        )  # those that the call which is under way has handed over
+        # those that the call which is under way has handed over
+        self.offered: set[str] = set()
         self.theirs: dict[str, Any] = {}
         self._made = 0
-        self._told: dict[
-            str, Any
-        ] = {}  # by key, of what form a module was when it was sent last
-        self._rows: dict[
-            str, tuple[list[str], list[str], list[str]]
-        ] = {}  # and of what form when it came last
+        # by key, of what form a module was when it was sent last
+        self._told: dict[str, Any] = {}
+        # and of what form when it came last
+        self._rows: dict[str, tuple[list[str], list[str], list[str]]] = {}
         self._numbers: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
 
     def ask(
@@ -67,7 +70,6 @@ class Modules:
         self.own.clear()
 
     # ---- what is sent
-    # ----------------------------------------------------------------------------------
 
     def _key(self, value: Any) -> str:
         key = vars(value).get("_course_theirs") if isinstance(value, Held) else None
@@ -212,7 +214,6 @@ class Modules:
         self._told.clear()
 
     # ---- what comes
-    # ----------------------------------------------------------------------------------
 
     def rebuild(self, reader: Reader, name: str, fields: dict[str, Any]) -> Any:
         """Give the object that a message speaks of, with the values that it tells."""
@@ -275,11 +276,9 @@ class Modules:
             for name in self._rows.get(k, ([], [], []))[number]
             if isinstance(part, torch.nn.Module)
         ]
-        tensors, wants, modes = (
-            fields["tensors"],
-            fields.get("wants"),
-            fields.get("modes"),
-        )
+        tensors = fields["tensors"]
+        wants = fields.get("wants")
+        modes = fields.get("modes")
         if (
             type(tensors) is not list
             or type(wants) is not str
@@ -328,10 +327,8 @@ class Modules:
             made: torch.nn.Module = object.__new__(getattr(torch.nn, name))
             torch.nn.Module.__init__(made)
             return made
-        if name in (
-            "ModuleList",
-            "ModuleDict",
-        ):  # they hold modules, and do nothing of their own
+        # they hold modules, and do nothing of their own
+        if name in ("ModuleList", "ModuleDict"):
             made = object.__new__(getattr(torch.nn, name))
             torch.nn.Module.__init__(made)
             return made
@@ -389,9 +386,8 @@ class Modules:
     ) -> None:
         index = reader.place_of(value)
         held = table.get(name)
-        if (
-            index is not None and index in reader.settled
-        ):  # it stands in another place, too
+        # it stands in another place, too
+        if index is not None and index in reader.settled:
             if new or not self.strict:
                 table[name] = value
             return
@@ -476,7 +472,6 @@ class Modules:
         return self.theirs[key]
 
     # ---- what is asked
-    # ----------------------------------------------------------------------------------
 
     def method(self, name: str) -> Callable[..., Any]:
         """Give the function that serves calls of this method."""

@@ -46,6 +46,7 @@ from course_tools.grading.bridge.held import (
     methods_of,
     places_of_tensors,
     put,
+    transplant,
 )
 from course_tools.grading.bridge.modules import Modules
 from course_tools.grading.bridge.randomness import (
@@ -54,7 +55,6 @@ from course_tools.grading.bridge.randomness import (
     state_of,
     with_state,
 )
-from course_tools.grading.bridge.transplant import transplant
 from course_tools.grading.bridge.watched import Noting, show, watching
 
 ASK, ANSWER = b"?", b"!"
@@ -95,7 +95,6 @@ class Peer:
         self._calls = self._deep = self._exported = 0
 
     # ---- bytes
-    # ----------------------------------------------------------------------------------
 
     def _remaining(self) -> float | None:
         if self.deadline == float("inf"):
@@ -142,7 +141,6 @@ class Peer:
         return mark, self._receive_bytes(size)
 
     # ---- what crosses
-    # ----------------------------------------------------------------------------------
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
         writer = Writer(
@@ -235,14 +233,11 @@ class Peer:
         return made
 
     # ---- asking
-    # ----------------------------------------------------------------------------------
 
     def ask(self, value: Any) -> Any:
         """Send a request that is no call, and return what is answered."""
-        frozen, self.modules.frozen = (
-            self.modules.frozen,
-            self.strict,
-        )  # a backward, too, changes no weights
+        # a backward, too, changes no weights
+        frozen, self.modules.frozen = (self.modules.frozen, self.strict)
         try:
             self._send(ASK, self.writer().message(value))
             reader = self.reader(self._await())
@@ -375,7 +370,6 @@ class Peer:
                 draw_on(mine_generator, state)
 
     # ---- answering
-    # ----------------------------------------------------------------------------------
 
     def answer(self, data: bytes) -> None:
         """Do what the other side asks for, and send what comes of it."""
@@ -451,9 +445,8 @@ class Peer:
         else:
             self.randomness.adopt(states)
         began, asked = self.writer(), self._calls
-        of_module = key.startswith(
-            "method:"
-        )  # the other side takes nothing over of what this does to its modules
+        # the other side takes nothing over of what this does to its modules
+        of_module = key.startswith("method:")
         given = (args[1:], kwargs) if of_module else (args, kwargs)
         before = began.structure(given), places_of_tensors(given)
         kept = began.leaves if of_module and not self.strict else set()
@@ -539,9 +532,8 @@ class Peer:
         pairs = [
             (o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad
         ]
-        kept = [
-            tensor.grad for tensor in inputs
-        ]  # a module's own: what it has gathered is not for this answer
+        # a module's own: what it has gathered is not for this answer
+        kept = [tensor.grad for tensor in inputs]
         try:
             for tensor in inputs:
                 tensor.grad = None

@@ -27,10 +27,8 @@ def reachable(now: torch.Tensor, claimed: bytes) -> torch.Tensor | None:
     """Draw from a state until it is the one that is claimed."""
     if len(claimed) != STATE_BYTES or now.numel() != STATE_BYTES:
         return None
-    wanted_head, wanted_block = (
-        claimed[: HEAD.size],
-        claimed[HEAD.size : HEAD.size + BLOCK_BYTES],
-    )
+    wanted_head = claimed[: HEAD.size]
+    wanted_block = claimed[HEAD.size : HEAD.size + BLOCK_BYTES]
     generator = torch.Generator()
     generator.set_state(now)
     for _ in range(BLOCKS):

@@ -241,9 +241,8 @@ def _earned(cell: NotebookNode, run: CellRun, points: float) -> tuple[float, str
         return 0.0, "not run"
     if run.state != "done":
         return 0.0, "not started" if run.error == "NotImplementedError" else "failed"
-    cell.outputs = [
-        output for output in cell.outputs if output.get("name") != "stderr"
-    ]  # as the grader does
+    # as the grader does
+    cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     earned, _ = determine_grade(cell)
     return earned, "passed" if earned == points else "partly" if earned else "failed"
 

@@ -206,9 +206,8 @@ def run_notebook(
             record_timing=False,
             resources={"metadata": {"path": folder}},
         )
-        client.log.setLevel(
-            "CRITICAL"
-        )  # what nbclient logs is said in words by the report
+        # what nbclient logs is said in words by the report
+        client.log.setLevel("CRITICAL")
         try:
             client.reset_execution_trackers()
             # One thread, as in grading: two of them wait for each other where another

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
+from course_tools.grading.assignments.editions import withheld
 from course_tools.grading.assignments.withheld import withheld_uses
 from course_tools.grading.shown import shown
 
@@ -166,10 +167,8 @@ def _cut(value: object) -> str:
 def _changed_text(
     cell: NotebookNode, expected: NotebookNode, role_unchanged: bool
 ) -> Problem:
-    name, stamp = (
-        expected.metadata.nbgrader.grade_id,
-        cell.metadata.nbgrader.get("checksum"),
-    )
+    name = expected.metadata.nbgrader.grade_id
+    stamp = cell.metadata.nbgrader.get("checksum")
     # nbgrader stamps each cell at release: a text that fits its own stamp was released,
     # only not this time.
     if (
@@ -245,7 +244,7 @@ def _own_cells(submitted: NotebookNode, released: NotebookNode) -> Iterator[Prob
     """What stands in cells that the release did not lock: names nbgrader does not know,
     and withheld modules."""
     known = {name: cell for cell in released.cells if (name := grade_id(cell))}
-    withheld = released.metadata.get("course", {}).get("withholds", [])
+    names = withheld(released)
     for index, cell in enumerate(submitted.cells):
         name = grade_id(cell)
         if name is not None and name not in known:
@@ -258,7 +257,7 @@ def _own_cells(submitted: NotebookNode, released: NotebookNode) -> Iterator[Prob
             )
         locked = name in known and known[name].metadata.nbgrader.get("locked")
         if cell.cell_type == "code" and not locked:
-            for words in withheld_uses(cell.source, withheld):
+            for words in withheld_uses(cell.source, names):
                 yield Problem(
                     "withheld",
                     cell_name(submitted, index),

@@ -191,9 +191,8 @@ def _beyond_bounds(content: dict[str, Any]) -> str:
         if sum(len(line) for line in lines if isinstance(line, str)) > CELL:
             return f"a cell of more than {CELL:,} characters"
     if isinstance(content.get("metadata"), dict):
-        content["metadata"].pop(
-            "widgets", None
-        )  # what sliders showed: megabytes, and nobody reads it here
+        # what sliders showed: megabytes, and nobody reads it here
+        content["metadata"].pop("widgets", None)
     waiting: list[tuple[Any, int]] = [(content, 1)]
     while waiting:
         value, depth = waiting.pop()

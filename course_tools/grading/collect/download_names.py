@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from course_tools.grading.shown import shown
@@ -107,41 +107,24 @@ def labels(
     read: list[Label | None] = []
     for part in parts:
         match = found[part[0], len(part) > 1]
-        if match is None:
+        if match is None or (
+            platform == "Blackboard" and not _is_certain(part[0], names, texts)
+        ):
             read.append(None)
-        elif platform == "Moodle":
-            file = PurePosixPath(match["file"] or "", *part[1:])
-            read.append(
-                Label(
-                    name=match["name"],
-                    file=file,
-                    platform=platform,
-                    identity=match["number"],
-                )
-            )
-        elif platform == "Canvas":
-            late, file, number = (
-                bool(match["late"]),
-                PurePosixPath(match["file"]),
-                match["user"],
-            )
-            read.append(
-                Label((), match["name"], number, "", late, file, platform, number)
-            )
-        elif not _is_certain(part[0], names, texts):
-            read.append(None)
-        else:
-            file = PurePosixPath(match["file"] or "about.txt")
-            ids = users[match["before"]]
-            read.append(
-                Label(
-                    ids,
-                    when=match["when"],
-                    file=file,
-                    platform=platform,
-                    identity=match["before"],
-                )
-            )
+            continue
+        said = match.groupdict()
+        one = Label(
+            users[said["before"]] if platform == "Blackboard" else (),
+            name=said.get("name", ""),
+            when=said.get("when", ""),
+            late=bool(said.get("late")),
+            platform=platform,
+            identity=said.get("before") or said.get("user") or said["number"],
+        )
+        nameless = "about.txt" if platform == "Blackboard" else ""
+        file = PurePosixPath(said["file"] or nameless, *part[1:])
+        number = said["user"] if platform == "Canvas" else ""
+        read.append(replace(one, file=file, number=number))
     return read, notes
 
 

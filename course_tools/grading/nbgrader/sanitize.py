@@ -83,9 +83,8 @@ class RestoreReleasedCells(NbGraderPreprocessor):
                     sources[grade_id], metadata={"nbgrader": dict(role)}
                 )
                 if (nb.nbformat, nb.nbformat_minor) < (4, 5):
-                    del restored[
-                        "id"
-                    ]  # Colab writes nbformat 4.0, in which a cell has none
+                    # Colab writes nbformat 4.0, in which a cell has none
+                    del restored["id"]
                 nb.cells.insert(before, restored)
 
 

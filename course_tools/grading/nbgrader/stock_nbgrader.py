@@ -50,9 +50,8 @@ BROUGHT_BACK = 64 * 2**20
 class ShutInKernelManager(AsyncKernelManager):
     """Starts a kernel behind the wall, reached by sockets in a folder."""
 
-    folder = Instance(
-        Path
-    )  # holds work/, the kernel's working directory, and wire/, its sockets
+    # holds work/, the kernel's working directory, and wire/, its sockets
+    folder = Instance(Path)
     limits = Instance(Limits)
 
     def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:

@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 import nbformat
@@ -29,9 +30,8 @@ from course_tools.grading.collect.roster import Roster, Student, class_of, plain
 from course_tools.grading.run.record import Records
 from course_tools.grading.shown import shown
 
-NUMBER = re.compile(
-    r"-|-?\d+(\.\d+)?", re.ASCII
-)  # a dash alone is how Moodle writes "nothing"
+# a dash alone is how Moodle writes "nothing"
+NUMBER = re.compile(r"-|-?\d+(\.\d+)?", re.ASCII)
 MOST_LINES = 40  # of what failed, for Gradescope
 #: In which column of a platform's own table a student's id, email or number stands, the
 #: surest first.
@@ -95,9 +95,8 @@ def safe(cell: str) -> str:
         return cell
     written, begins = "", True
     for letter in cell:
-        plain_letter = unicodedata.normalize(
-            "NFKC", letter
-        )  # a full-width sign is one, too
+        # a full-width sign is one, too
+        plain_letter = unicodedata.normalize("NFKC", letter)
         if begins and plain_letter[0] in "=+-@":
             written += "'"
         written += letter
@@ -115,98 +114,70 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def canvas(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
-    """Write the table that Canvas imports: a row of points, and a student by number or
-    login."""
-    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", name]
-    body = [
-        [
-            _last_first(r.student),
-            r.student.lms_user_id,
-            "",
-            r.student.id,
-            "",
-            f"{r.score:g}",
-        ]
-        for r in rows
-    ]
-    return table([head, ["    Points Possible", "", "", "", "", f"{most:g}"], *body])
+def _last_first(row: Row) -> str:
+    student = row.student
+    both = student.last_name and student.first_name
+    return f"{student.last_name}, {student.first_name}" if both else student.name
 
 
-def moodle(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
-    """Write a table for Moodle's import of grades, where you say which column
-    is whose."""
-    head = [
-        "Username",
-        "First name",
-        "Last name",
-        "Email address",
-        name,
-        "Maximum grade",
-    ]
-    return table(
-        [head]
-        + [
-            [s.id, s.first_name, s.last_name, s.email, f"{row.score:g}", f"{most:g}"]
-            for row in rows
-            for s in [row.student]
-        ]
-    )
+Column = Callable[[Row], str]
+NOTHING: Column = lambda row: ""  # noqa: E731
+ID: Column = attrgetter("student.id")
+FIRST: Column = attrgetter("student.first_name")
+LAST: Column = attrgetter("student.last_name")
+EMAIL: Column = attrgetter("student.email")
+SCORE: Column = lambda row: f"{row.score:g}"  # noqa: E731
 
 
-def blackboard(
-    name: str, most: float, points: dict[str, float], rows: list[Row]
+def columns(
+    to: str, name: str, most: float, points: dict[str, float]
+) -> list[tuple[str, Column]]:
+    """Say which columns a platform takes and what stands in them; ``csv`` has
+    everything: each question, the sum, the penalty, what counts, what waits for a
+    person."""
+
+    def mark(part: str) -> Column:
+        return lambda row: "" if (m := row.marks.get(part)) is None else f"{m:g}"
+
+    forms: dict[str, list[tuple[str, Column]]] = {
+        "canvas": [
+            ("Student", _last_first), ("ID", attrgetter("student.lms_user_id")),
+            ("SIS User ID", NOTHING), ("SIS Login ID", ID),
+            ("Section", NOTHING), (name, SCORE),
+        ],
+        "moodle": [
+            ("Username", ID), ("First name", FIRST), ("Last name", LAST),
+            ("Email address", EMAIL), (name, SCORE),
+            ("Maximum grade", lambda _: f"{most:g}"),
+        ],
+        "blackboard": [
+            ("Last Name", LAST), ("First Name", FIRST), ("Username", ID),
+            (f"{name} [Total Pts: {most:g} Score]", SCORE),
+        ],
+        "csv": [
+            ("id", ID), ("last_name", LAST), ("first_name", FIRST), ("email", EMAIL),
+            *((part, mark(part)) for part in points),
+            ("raw", lambda row: f"{row.raw:g}"),
+            ("late_penalty", lambda row: f"{row.penalty:g}"),
+            ("score", SCORE), ("max_score", lambda _: f"{most:g}"),
+            ("to_mark", lambda row: str(sum(m is None for m in row.marks.values()))),
+        ],
+    }  # fmt: skip
+    return forms[to]
+
+
+def form(
+    to: str, name: str, most: float, points: dict[str, float], rows: list[Row]
 ) -> str:
-    """Write the table that Blackboard's grade centre uploads, a student by user
-    name."""
-    head = [
-        "Last Name",
-        "First Name",
-        "Username",
-        f"{name} [Total Pts: {most:g} Score]",
-    ]
-    body = [
-        [
-            row.student.last_name,
-            row.student.first_name,
-            row.student.id,
-            f"{row.score:g}",
-        ]
-        for row in rows
-    ]
-    return table([head, *body])
+    """Write the table that a platform imports."""
+    found = columns(to, name, most, points)
+    body = [[column(row) for _, column in found] for row in rows]
+    if to == "canvas":  # a row of points stands before the students
+        body.insert(0, ["    Points Possible", "", "", "", "", f"{most:g}"])
+    return table([[head for head, _ in found], *body])
 
 
-def whole(name: str, most: float, points: dict[str, float], rows: list[Row]) -> str:
-    """Write everything: each question, the sum, the penalty, what counts, what waits
-    for a person."""
-    head = [
-        "id",
-        "last_name",
-        "first_name",
-        "email",
-        *points,
-        "raw",
-        "late_penalty",
-        "score",
-        "max_score",
-        "to_mark",
-    ]
-    body = [
-        [
-            row.student.id, row.student.last_name, row.student.first_name, row.student.email,  # noqa: E501
-            *("" if (mark := row.marks.get(part)) is None else f"{mark:g}" for part in points),  # noqa: E501
-            f"{row.raw:g}", f"{row.penalty:g}", f"{row.score:g}", f"{most:g}",
-            str(sum(mark is None for mark in row.marks.values())),
-        ]
-        for row in rows
-    ]  # fmt: skip
-    return table([head, *body])
-
-
-FORMS: dict[str, Callable[[str, float, dict[str, float], list[Row]], str]] = {
-    "canvas": canvas, "moodle": moodle, "blackboard": blackboard, "csv": whole,
-}  # fmt: skip
+FORMS = ("canvas", "moodle", "blackboard", "csv")
 
 
 def export(
@@ -266,7 +237,7 @@ def export(
     else:
         place = folder / f"{name}-{to}.csv"
         text = (
-            FORMS[to](name, most, points, rows)
+            form(to, name, most, points, rows)
             if into is None
             else fill(into, name, rows, roster, notes)
         )
@@ -295,14 +266,6 @@ def _row(student: Student, submission: SubmittedAssignment | None) -> Row:
             if comment.manual_comment
         },
         True,
-    )
-
-
-def _last_first(student: Student) -> str:
-    return (
-        f"{student.last_name}, {student.first_name}"
-        if student.last_name and student.first_name
-        else student.name
     )
 
 
@@ -366,9 +329,8 @@ def read_table(into: Path) -> list[list[str]]:
             if first.count(";") > first.count(",")
             else ","
         )
-        csv.field_size_limit(
-            max(csv.field_size_limit(), len(text))
-        )  # a student's own text may stand in a cell
+        # a student's own text may stand in a cell
+        csv.field_size_limit(max(csv.field_size_limit(), len(text)))
         cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CannotExport(f"{into} cannot be read as a table: {error}.") from error

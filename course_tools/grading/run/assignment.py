@@ -39,7 +39,7 @@ class Assignment:
 
     @property
     def device(self) -> str:
-        """What its header asks for (:mod:`course_tools.grading.sandbox.device_run`)."""
+        """What its header asks for (:mod:`course_tools.grading.run.class_run`)."""
         return str(self.instructor.metadata.get("course", {}).get("device", ""))
 
     @property
@@ -55,10 +55,8 @@ class Assignment:
 
 def load(name: str, root: Path) -> Assignment:
     """Read an assignment as the grader needs it."""
-    source, released = (
-        root / "solutions" / name / f"{name}.py",
-        root / "exercises" / name / f"{name}.ipynb",
-    )
+    source = root / "solutions" / name / f"{name}.py"
+    released = root / "exercises" / name / f"{name}.ipynb"
     notebook = source.with_suffix(".ipynb")
     if not released.is_file() or not (source.is_file() or notebook.is_file()):
         raise CannotGrade(

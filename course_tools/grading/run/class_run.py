@@ -8,6 +8,12 @@ same cells only one is run.
 What the clock stops while other submissions run may have been stopped because of them.
 Such a round is run once more at the end of its phase, when nothing else runs, and that
 counts.
+
+An assignment asks for a GPU in its source's header, ``course: device: gpu``, or ``gpu
+or cpu`` where a machine without one does as well: then there are as many workers as
+devices, and each sees its own alone. The device is in the worker's wall, not only in
+its environment: no node of another one is there. Nothing asks for CUDA before a worker
+forks a submission, since a process that has asked cannot be forked.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import queue
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -31,12 +37,13 @@ from course_tools.grading.run.execute import (
     Transcript,
     hidden_round,
     packed_transcript,
+    run_settled,
     unpacked_transcript,
     visible_round,
 )
-from course_tools.grading.run.flaky import run_settled
 from course_tools.grading.run.rounds import Rounds, joined, without_words
-from course_tools.grading.sandbox.sandbox import Limits, Warm, Worker
+from course_tools.grading.sandbox.devices import Device, devices
+from course_tools.grading.sandbox.sandbox import Limits, NoIsolation, Warm, Worker
 
 MANY = 8  # submissions from which on it pays to make the worker's forks cheap
 Todo = queue.SimpleQueue[tuple[str, Round] | None]
@@ -170,9 +177,8 @@ class _Crew:
     def __init__(self, runs: list[Run], stack: ExitStack) -> None:
         self.todo, self.finished, self.size = Todo(), Finished(), len(runs)
         self._lock = threading.Lock()
-        self._beside: dict[
-            str, int
-        ] = {}  # of each that runs now: how many others did at the same time, at most
+        # of each that runs now: how many others did at the same time, at most
+        self._beside: dict[str, int] = {}
         for run in runs:
             threading.Thread(target=self._work, args=(run,), daemon=True).start()
             stack.callback(self.todo.put, None)
@@ -226,3 +232,65 @@ class _Crew:
                 beside if set(transcript.late) - set(one.slow) else 0
             )
             self.finished.put((key, transcript))
+
+
+#: What an assignment may say: it needs a GPU, or takes one.
+NEEDS, TAKES = "gpu", "gpu or cpu"
+
+
+class OneWorkerADevice:
+    """A warm process behind a wall of its own for each device: what runs submissions in
+    the place of one for all."""
+
+    def __init__(self, isolation: str, found: list[Device], memory: int) -> None:
+        self.warms: list[Warm] = [Warm(isolation, memory, device) for device in found]
+        self._workers = ExitStack()
+
+    def hands(
+        self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
+    ) -> list[Run]:
+        """Give a function for each device that runs one round of a submission there."""
+        workers = [
+            self._workers.enter_context(Worker(limits, warm, warm.fork(1)[0]))
+            for warm in self.warms
+        ]
+        return [partial(run_settled, worker, files, chancy) for worker in workers]
+
+    def close(self) -> None:
+        """End all that runs on the devices."""
+        self._workers.close()
+        for warm in self.warms:
+            warm.close()
+
+
+@contextmanager
+def on_what_it_asks_for(
+    wish: str, warm: Warm | Elsewhere, memory: int
+) -> Iterator[Warm | Elsewhere]:
+    """Run an assignment's submissions on GPUs, if it asks for them."""
+    if wish not in ("", NEEDS, TAKES):
+        raise NoIsolation(
+            f"The assignment's header says device: {wish!r}; write {NEEDS!r}, or"
+            f" {TAKES!r}, or nothing."
+        )
+    found = devices() if wish and isinstance(warm, Warm) else []
+    if wish == NEEDS and not found:
+        where = (
+            "on this machine, by its own torch"
+            if isinstance(warm, Warm)
+            else "through Dask"
+        )
+        raise NoIsolation(
+            f"The assignment needs a GPU, and none is found {where}. Grade on a machine"
+            " where nvidia-smi lists one and torch.cuda.is_available() is true,"
+            f" without --dask; or, if a CPU does as well, write device: {TAKES} into"
+            " the header of its source and release it again."
+        )
+    if not found or not isinstance(warm, Warm):
+        yield warm
+        return
+    on_devices = OneWorkerADevice(warm.name, found, memory)
+    try:
+        yield on_devices
+    finally:
+        on_devices.close()

@@ -9,32 +9,33 @@ any moment and started again.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from io import TextIOBase
 from pathlib import Path
 from typing import Any
 
+import typer
 from nbgrader.coursedir import CourseDirectory
+from tqdm import tqdm
 
 from course_lib._files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.collect.intake import Submission, collect
 from course_tools.grading.collect.late import Late, LateWork
-from course_tools.grading.reports.feedback import page
 from course_tools.grading.run.assignment import Assignment, CannotGrade, load
-from course_tools.grading.run.class_run import Elsewhere, run_class
-from course_tools.grading.run.environment import environment
-from course_tools.grading.run.execute import Steps, Transcript
-from course_tools.grading.run.judge import Mark
+from course_tools.grading.run.class_run import Elsewhere, on_what_it_asks_for, run_class
+from course_tools.grading.run.execute import Steps, Transcript, environment
+from course_tools.grading.run.judge import Mark, page
 from course_tools.grading.run.plan import flaky_tests
 from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import reader_of
 from course_tools.grading.run.record import Entry, Records, now
 from course_tools.grading.run.rounds import Rounds
-from course_tools.grading.sandbox.device_run import on_what_it_asks_for
 from course_tools.grading.sandbox.sandbox import Limits, NoIsolation, Warm
 from course_tools.grading.shown import shown
 
@@ -212,11 +213,9 @@ def _record(
         except CannotRead as error:
             submission.problem = str(error)
     if judged is not None:
-        notes, marks, text = (
-            judged["notes"],
-            [Mark(**mark) for mark in judged["marks"]],
-            judged["page"],
-        )
+        notes = judged["notes"]
+        marks = [Mark(**mark) for mark in judged["marks"]]
+        text = judged["page"]
     else:
         notes = submission.notes
         questions = {
@@ -241,10 +240,8 @@ def _record(
         (judged["notebook"], judged["unanswered"]) if judged else (None, [])
     )
     records.write(entry, notebook, marks, unanswered)
-    earned, points = (
-        sum(mark.earned or 0.0 for mark in marks),
-        sum(mark.points for mark in marks),
-    )
+    earned = sum(mark.earned or 0.0 for mark in marks)
+    points = sum(mark.points for mark in marks)
     return Result(
         student, earned, points, submission.problem, notes, tampering, told.seconds
     )
@@ -267,3 +264,33 @@ __all__ = [
     "load",
     "words",
 ]
+
+
+MOST = 2000  # letters of a line on the terminal
+
+
+@contextmanager
+def progress(
+    stream: TextIOBase | None = None,
+) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
+    """Show a bar with the time that is left while submissions are graded."""
+    with tqdm(
+        file=stream or sys.stderr,
+        disable=None,
+        unit="submission",
+        dynamic_ncols=True,
+        smoothing=0.1,
+    ) as bar:
+
+        def expect(count: int) -> None:
+            bar.reset(total=count)
+
+        def say(words: str) -> None:
+            words = shown(words, MOST)
+            if bar.disable:
+                typer.echo(words)
+            else:
+                bar.write(words)
+                bar.update()
+
+        yield say, expect

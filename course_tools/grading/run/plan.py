@@ -12,10 +12,10 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from course_tools.grading.assignments.editions import amendment
 from course_tools.grading.assignments.source import is_demonstration
 from course_tools.grading.check.check_structure import grade_id
-from course_tools.grading.run.given_objects import defined_names
-from course_tools.grading.run.interfaces import interfaces
+from course_tools.grading.run.given_objects import defined_names, interfaces
 
 #: The tag of a test cell that depends on chance.
 FLAKY = "flaky"
@@ -87,7 +87,12 @@ def steps(
         if kind == "given":
             if name is not None:
                 students_cells(places.get(name, done), [], {})
-            found.append({"kind": "given", "name": name or "", "source": cell.source})
+            sources = [cell.source, amendment(released, cell.source)]
+            found += [
+                {"kind": "given", "name": name or "", "source": source}
+                for source in sources
+                if source
+            ]
         elif kind == "answer":
             declared = interfaces(cell.source, visible.get(name, ""))
             students_cells(places.get(name, done), defined_names(cell.source), declared)
@@ -107,7 +112,7 @@ def steps(
 
 def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
     """Name the tests declared to depend on chance
-    (:mod:`course_tools.grading.run.flaky`), and their points."""
+    (:mod:`course_tools.grading.run.execute`), and their points."""
     return {
         name: float(cell.metadata.nbgrader.points)
         for cell in instructor.cells

@@ -106,9 +106,8 @@ class Reader:
 def _serve(
     requests: Connection, functions: Mapping[str, Callable[..., Any]], bounds: Bounds
 ) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the grader, which ends this process with itself
+    # Ctrl-C is for the grader, which ends this process with itself
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()
     while True:

@@ -20,12 +20,11 @@ from nbgrader.utils import compute_checksum
 from course_tools.grading.check.check_run import as_graded
 from course_tools.grading.check.check_structure import grade_id, structure_problems
 from course_tools.grading.check.notebook_files import open_notebook
-from course_tools.grading.reports.feedback import page
 from course_tools.grading.reports.fingerprints import fingerprints
 from course_tools.grading.run import rounds
 from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.execute import Transcript
-from course_tools.grading.run.judge import Mark, judge
+from course_tools.grading.run.judge import Mark, judge, page
 from course_tools.grading.run.plan import role, steps
 from course_tools.grading.run.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_tools.grading.shown import shown

@@ -5,6 +5,10 @@ and by which tests.
 ``nbgrader generate_feedback`` go on working on it and on ``autograded/``. One process
 writes. All marks of a submission are one transaction, and the line in the log comes
 after it: a submission without its line is graded again, with the same marks.
+
+`course replay` builds the marks again from the log alone. What a person marked by hand
+is not in the log, so the marks of the tests are compared. A gradebook that differs was
+written by something else: by stock nbgrader, by hand, or by somebody.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import OperationalError
 
 from course_lib._files import write_whole
+from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.run.judge import Mark
 from course_tools.grading.shown import shown
 
@@ -73,9 +78,8 @@ class Entry:
 def append(log: Path, entry: dict[str, Any]) -> None:
     """Add a line to a log, and wait until it is on the disk; one that a crash cut off
     is closed first."""
-    line = (
-        json.dumps(entry).encode() + b"\n"
-    )  # in ASCII: a student's words can neither act on a terminal nor fail here
+    # in ASCII: a student's words can neither act on a terminal nor fail here
+    line = json.dumps(entry).encode() + b"\n"
     with log.open("a+b") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -258,3 +262,85 @@ def _enter(grade: Grade, earned: float | None) -> None:
 def now() -> str:
     """The time for the log."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+Marks = dict[str, dict[str, float | None]]
+
+
+@dataclass
+class Replay:
+    """What the log says.
+
+    Attributes:
+        marks: by student and question, as the log leaves them; None where a person
+        marks.
+        count: lines of this assignment.
+        faults: where the log contradicts itself.
+        differences: where the gradebook says something else.
+    """
+
+    marks: Marks = field(default_factory=dict)
+    count: int = 0
+    faults: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether log and gradebook hold."""
+        return not self.faults and not self.differences
+
+
+def replay(name: str, root: Path = Path()) -> Replay:
+    """Rebuild the marks of an assignment from the log, and compare."""
+    courses = CourseDirectory(config=course_settings(root))
+    found = Replay()
+    for line in lines(Records(courses, name).log):
+        if line["assignment"] != name:
+            continue
+        found.count += 1
+        student, before = line["student"], found.marks.get(line["student"], {})
+        if question := line.get("question"):
+            kept = {part: mark for part, mark in before.items() if part != question}
+            if kept != {
+                part: mark for part, mark in line["marks"].items() if part != question
+            }:
+                found.faults.append(
+                    f"{student}, {line['time']}: judging {question} again changed other"
+                    " marks too."
+                )
+        found.marks[student] = line["marks"]
+    found.differences = _differences(found.marks, _in_gradebook(courses, name))
+    return found
+
+
+def _in_gradebook(courses: CourseDirectory, name: str) -> Marks:
+    with Gradebook(courses.db_url, courses.course_id) as gradebook:
+        return {
+            submission.student.id: {
+                grade.name: grade.auto_score
+                for notebook in submission.notebooks
+                for grade in notebook.grades
+            }
+            for submission in gradebook.assignment_submissions(name)
+        }
+
+
+def _differences(log: Marks, gradebook: Marks) -> list[str]:
+    found = []
+    for student in sorted(log.keys() | gradebook.keys()):
+        if student not in log:
+            found.append(f"{student} is in the gradebook and not in the log.")
+        elif student not in gradebook:
+            found.append(f"{student} is in the log and not in the gradebook.")
+        else:
+            for part, mark in gradebook[student].items():
+                if (said := log[student].get(part, 0.0)) != mark:
+                    found.append(
+                        f"{student}, {part}: {_points(said)} in the log,"
+                        f" {_points(mark)} in the gradebook."
+                    )
+    return found
+
+
+def _points(mark: float | None) -> str:
+    return "by hand" if mark is None else f"{mark:g}"

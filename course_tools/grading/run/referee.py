@@ -34,8 +34,8 @@ from typing import Any
 
 import torch
 
-from course_tools.grading.bridge.asking_modules import declare
 from course_tools.grading.bridge.codec import Handle, Refused
+from course_tools.grading.bridge.held import declare
 from course_tools.grading.bridge.peer import Peer, PeerGone
 from course_tools.grading.run.given_objects import given_classes
 from course_tools.grading.run.shell import fresh_shell
@@ -90,15 +90,13 @@ class Referee:
         self.peer: Peer | None = None
         self.starts = 0
         self.ran: list[dict[str, Any]] = []  # the student's cells so far
-        self.deadly = set(
-            job["deadly"]
-        )  # cells that end their process, or cannot be interrupted: they run once
+        # cells that end their process, or cannot be interrupted: they run once
+        self.deadly = set(job["deadly"])
         self.late: set[str] = set()  # what the clock stopped
         self.step: dict[str, Any] = {}
         self.given: list[str] = []
 
     # ---- the student's process
-    # ----------------------------------------------------------------------------------
 
     def student(self) -> Peer:
         """The student's process, started and brought to this place of the notebook if
@@ -184,7 +182,6 @@ class Referee:
                 self.namespace[name] = peer.ask(("value", name))
 
     # ---- cells
-    # ----------------------------------------------------------------------------------
 
     def student_cell(self, step: dict[str, Any]) -> None:
         """Run a cell in the student's process, and learn what it defines."""
@@ -331,12 +328,10 @@ class Referee:
             error, message = "Stopped", self.gone(raised)
         elif isinstance(raised, TestTooSlow):
             self.note_late()
-            error, message = (
-                "Stopped",
-                (
-                    "The test was still busy with your answers after its time and was"
-                    " stopped."
-                ),
+            error = "Stopped"
+            message = (
+                "The test was still busy with your answers after its time and was"
+                " stopped."
             )
         elif isinstance(raised, Refused):
             message = f"What your code gives back cannot be read: {raised}."

@@ -20,8 +20,7 @@ from course_tools.grading.collect.intake import Submission, collect
 from course_tools.grading.collect.late import Late, LateWork
 from course_tools.grading.run.assignment import Assignment, CannotGrade, load
 from course_tools.grading.run.class_run import Elsewhere
-from course_tools.grading.run.environment import environment
-from course_tools.grading.run.execute import Transcript
+from course_tools.grading.run.execute import Transcript, environment
 from course_tools.grading.run.grade import course_of, executed, write_page
 from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import reader_of
@@ -120,10 +119,8 @@ def regrade(
             assignment, waiting, workers, warm, limits or Limits(), kept
         ):
             assert transcript is not None, submission.problem
-            line, feedback = (
-                lines[submission.student],
-                root / courses.feedback_directory,
-            )
+            line = lines[submission.student]
+            feedback = root / courses.feedback_directory
             try:
                 change = _record(
                     records,

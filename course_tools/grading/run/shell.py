@@ -29,9 +29,8 @@ def shell() -> Any:
         setattr(made.displayhook, step, lambda *_, **__: None)
     made.displayhook.compute_format_data = lambda result: ({}, {})
     made.transform_cell = _Transform(made)
-    made.run_cell(
-        "pass", store_history=False
-    )  # imports what the first cell needs: once, before the forks
+    # imports what the first cell needs: once, before the forks
+    made.run_cell("pass", store_history=False)
     return made
 
 

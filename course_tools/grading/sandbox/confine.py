@@ -20,13 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-NEW_USER, NEW_MOUNTS, NEW_PIDS, NEW_IPC, NEW_NET = (
-    0x10000000,
-    0x20000,
-    0x20000000,
-    0x08000000,
-    0x40000000,
-)
+NEW_USER = 0x10000000
+NEW_MOUNTS = 0x20000
+NEW_PIDS = 0x20000000
+NEW_IPC = 0x08000000
+NEW_NET = 0x40000000
 NO_NEW_PRIVILEGES, NOT_DUMPABLE, DROP_BOUND = 38, 4, 24
 NOSUID_NODEV = 0x2 | 0x4
 PRIVATE_RECURSIVE = 0x40000 | 0x4000
@@ -56,9 +54,8 @@ def become_nobody() -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-        _check(
-            _LIBC.prctl(NOT_DUMPABLE, 1, 0, 0, 0), "prctl"
-        )  # else /proc/self/uid_map stays root's
+        # else /proc/self/uid_map stays root's
+        _check(_LIBC.prctl(NOT_DUMPABLE, 1, 0, 0, 0), "prctl")
 
 
 def give_way() -> None:

@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from course_tools.findings import Finding
 from course_tools.grading.sandbox import confine
@@ -70,9 +69,8 @@ class NoIsolation(Exception):
     """This machine cannot shut submissions in; the text says why and what to do."""
 
 
-@runtime_checkable
-class Isolation(Protocol):
-    """One wall.
+class Isolation:
+    """One wall; this one is none, and students' code runs as you.
 
     Attributes:
         name: by which the instructor asks for it.
@@ -83,24 +81,23 @@ class Isolation(Protocol):
         hides: folders that a worker sees and a submission does not.
     """
 
-    name: str
-    way: str
-    by_socket: bool
-    hides: tuple[str, ...]
+    name = way = "unsafe"
+    by_socket = False
+    hides: tuple[str, ...] = ()
 
     def available(self) -> str:
         """Say why this machine does not give it, and what to do; "" if it does."""
-        ...
+        return ""
 
     def command(
         self, program: list[str], memory: int, door: str, device: Device | None = None
     ) -> list[str]:
         """Write the command line that runs a program behind the wall."""
-        ...
+        return program
 
     def environment(self) -> dict[str, str] | None:
         """Return the environment of the command, or None for the grader's own."""
-        ...
+        return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def bound() -> list[Path]:
@@ -219,12 +216,11 @@ def _refused(wall: tuple[str, ...]) -> str:
     )
 
 
-class Bubblewrap:
+class Bubblewrap(Isolation):
     """Namespaces by bubblewrap around the worker, and by the worker around each
     submission."""
 
-    name, way, by_socket = "bubblewrap", "namespaces", False
-    hides: tuple[str, ...] = ()
+    name, way = "bubblewrap", "namespaces"
 
     def available(self) -> str:
         bwrap = shutil.which("bwrap")
@@ -255,12 +251,12 @@ def _few_files_and_processes() -> list[str]:
     return [f"--ulimit={name}={limit}:{limit}" for name, limit in most.items()]
 
 
-class Container:
+class Container(Isolation):
     """A container of Podman or Docker around the worker, which itself puts namespaces
     around each submission."""
 
     name, way, by_socket = "container", "namespaces", True
-    hides: tuple[str, ...] = ("/run", "/sys")
+    hides = ("/run", "/sys")
 
     def program(self) -> str | None:
         """The program that runs containers; the one that needs no root first."""
@@ -315,32 +311,14 @@ class Container:
         return None
 
 
-class Nothing:
-    """No wall: students' code runs as you."""
-
-    name, way, by_socket = "unsafe", "unsafe", False
-    hides: tuple[str, ...] = ()
-
-    def available(self) -> str:
-        return ""
-
-    def command(
-        self, program: list[str], memory: int, door: str, device: Device | None = None
-    ) -> list[str]:
-        return program
-
-    def environment(self) -> dict[str, str] | None:
-        return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 WALLS: tuple[Isolation, ...] = (Bubblewrap(), Container())
 NAMES = tuple(wall.name for wall in WALLS)
 
 
 def wall(name: str) -> Isolation:
     """Find a wall by its name."""
-    if name == Nothing.name:
-        return Nothing()
+    if name == Isolation.name:
+        return Isolation()
     found = next((wall for wall in WALLS if wall.name == name), None)
     if found is None:
         raise NoIsolation(

@@ -35,9 +35,8 @@ def main() -> None:
     if child != 0:
         confine.init(child)
     os.setsid()
-    confine.limit(
-        limits | {"memory": 4 * limits["memory"]}, mapped
-    )  # of addresses; of memory:
+    # of addresses; of memory:
+    confine.limit(limits | {"memory": 4 * limits["memory"]}, mapped)
     resource.setrlimit(resource.RLIMIT_DATA, (limits["memory"], limits["memory"]))
     os.chdir(limits["work"])
     home = os.path.join(confine.OWN, "home")

@@ -159,9 +159,8 @@ class Warm:
             self._orders.close()
         if self.isolation.by_socket:
             self._listener.close()
-        if (
-            self.isolation.name != "bubblewrap"
-        ):  # the others end by themselves when their orders do
+        # the others end by themselves when their orders do
+        if self.isolation.name != "bubblewrap":
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10)
         self._process.kill()

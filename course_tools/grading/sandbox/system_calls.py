@@ -104,11 +104,8 @@ BY_ARGUMENT: tuple[Rule, ...] = (
     ("prctl", 0, ALL_BITS, (67,)),  # PR_SET_MEMORY_MERGE
 )
 
-NUMBER, MACHINE, FIRST_ARGUMENT = (
-    0,
-    4,
-    16,
-)  # offsets in what the kernel shows to a filter
+# offsets in what the kernel shows to a filter
+NUMBER, MACHINE, FIRST_ARGUMENT = (0, 4, 16)
 LOAD, AND, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000
 OTHER_NUMBERS = 0x40000000  # x86-64's second table of calls

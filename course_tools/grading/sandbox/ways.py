@@ -1,9 +1,14 @@
-"""How a worker shuts in the processes that it starts: what is done before a student's
-code runs, and after.
+"""How a worker shuts in the processes that it starts and watches over them: what is
+done before a student's code runs, while it runs, and after.
 
 ``namespaces`` is for inside bubblewrap or a container; ``unsafe`` shuts nobody in. A
 process's tree begins with a process that runs no line of a student's and adopts whoever
 loses a parent, so that the tree can be found and ended.
+
+The kernel's own limits are for each process. The worker, which knows the first process
+of each tree, adds up the rest some times a second: memory that several processes share
+counts once (proportional set size), as long as they let themselves be asked, and a
+socket or pipe as what the kernel may hold in it, since that is in no process.
 """
 
 from __future__ import annotations
@@ -15,13 +20,13 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from course_tools.grading.sandbox import confine
 from course_tools.grading.sandbox.system_calls import BY_ARGUMENT, refuse_system_calls
-from course_tools.grading.sandbox.watch import tree_of
 
 ADOPT = 36  # prctl: be the parent of those who lose theirs
 #: What CUDA's driver reads of /proc.
@@ -30,39 +35,49 @@ DRIVER = ("/proc/driver/nvidia", "/proc/devices")
 Order = dict[str, Any]
 
 
-@runtime_checkable
-class Way(Protocol):
-    """How one process of a worker is shut in."""
+class Way:
+    """How one process of a worker is shut in: nothing but limits, which is for
+    where the instructor asked for no more by name."""
 
     def folder(self) -> Path:
         """Say, in the worker, where the process will have its home; make it unless the
         process does."""
-        ...
+        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
+        for name in ("home", "tmp"):
+            (folder / name).mkdir(mode=0o700)
+        return folder
 
     def before_the_tree(self, order: Order) -> None:
         """Get ready to fork the first process of a tree."""
-        ...
+        # The kernel counts all processes and threads of this user, those outside too.
+        order["limits"]["processes"] += _threads_of_this_user()
 
     def first_of_tree(self, order: Order) -> None:
         """Shut in the process from which all others of the tree descend."""
-        ...
+        adopt()
 
     def before_the_role(self, order: Order) -> None:
         """Take the last rights away, in the process that goes on to run a student's
         code."""
-        ...
 
     def end_the_others(self) -> None:
         """Kill, in the first process of a tree, all others: the one that matters has
         ended."""
-        ...
+        # Ended without its first process a tree falls apart: nobody knows any more who
+        # belonged to it.
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    _kill_below(os.getpid())
+                    os.wait()
 
     def end(self, tree: int, folder: Path) -> None:
         """Kill the tree and remove what it wrote."""
-        ...
+        _kill_all(tree)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-class Namespaces:
+class Namespaces(Way):
     """A namespace of its own for everything, whose processes the kernel ends with the
     first."""
 
@@ -93,45 +108,7 @@ class Namespaces:
         _kill(tree)
 
 
-class Unsafe:
-    """Nothing but limits: only where the instructor asked for that by name."""
-
-    def folder(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
-        _empty_home(folder)
-        return folder
-
-    def before_the_tree(self, order: Order) -> None:
-        # The kernel counts all processes and threads of this user, those outside too.
-        order["limits"]["processes"] += _threads_of_this_user()
-
-    def first_of_tree(self, order: Order) -> None:
-        adopt()
-
-    def before_the_role(self, order: Order) -> None:
-        pass
-
-    def end_the_others(self) -> None:
-        # Ended without its first process a tree falls apart: nobody knows any more who
-        # belonged to it.
-        if sys.platform == "linux":
-            with contextlib.suppress(ChildProcessError):
-                while True:
-                    _kill_below(os.getpid())
-                    os.wait()
-
-    def end(self, tree: int, folder: Path) -> None:
-        _kill_all(tree)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Unsafe}
-
-
-def _empty_home(folder: Path) -> None:
-    folder.mkdir(mode=0o700, exist_ok=True)
-    for name in ("home", "tmp"):
-        (folder / name).mkdir(mode=0o700)
+WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Way}
 
 
 def adopt(orphans: bool = True) -> None:
@@ -177,3 +154,97 @@ def _threads_of_this_user() -> int:
             if process.stat().st_uid == os.getuid():
                 threads += len(os.listdir(process / "task"))
     return threads
+
+
+#: Seconds between two looks; what is taken and given back between them is not seen.
+SECONDS = 0.1
+PAGE, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+#: Bytes that the kernel holds at most, where nobody asked it for more:
+#: net.core.wmem_default, and 16 pages.
+BUFFERS = {"socket": 212_992, "pipe": 16 * PAGE}
+
+
+def tree_of(first: int) -> Iterator[int]:
+    """Yield a process and all that descend from it; one that ends meanwhile is left
+    out."""
+    waiting, seen = [first], set()
+    while waiting:
+        process = waiting.pop()
+        if process in seen:
+            continue
+        seen.add(process)
+        yield process
+        try:
+            for task in os.listdir(f"/proc/{process}/task"):
+                waiting += map(
+                    int,
+                    Path(f"/proc/{process}/task/{task}/children").read_text().split(),
+                )
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+
+
+def resident(process: int) -> int:
+    """Bytes of a process in memory, shared ones too; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def share(process: int) -> int:
+    """Bytes of a process in memory, those that n processes share counted as one n-th;
+    all, where it hides them."""
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resident(process)
+
+
+def buffers(processes: Iterable[int]) -> int:
+    """Bytes that sockets and pipes hold if they are full; one that several processes
+    have open counts once."""
+    found: set[str] = set()
+    for process in processes:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    found.add(os.readlink(file.path))
+    return sum(BUFFERS.get(name.partition(":")[0], 0) for name in found)
+
+
+def memory_of(first: int, enough: int) -> int:
+    """Bytes that a tree of processes takes; exact only above ``enough``, as counting
+    what is shared takes time."""
+    processes = list(tree_of(first))
+    held = buffers(processes)
+    most = held + sum(map(resident, processes))
+    return most if most <= enough else held + sum(map(share, processes))
+
+
+@dataclass
+class ProcessorTime:
+    """Adds up, look by look, the processor time of a tree of processes."""
+
+    ended: int = 0
+    seen: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def seconds(self, first: int) -> float:
+        """Look, and say what the tree has taken so far."""
+        now, waited_for = dict[tuple[int, str], int](), 0
+        for process in tree_of(first):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                words = (
+                    Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+                )
+                # the same number may be given twice
+                now[process, words[19]] = int(words[11]) + int(words[12])
+                waited_for += int(words[13]) + int(words[14])
+        self.ended += sum(
+            time for process, time in self.seen.items() if process not in now
+        )
+        self.seen = now
+        return (sum(now.values()) + max(self.ended, waited_for)) / TICKS

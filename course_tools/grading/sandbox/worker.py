@@ -26,13 +26,15 @@ from typing import Any
 from course_tools.grading.run import referee, student_side
 from course_tools.grading.run.shell import shell
 from course_tools.grading.sandbox import confine
-from course_tools.grading.sandbox.watch import (
+from course_tools.grading.sandbox.ways import (
     SECONDS,
+    WAYS,
     ProcessorTime,
+    Way,
+    adopt,
     memory_of,
     resident,
 )
-from course_tools.grading.sandbox.ways import WAYS, Way, adopt
 
 ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
@@ -141,9 +143,8 @@ def serve(orders: socket.socket, way: Way) -> None:
     work meanwhile."""
     trees: dict[int, Tree] = {}
     adopt()  # ended trees are waited for here: a container has nobody else who would
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the grader, which ends this process with itself
+    # Ctrl-C is for the grader, which ends this process with itself
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         while not select.select([orders], [], [], SECONDS if trees else None)[0]:
             for tree in trees.values():
@@ -204,9 +205,8 @@ def cheap_forks() -> None:
         if rights == "rw-p" and name in ("", "[heap]"):
             begin, end = -(-begin // HUGE) * HUGE, end // HUGE * HUGE
             for page in range(begin, end, HUGE):
-                libc.madvise(
-                    ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE
-                )  # or it stays as it is
+                # or it stays as it is
+                libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(HUGE), COLLAPSE)
 
 
 def connected(where: str) -> socket.socket:

@@ -17,16 +17,16 @@ from typer.testing import CliRunner
 from walled import need_a_sandbox
 
 from course_tools.cli import app
-from course_tools.grading.run.environment import environment
 from course_tools.grading.run.execute import (
     Transcript,
+    environment,
     packed_transcript,
     unpacked_transcript,
 )
 from course_tools.grading.run.grade import grade
-from course_tools.grading.sandbox import cluster, cluster_side
-from course_tools.grading.sandbox.cluster import Cluster
-from course_tools.grading.sandbox.cluster_side import (
+from course_tools.grading.sandbox import cluster
+from course_tools.grading.sandbox.cluster import (
+    Cluster,
     NoCluster,
     pack_files,
     unpack_files,
@@ -52,16 +52,15 @@ def test_a_report_that_travelled_is_the_same_report() -> None:
 
 
 def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
-    monkeypatch.setattr(cluster_side, "run_settled", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
-        cluster_side.there(b"", b"", "bubblewrap", "{}", "Python 2")
+        cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
 
 
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [
-        ("sandbox.cluster_side", {"torch", "nbgrader", "nbformat", "sqlalchemy"}),
-        ("sandbox.cluster", {"torch", "nbgrader"}),
+        ("sandbox.cluster", {"torch", "nbgrader", "nbformat", "sqlalchemy"}),
         ("run.grade", {"torch"}),
     ],
 )
@@ -92,18 +91,16 @@ def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> 
 def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -> None:
     hired: list[tuple[str, int, int]] = []
     monkeypatch.setattr(
-        cluster_side.Crew, "__init__", lambda self, *asked: hired.append(asked)
+        cluster.Crew, "__init__", lambda self, *asked: hired.append(asked)
     )
-    monkeypatch.setattr(cluster_side, "_CREWS", {})
+    monkeypatch.setattr(cluster, "_CREWS", {})
     worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
-    cluster_side.dask_setup(worker)
-    cluster_side.get_ready("bubblewrap", Limits.memory)
-    assert cluster_side.hire("bubblewrap", Limits.memory).result()
+    cluster.dask_setup(worker)
+    cluster.get_ready("bubblewrap", Limits.memory)
+    assert cluster.hire("bubblewrap", Limits.memory).result()
     assert hired == [("bubblewrap", Limits.memory, 3)]
-    cluster_side.hire(
-        "bubblewrap", 2**20
-    ).result()  # another memory, another warm process
+    cluster.hire("bubblewrap", 2**20).result()  # another memory, another warm process
     assert hired[1:] == [("bubblewrap", 2**20, 3)]
 
 

@@ -14,13 +14,11 @@ import nbformat
 import pytest
 from walled import need_a_sandbox
 
+from course_tools.grading.run import class_run
+from course_tools.grading.run.class_run import OneWorkerADevice, on_what_it_asks_for
 from course_tools.grading.run.execute import visible_round
 from course_tools.grading.run.grade import Assignment
-from course_tools.grading.sandbox import device_run, devices, isolation
-from course_tools.grading.sandbox.device_run import (
-    OneWorkerADevice,
-    on_what_it_asks_for,
-)
+from course_tools.grading.sandbox import devices, isolation
 from course_tools.grading.sandbox.devices import Device
 from course_tools.grading.sandbox.isolation import Bubblewrap, Container
 from course_tools.grading.sandbox.sandbox import Limits, NoIsolation, Warm
@@ -83,7 +81,7 @@ class OnOthers:
 
 
 def test_who_asks_for_nothing_gets_no_device(warm: Warm, monkeypatch) -> None:
-    monkeypatch.setattr(device_run, "devices", lambda: pytest.fail("nobody asked"))
+    monkeypatch.setattr(class_run, "devices", lambda: pytest.fail("nobody asked"))
     with on_what_it_asks_for("", warm, 2**30) as runs:
         assert runs is warm
     line = Bubblewrap().command(["program"], 2**30, "")
@@ -92,7 +90,7 @@ def test_who_asks_for_nothing_gets_no_device(warm: Warm, monkeypatch) -> None:
 
 
 def test_without_a_device_the_grader_says_what_to_do(warm: Warm, monkeypatch) -> None:
-    monkeypatch.setattr(device_run, "devices", list)
+    monkeypatch.setattr(class_run, "devices", list)
     with pytest.raises(
         NoIsolation,
         match=(
@@ -111,14 +109,14 @@ def test_without_a_device_the_grader_says_what_to_do(warm: Warm, monkeypatch) ->
 
 
 def test_who_takes_a_cpu_too_gets_it(warm: Warm, monkeypatch) -> None:
-    monkeypatch.setattr(device_run, "devices", list)
+    monkeypatch.setattr(class_run, "devices", list)
     for runs_on_cpu in (warm, OnOthers()):
         with on_what_it_asks_for("gpu or cpu", runs_on_cpu, 2**30) as runs:
             assert runs is runs_on_cpu
 
 
 def test_each_device_has_a_warm_process_of_its_own(warm: Warm, monkeypatch) -> None:
-    monkeypatch.setattr(device_run, "devices", lambda: [FIRST, SECOND])
+    monkeypatch.setattr(class_run, "devices", lambda: [FIRST, SECOND])
     for wish in ("gpu", "gpu or cpu"):
         with on_what_it_asks_for(wish, warm, 2**30) as runs:
             assert isinstance(runs, OneWorkerADevice)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 from mini_assignment import released_notebook, source_notebook
 
-from course_tools.grading.run import flaky, rounds
-from course_tools.grading.run.execute import Transcript
+from course_tools.grading.run import rounds
+from course_tools.grading.run.execute import Transcript, settled
+from course_tools.grading.run.grade import progress
 from course_tools.grading.run.plan import flaky_tests
-from course_tools.grading.run.progress import progress
 
 DECLARED = {"margin-tests": 3.0}
 
@@ -61,7 +61,7 @@ def test_what_a_student_tags_is_no_declaration() -> None:
 
 def test_a_declared_test_that_passes_at_the_third_time_has_passed() -> None:
     runs = Runs(told(0.0), told(0.0), told(3.0))
-    transcript = flaky.settled(runs, DECLARED)
+    transcript = settled(runs, DECLARED)
     assert runs.count == 3
     assert transcript.marks["margin-tests"]["earned"] == 3.0
     assert rounds.words(transcript) == [
@@ -84,7 +84,7 @@ def seen(margin: float, error: str) -> Transcript:
 
 def test_in_a_visible_round_words_are_of_the_run_in_which_nothing_was_raised() -> None:
     runs = Runs(seen(0.0, "AssertionError"), seen(1.5, ""))
-    transcript = flaky.settled(runs, DECLARED)
+    transcript = settled(runs, DECLARED)
     assert runs.count == 2
     assert (
         transcript.tests == seen(1.5, "").tests
@@ -99,7 +99,7 @@ def test_it_is_not_run_again_once_it_passed_nor_more_than_three_times() -> None:
         ([told(0.0), told(1.5), told(1.0)], 3),
     ):
         runs = Runs(*reports)
-        transcript = flaky.settled(runs, DECLARED)
+        transcript = settled(runs, DECLARED)
         assert runs.count == count
         assert transcript.marks["margin-tests"]["earned"] == max(
             r.marks["margin-tests"]["earned"] for r in reports
@@ -107,12 +107,10 @@ def test_it_is_not_run_again_once_it_passed_nor_more_than_three_times() -> None:
 
 
 def test_a_test_that_is_not_declared_keeps_its_first_result() -> None:
-    transcript = flaky.settled(
-        Runs(told(0.0, squares=0.0), told(3.0, squares=4.0)), DECLARED
-    )
+    transcript = settled(Runs(told(0.0, squares=0.0), told(3.0, squares=4.0)), DECLARED)
     assert transcript.marks["squares-tests"]["earned"] == 0.0
     runs = Runs(told(0.0))
-    flaky.settled(runs, {})
+    settled(runs, {})
     assert runs.count == 1
 
 
@@ -128,7 +126,7 @@ def test_tampering_and_work_that_never_ends_get_no_second_chance(
     first: Transcript,
 ) -> None:
     runs = Runs(first)
-    assert flaky.settled(runs, DECLARED) is first
+    assert settled(runs, DECLARED) is first
     assert runs.count == 1
 
 

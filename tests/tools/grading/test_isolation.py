@@ -46,7 +46,7 @@ from course_tools.grading.sandbox.isolation import (
     check_sandbox,
     wall,
 )
-from course_tools.grading.sandbox.watch import memory_of, resident, share, tree_of
+from course_tools.grading.sandbox.ways import memory_of, resident, share, tree_of
 
 #: What can tell a weak wall from a strong one.
 TRIED = (

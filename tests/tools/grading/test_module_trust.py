@@ -18,7 +18,7 @@ from torch import nn
 from course_tools.grading.bridge.codec import LENGTH, TENSORS, Reader, Refused
 from course_tools.grading.bridge.errors import StudentError
 from course_tools.grading.bridge.watched import Noting, show
-from course_tools.grading.run.interfaces import interfaces
+from course_tools.grading.run.given_objects import interfaces
 
 
 def test_a_backward_changes_no_weights_here() -> None:

@@ -15,10 +15,10 @@ import torch
 from peers import Pair
 from torch import nn
 
-from course_tools.grading.bridge.asking_modules import declare
 from course_tools.grading.bridge.codec import Refused
 from course_tools.grading.bridge.gradients import share
-from course_tools.grading.run.interfaces import interfaces
+from course_tools.grading.bridge.held import declare
+from course_tools.grading.run.given_objects import interfaces
 
 MIXER = """class Mixer(torch.nn.Module):
     def __init__(self, rows):

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 from course_tools.cli import app
 from course_tools.grading.assignments.release import course_settings
-from course_tools.grading.run.record import Entry, Records, append, lines
-from course_tools.grading.run.replay import replay
+from course_tools.grading.run.record import Entry, Records, append, lines, replay
 
 
 @pytest.fixture

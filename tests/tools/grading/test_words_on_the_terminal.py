@@ -14,7 +14,7 @@ from nbformat.v4 import new_output
 
 from course_tools.cli_grading import say
 from course_tools.grading.reports.export import export
-from course_tools.grading.run.progress import progress
+from course_tools.grading.run.grade import progress
 
 NASTY = "\x1b[2Jbo: 9 of 9\nzoe: 9 of 9\u202e"
 WRITTEN = r"\x1b[2Jbo: 9 of 9\nzoe: 9 of 9\u202e"

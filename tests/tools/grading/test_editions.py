@@ -1,0 +1,118 @@
+"""Notebooks that were released before the library was moved into rooms are checked and
+graded as ever.
+
+``edition_2026_11.json`` is the attention assignment as it was released then, cut down
+to its set-up cell and its first task; its set-up cell carries the checks of that day.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from two_rounds import two_rounds
+from walled import need_a_sandbox
+
+from course_tools.grading.assignments.editions import EDITION, SINCE_2026_11, withheld
+from course_tools.grading.assignments.source import read_source
+from course_tools.grading.check.check import check
+from course_tools.grading.check.check_run import as_graded
+from course_tools.grading.run.execute import Transcript
+from course_tools.grading.run.grade import load
+from course_tools.grading.run.plan import steps
+from course_tools.grading.sandbox.sandbox import Limits, Worker
+
+ROOT = Path(__file__).parents[3]
+OLD = nbformat.read(Path(__file__).parent / "edition_2026_11.json", as_version=4)
+RIGHT = """def masked_softmax(scores, mask=None):
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)"""
+BORROWED = {
+    "module": "from course_lib.attention.masks import masked_softmax as given",
+    "public name": "from course_lib import masked_softmax as given",
+    "attribute": "import course_lib; given = course_lib.masked_softmax",
+    "another module": "from course_lib.seq2seq.search import beam_search as given",
+    "torch": "given = torch.nn.functional.scaled_dot_product_attention",
+}
+
+
+def notebook(answer: str) -> nbformat.NotebookNode:
+    submitted = nbformat.from_dict(OLD)
+    submitted.cells[2].source = answer
+    return submitted
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("course")
+    for folder, content in (("exercises", OLD), ("solutions", notebook(RIGHT))):
+        (root / folder / "attention").mkdir(parents=True)
+        nbformat.write(content, root / folder / "attention" / "attention.ipynb")
+    return root
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    need_a_sandbox()
+    with Worker(Limits()) as worker:
+        yield worker
+
+
+def graded(worker: Worker, course: Path, answer: str) -> Transcript:
+    assignment = load("attention", course)
+    submitted = as_graded(notebook(answer), assignment.released)
+    plan = steps(assignment.instructor, assignment.released, submitted)
+    return two_rounds(worker, plan, {})
+
+
+def test_a_right_answer_of_2026_11_gets_full_marks(
+    worker: Worker, course: Path
+) -> None:
+    transcript = graded(worker, course, RIGHT)
+    assert transcript.marks["masked-softmax-rows"]["earned"] == 3, transcript
+    assert transcript.given == []
+
+
+@pytest.mark.parametrize("borrowed", BORROWED.values(), ids=list(BORROWED))
+def test_what_2026_11_withholds_is_refused_by_its_new_name(
+    worker: Worker, course: Path, borrowed: str
+) -> None:
+    transcript = graded(worker, course, f"{borrowed}\n{RIGHT}")
+    assert transcript.marks["masked-softmax-rows"]["earned"] == 0
+    said = transcript.tests["masked-softmax-rows"]["words"]
+    assert "which this assignment withholds" in said
+
+
+@pytest.mark.parametrize(
+    ("head", "kinds"), [("", []), (BORROWED["public name"], ["withheld"])]
+)
+def test_course_check_takes_a_notebook_of_2026_11(
+    course: Path, tmp_path: Path, head: str, kinds: list[str]
+) -> None:
+    path = tmp_path / "attention.ipynb"
+    nbformat.write(notebook(f"{head}\n{RIGHT}"), path)
+    report = check(path, course / "exercises" / "attention" / "attention.ipynb")
+    assert [problem.kind for problem in report.problems] == kinds
+    assert [mark.earned for mark in report.marks] == [3.0]
+
+
+def test_old_names_stand_for_the_modules_of_today() -> None:
+    assert withheld(OLD)[:2] == [
+        "course_lib.attention.masks",
+        "course_lib.attention.scores",
+    ]
+    assert withheld(OLD)[-1] == "torch.nn.Transformer"
+    for new in SINCE_2026_11.values():
+        assert importlib.util.find_spec(f"course_lib.{new}"), new
+
+
+def test_a_release_names_its_edition_and_its_names_are_taken_as_they_are() -> None:
+    built = read_source(ROOT / "solutions" / "attention" / "attention.py")
+    assert built.metadata.course.edition == EDITION
+    assert withheld(built) == built.metadata.course.withholds
+    for path in (ROOT / "exercises").glob("*/*.ipynb"):
+        metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+        assert metadata["course"]["edition"] == EDITION, path
