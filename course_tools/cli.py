@@ -275,7 +275,7 @@ def assemble(
 
 
 @app.command()
-def experiment(
+def record(
     name: Annotated[
         str,
         typer.Argument(
@@ -330,8 +330,8 @@ def experiment(
     """Train and score the models of an experiment, and record the result in
     book/results/.
 
-    Runs that the record already holds are kept; a run that was interrupted continues
-    from its checkpoint.
+    Runs that the record already holds are kept, those of other variants and seeds too;
+    a run that was interrupted continues from its checkpoint.
     """
     from course_tools.command import ExperimentError, record_experiment
 
@@ -349,6 +349,30 @@ def experiment(
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
     typer.echo(path)
+
+
+@app.command()
+def records(
+    name: Annotated[
+        list[str] | None, typer.Argument(help="Records; leave out for all.")
+    ] = None,
+) -> None:
+    """Repeat the probes of what is recorded, and list each variant as current or stale,
+    with its runs, their precision and the edition of their data.
+
+    A stale variant's code computes something else than when it was recorded.
+    """
+    from course_tools.record_command import states, told
+
+    found = []
+    try:
+        for state in states(name or []):
+            typer.echo(told(state))
+            found.append(state.state)
+    except (FileNotFoundError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(f"{found.count('current')} current, {found.count('stale')} stale")
 
 
 @app.command()

@@ -1,0 +1,52 @@
+"""Probes of chapter 1's recorded models, and of chapter 3's, which are trained by the
+same functions."""
+
+from dataclasses import replace
+from typing import Any
+
+from course_lab import stand_ins
+from course_lab.ch01_seq2seq import translator_measures
+from course_lab.ch01_seq2seq.seq2seq import Recipe, train_and_score
+from course_lab.ch01_seq2seq.translator_measures import Measure
+
+STEPS = 4
+
+
+def shortened(recipe: Recipe) -> Recipe:
+    """Return a recipe that takes a second, and draws nothing by chance."""
+    shorter = recipe.shortened(STEPS)
+    training = replace(
+        shorter.training,
+        warmup_steps=1,
+        evaluate_every=2 if recipe.training.evaluate_every else None,
+        precision="float32",
+        progress=False,
+    )
+    transformer = recipe.transformer and {**recipe.transformer, "dropout": 0.0}
+    return replace(
+        shorter,
+        training=training,
+        transformer=transformer,
+        dropout=0.0,
+        batch_size=16,
+        max_length=8,
+        length_bins=(8, stand_ins.LONGEST),
+    )
+
+
+def probe(
+    recipe: Recipe, attention: str | None, measure: Measure | None
+) -> dict[str, Any]:
+    """Train a translator for a few steps, score it and measure it."""
+    recipe = shortened(recipe)
+    corpus = stand_ins.translations(recipe.data, recipe.tokenizer, recipe.vocab_size)
+    trained = train_and_score(recipe, corpus, attention, seed=0)
+    found = trained.summary()
+    return {**found, **(measure(trained, recipe, corpus) if measure else {})}
+
+
+def probe_seq2seq(recipe: Recipe, variant: str | None) -> dict[str, Any]:
+    """Take the probe of a recurrent model, which is called by its attention."""
+    aligned = recipe.data == "translation"
+    measure = translator_measures.of_translation if aligned else None
+    return probe(recipe, None if variant in (None, "none") else variant, measure)
