@@ -1,6 +1,7 @@
 """The probes of all recorded experiments: what a variant's code computes today."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from course_lab.ch01_seq2seq import seq2seq
@@ -18,7 +19,7 @@ from course_lab.ch09_sentence_bert.probes import probe_sentences
 from course_lab.ch10_family import family_runs
 from course_lab.ch10_family.probes import probe_pairs, probe_prompts, probe_stories
 from course_lab.probing import figures, probing
-from course_lab.records import Record
+from course_lab.records import RESULTS, Record, load
 
 Take = Callable[[Any, Any], dict[str, Any]]
 #: Experiment -> its studies by the name of their data, and what probes a variant.
@@ -63,3 +64,9 @@ def differences(record: Record, variant: str) -> dict[str, str] | None:
     if variant not in record.probes:
         return None
     return record.probes[variant].differences(take(record.name, variant))
+
+
+def stale(name: str, folder: Path = RESULTS) -> list[str]:
+    """Name the variants of a record whose code computes something else today."""
+    record = load(name, folder)
+    return [variant for variant in record.probes if differences(record, variant)]

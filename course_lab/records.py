@@ -351,15 +351,6 @@ def run_missing(
     return folder / f"{name}.json"
 
 
-def stale(name: str, folder: Path | None = None) -> list[str]:
-    """Name the variants of a record whose code computes something else today: their
-    probes are repeated for it."""
-    from course_lab import probes  # which imports all experiments, and they this
-
-    record = load(name, folder or RESULTS)
-    return [variant for variant in record.probes if probes.differences(record, variant)]
-
-
 def recorded_note(record: Record, what: str) -> str:
     """Write what stands before recorded figures on a page, so that nobody takes them
     for live ones."""

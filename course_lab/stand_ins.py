@@ -10,23 +10,15 @@ from typing import Any
 
 from datasets import Dataset
 
-from course_lab.ch01_seq2seq.seq2seq import Corpus as Translations
-from course_lab.ch01_seq2seq.text import encode_pairs, train_tokenizer
-from course_lab.ch06_pretraining.pretrain_data import Corpus, documents
-from course_lab.ch06_pretraining.pretraining_stories import SUBJECTS
-from course_lab.ch07_embeddings.pseudo_words import tokens_of
 from course_lab.probing import fill
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
-from course_lib.data import pronouns, stories, translation
-from course_lib.pretraining.token_store import TokenStore
+from course_lib.data import translation
 from course_lib.sentence_bert.model import SentenceBert
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-from course_lib.wordpiece.training import count_words
 
 SIZES = {"train": 96, "validation": 24, "test": 24}  # rows of most tables
-FEW_STORIES = 7  # less than a probe of pre-training reads: it begins a second epoch
 LONGEST = 16  # words of a sentence
 Rows = list[dict[str, Any]]
 
@@ -36,59 +28,6 @@ def sentences() -> tuple[str, ...]:
     """Return different English sentences."""
     made = translation.generate(400, seed=1, max_length=LONGEST)
     return tuple(pair["en"] for pair in made)
-
-
-def translations(data: str, tokenizer: str, vocab_size: int) -> Translations:
-    """Return sentence pairs, encoded: of pronouns if `data` is called so."""
-    if data == "pronouns":
-        rows = {split: pronouns.generate(split)[:most] for split, most in SIZES.items()}
-    else:
-        made = translation.generate(sum(SIZES.values()), seed=2, max_length=LONGEST)
-        rows = {
-            split: [made.pop() for _ in range(most)] for split, most in SIZES.items()
-        }
-    text = {
-        split: {name: [row[name] for row in part] for name in part[0]}
-        for split, part in rows.items()
-    }
-    tokenizers = (
-        train_tokenizer(text["train"]["en"], tokenizer, min(vocab_size, 400)),
-        train_tokenizer(text["train"]["fr"], tokenizer, min(vocab_size, 400)),
-    )
-    pairs = {
-        split: encode_pairs(columns["en"], columns["fr"], tokenizers)
-        for split, columns in text.items()
-    }
-    return Translations(text, pairs, tokenizers)
-
-
-@cache
-def story_corpus(data: str = "stories", train: int = 600) -> Corpus:
-    """Return few stories as a tokenised corpus, each word a token."""
-    worlds = stories.WORLDS[data]
-    numbers = {"train": train, "validation": 40, "test": 60}
-    texts = {
-        split: list(documents(stories.generate(split, number, 3, worlds)))
-        for split, number in numbers.items()
-    }
-    told = [document for part in texts.values() for document in part]
-    told += documents(stories.generate("train", 3000, 4))  # for rare words
-    words = count_words(sentence for document in told for sentence in document)
-    tokenizer = FastWordPiece([*SPECIAL_TOKENS, *sorted({*words, *SUBJECTS})])
-    stores = {
-        split: TokenStore(
-            Path(split),
-            part.ids,
-            part.sentence_starts,
-            part.document_starts,
-            len(tokenizer),
-            {},
-        )
-        for split, part in (
-            (split, tokens_of(told, tokenizer)) for split, told in texts.items()
-        )
-    }
-    return Corpus(data, tokenizer, stores, {})
 
 
 @cache

@@ -6,6 +6,7 @@ from typing import Any
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from course_lab import stand_ins
+from course_lab.ch06_pretraining.probes import story_corpus
 from course_lab.ch07_embeddings.context_models import ContextRecipe
 from course_lab.ch07_embeddings.context_runs import ContextStudy, run
 from course_lab.ch07_embeddings.layer_table import LayerStudy, measured, untrained_like
@@ -29,7 +30,7 @@ def shortened(recipe: ContextRecipe) -> ContextRecipe:
 
 def probe_contexts(study: ContextStudy, kind: str) -> dict[str, Any]:
     """Train a model for a few steps, and measure it before and after."""
-    corpus = stand_ins.story_corpus()
+    corpus = story_corpus()
     data = read_sense_stories(corpus, pairs=3, per_sense=8, stories=400, least=20)
     found = run(kind, shortened(study.recipe), data, corpus.tokenizer.vocab)
     for part in ("untrained", "trained"):

@@ -17,6 +17,7 @@ STEPS, ROWS, LENGTH = 4, 24, 40
 def task(name: str) -> Task:
     """Return a task of the form of another, made from generated sentences."""
     spec = SPECS[name]
+    labels: tuple[str, ...] | None
     labels = {"classes": ("0", "1"), "tags": ("O", "B-LONG")}.get(spec.form)
     if name == "pydocs-topic":
         labels = ("0", "1", "2")

@@ -5,7 +5,7 @@ from typing import Any
 
 from course_lab import stand_ins
 from course_lab.ch06_pretraining.pretraining_questions import ask
-from course_lab.ch06_pretraining.probes import NUMBER
+from course_lab.ch06_pretraining.probes import FEW_STORIES, NUMBER, story_corpus
 from course_lab.ch06_pretraining.probes import shortened as shortened_stages
 from course_lab.ch07_embeddings.probes import shortened
 from course_lab.ch10_family.family_pairs import PairRunner, PairStudy
@@ -21,7 +21,7 @@ def probe_stories(study: StoryStudy, variant: str) -> dict[str, Any]:
         name: replace(x, recipe=shortened_stages(x.recipe))
         for name, x in study.variants.items()
     }
-    corpus = stand_ins.story_corpus("stories", stand_ins.FEW_STORIES)
+    corpus = story_corpus("stories", FEW_STORIES)
     longest = short[variant].recipe.last.max_length
     questions = ask(corpus, longest, NUMBER, "test")
     runner = StoryRunner(replace(study, variants=short), corpus, questions)
@@ -40,4 +40,4 @@ def probe_prompts(study: PromptStudy, variant: str) -> dict[str, Any]:
     """Train a causal model for a few steps, and ask or fine-tune it."""
     tuning = replace(study.tuning, steps=STEPS, warmup_steps=1)
     short = replace(study, recipe=shortened(study.recipe), tuning=tuning)
-    return PromptRunner(short, stand_ins.story_corpus()).run(variant, 0)
+    return PromptRunner(short, story_corpus()).run(variant, 0)

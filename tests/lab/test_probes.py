@@ -58,7 +58,7 @@ def test_a_changed_sign_in_a_loss_makes_a_variant_stale(monkeypatch):
     found = differences()
     assert found
     assert "loss 1" in found
-    assert VARIANT in records.stale(NAME)
+    assert VARIANT in probes.stale(NAME)
     lines = [told(state) for state in states([NAME])]
     assert lines[0].startswith("stale")
 
