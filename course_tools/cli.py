@@ -278,24 +278,10 @@ def assemble(
 def record(
     name: Annotated[
         str,
-        typer.Argument(
-            help=(
-                "seq2seq, transformer, pretraining, layers, finetuning, errors,"
-                " contexts, sentences or family."
-            )
-        ),
+        typer.Argument(help="The experiment, e.g. seq2seq; a wrong name lists all."),
     ],
     data: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "translation or multi30k; for transformer also short, parts or"
-                " pronouns; for pretraining stories, "
-                "two-worlds or stories-long; for contexts stories; for layers"
-                " pydocs-tag, senses or wnut17; for sentences "
-                "nli; for family stories, pydocs-pair or prompts."
-            )
-        ),
+        str, typer.Option(help="What it reads or compares; a wrong name lists all.")
     ] = "translation",
     source: Annotated[
         str | None,
@@ -308,10 +294,7 @@ def record(
     variant: Annotated[
         list[str] | None,
         typer.Option(
-            help=(
-                "For the other experiments: a variant by name; repeat, or leave out for"
-                " all."
-            )
+            help="Of other experiments: a variant; repeat, or leave out for all."
         ),
     ] = None,
     seed: Annotated[
@@ -362,17 +345,9 @@ def records(
 
     A stale variant's code computes something else than when it was recorded.
     """
-    from course_tools.record_command import states, told
+    from course_tools.record_command import show_states
 
-    found = []
-    try:
-        for state in states(name or []):
-            typer.echo(told(state))
-            found.append(state.state)
-    except (FileNotFoundError, ValueError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
-    typer.echo(f"{found.count('current')} current, {found.count('stale')} stale")
+    show_states(name or [])
 
 
 @app.command()

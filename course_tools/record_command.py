@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import typer
+
 from course_lab import probes, records
 from course_lab.probing import Probe
 
@@ -55,6 +57,19 @@ def told(found: State) -> str:
     )
     changes = list(found.differences.items())[:3]
     return "\n".join([line, *(f"           {name}: {x}" for name, x in changes)])
+
+
+def show_states(names: Sequence[str]) -> None:
+    """Print the state of each variant as it is found, and how many are current."""
+    found = []
+    try:
+        for state in states(names):
+            typer.echo(told(state))
+            found.append(state.state)
+    except (FileNotFoundError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(code=1) from error
+    typer.echo(f"{found.count('current')} current, {found.count('stale')} stale")
 
 
 def take_missing(path: Path) -> None:

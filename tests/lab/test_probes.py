@@ -4,13 +4,15 @@ import dataclasses
 
 import pytest
 import torch
+import typer.testing
 from torch import nn
 
-from course_lab import probes, records
+from course_lab import configurations, probes, records
 from course_lab.ch01_seq2seq import seq2seq
 from course_lab.ch06_pretraining import pretraining_stories
 from course_lab.probing import Probe, figures, fill, probing, start
 from course_lib.transformer.model import Transformer, TransformerConfig
+from course_tools.cli import app
 from course_tools.record_command import states, told
 
 NAME, VARIANT = "transformer-short", "Transformer"
@@ -39,8 +41,8 @@ def test_every_run_says_how_it_was_made():
             assert run["seed"] == result["seed"]
             assert run["seconds"] == result.get("seconds")
             assert run["precision"] in ("float32", "bfloat16")
-            settings = records.of_variant(record.configuration, run["variant"])
-            assert run["configuration"] == records.digest(settings), name
+            settings = configurations.of_variant(record.configuration, run["variant"])
+            assert run["configuration"] == configurations.digest(settings), name
 
 
 def differences(variant: str = VARIANT, name: str = NAME) -> dict[str, str] | None:
@@ -172,3 +174,15 @@ def test_figures_agree_to_a_thousandth(new, stale):
     repeated = {} if new is None else {"loss 1": new}
     assert bool(probe.differences(repeated)) == stale
     assert probe.differences({"loss 1": 2.0, "loss 2": 1.0}), "a figure that is new"
+
+
+def test_the_command_lists_what_is_current_and_refuses_an_unknown_record():
+    runner = typer.testing.CliRunner()
+    found = runner.invoke(app, ["records", NAME])
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith(f"current  {NAME}: {VARIANT} (5 runs, float32")
+    assert lines[-1] == "2 current, 0 stale"
+    refused = runner.invoke(app, ["records", "nothing"])
+    assert refused.exit_code == 1
+    assert "no recorded result 'nothing'" in refused.output

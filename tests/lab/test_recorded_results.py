@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import typer.testing
 
-from course_lab import probes, records
+from course_lab import configurations, probes, records
 from course_lab.ch08_finetuning import finetuning_plans
 from course_lab.ch10_family import family_runs
 from course_tools.cli import app
@@ -59,8 +59,8 @@ def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
 def test_its_configuration_loads_as_a_study_of_the_kind_of_today(name):
     """What is another today than when it was recorded, `course records` lists."""
     record, study = records.load(name), probes.study_of(name)
-    found = records.read(type(study), record.configuration)
-    assert records.as_json(found) == record.configuration
+    found = configurations.read(type(study), record.configuration)
+    assert configurations.as_json(found) == record.configuration
 
 
 STUDIES = [
@@ -72,7 +72,7 @@ STUDIES = [
 
 def test_every_study_comes_back_from_json_as_it_was():
     for study in STUDIES:
-        assert records.read(type(study), records.as_json(study)) == study
+        assert configurations.read(type(study), configurations.as_json(study)) == study
 
 
 @recorded

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch01_seq2seq import alignment, seq2seq
 from course_lab.ch01_seq2seq.positions import replace_positions
 from course_lab.ch01_seq2seq.text import PAD, collate
@@ -92,7 +92,10 @@ class TestTraining:
 class TestPlans:
     def test_a_plan_comes_back_from_its_record(self, plan, tmp_path):
         records.save(records.make("small", ["course"], plan, [{"seed": 0}]), tmp_path)
-        assert records.read(Plan, records.load("small", tmp_path).configuration) == plan
+        assert (
+            configurations.read(Plan, records.load("small", tmp_path).configuration)
+            == plan
+        )
 
     @pytest.mark.parametrize(
         "change",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch06_pretraining import pretraining_page
 from course_lab.ch06_pretraining.pretrain import build
 from course_lab.ch06_pretraining.pretraining_plans import BASE, PLANS, Study, operations
@@ -371,7 +371,7 @@ def test_a_choice_that_is_no_share_is_refused():
 
 def test_a_study_survives_being_written_as_json():
     for study in PLANS.values():
-        assert records.read(Study, records.as_json(study)) == study
+        assert configurations.read(Study, configurations.as_json(study)) == study
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():

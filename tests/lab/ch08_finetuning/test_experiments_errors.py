@@ -8,7 +8,7 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch08_finetuning import error_runs, finetuning_runs, finetuning_tasks
 from course_lab.ch08_finetuning.error_card import calibration_table, card, example_table
 from course_lab.ch08_finetuning.error_runs import (
@@ -236,7 +236,8 @@ def test_a_model_is_trained_once_and_its_mistakes_and_its_card_are_recorded(
     [result] = record.results
     assert record.command == "course record errors --data wnut17 --checkpoint mini"
     assert (
-        records.read(ErrorStudy, record.configuration) == error_runs.STUDIES["wnut17"]
+        configurations.read(ErrorStudy, record.configuration)
+        == error_runs.STUDIES["wnut17"]
     )
     assert (result["variant"], result["rows"]) == ("mini, fine-tuned, 3", 8)
     assert sum(map(sum, result["confusion"]["counts"])) == 4 * 6, "every word once"

@@ -8,7 +8,7 @@ import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from safetensors.torch import load_file
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch08_finetuning import finetuning_runs, finetuning_tasks
 from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_runs import build_model
@@ -308,7 +308,9 @@ def test_runs_are_recorded_kept_and_not_run_again(
     assert record.command == "course record finetuning --data sst2 --checkpoint mini"
     assert str(tmp_path) not in path.read_text()
     assert (
-        records.read(FineTuningStudy, json.loads(path.read_text())["configuration"])
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
         == small_study()
     )
     assert [x.name for x in (tmp_path / "kept").iterdir()] == ["sst2-mini-fine-tuned-4"]
@@ -360,7 +362,9 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
     )
     path = record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
     assert (
-        records.read(FineTuningStudy, json.loads(path.read_text())["configuration"])
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
         == mean
     )
     one, other = (
@@ -405,7 +409,9 @@ def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
         "finetuning", "seeds", None, [], [0], None, str(checkpoint)
     )
     assert (
-        records.read(FineTuningStudy, json.loads(path.read_text())["configuration"])
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
         == mean
     )
     assert isinstance(scored[0], SentenceClassifier)

@@ -9,7 +9,7 @@ import torch
 from datasets import Dataset
 from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch09_sentence_bert import (
     sentence_page,
     sentence_plans,
@@ -363,7 +363,9 @@ def test_an_encoder_is_judged_after_each_stage_recorded_once_and_not_run_again(
         ["classes"],
     ]
     assert [set(run["probes"]) for run in record.results] == [{"TREC", "MRPC"}] * 3
-    assert records.read(sentence_runs.SentenceStudy, record.configuration) == FLAT
+    assert (
+        configurations.read(sentence_runs.SentenceStudy, record.configuration) == FLAT
+    )
     monkeypatch.setattr(
         sentence_runs,
         "run_variant",
