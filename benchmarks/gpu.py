@@ -318,11 +318,8 @@ def run_step(name: str, dry: bool, folder: Path) -> None:
         ["python", "benchmarks/gpu.py", name],
     )
 
-    def read(stored: Mapping[str, Any]) -> Any:
-        return type(settings)(**stored)
-
-    runs = step.runs(settings, records.held(label, settings, read, folder))
-    records.run_missing(label, command, settings, read, runs, print, folder)
+    runs = step.runs(settings, records.held(label, settings, folder=folder))
+    records.run_missing(label, command, settings, runs, print, folder)
     print(step.total(records.load(label, folder).results))
 
 

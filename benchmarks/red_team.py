@@ -58,16 +58,6 @@ class Settings:
     threads: int = setting(1, "of torch")
 
 
-def settings_from(configuration: dict[str, Any]) -> Settings:
-    """Read settings back from a record."""
-    return Settings(
-        **{
-            name: tuple(v) if isinstance(v, list) else v
-            for name, v in configuration.items()
-        }
-    )
-
-
 def released(root: Path, settings_of: str) -> Any:
     """Make a course for stock nbgrader in which one honest student is graded and
     another has handed in."""
@@ -271,7 +261,7 @@ def main() -> None:
         )
         if record:
             command = ["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
-            records.run_missing(NAME, command, settings, settings_from, tried)
+            records.run_missing(NAME, command, settings, tried)
             rows = records.load(NAME).results
         else:
             rows = [{**key, **run()} for key, run in tried]

@@ -1,2 +1,2 @@
-"""The experiments of the book: a chapter runs them live, `course experiment` records
+"""The experiments of the book: a chapter runs them live, `course record` records
 them."""

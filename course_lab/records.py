@@ -1,8 +1,9 @@
 """Recorded results: what a long run found, with all that is needed to run it again.
 
 A record is a JSON file in ``book/results/``. A page shows it as recorded, beside what
-it measures live; a test checks that each file's command still parses and its
-configuration still loads.
+it measures live. Each run tells how it was made (`Record.runs`), and each variant has a
+probe (:mod:`course_lab.probing`): the variant is *stale* once its probe, repeated, has
+other figures.
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ import platform
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +21,17 @@ from typing import Any, TypeAlias
 
 import torch
 
+from course_lab.configurations import (
+    as_json,
+    digest,
+    disagreement,
+    merged,
+    of_variant,
+    precision_of,
+)
+from course_lab.probing import Probe
 from course_lib._files import write_whole
+from course_lib.data import load as load_data
 from course_lib.shipped_files import RESULTS
 from course_lib.training.loop import device
 
@@ -37,7 +48,7 @@ class Record:
     name
         Name of the file, without ending.
     command
-        What was typed, e.g. ``course experiment seq2seq --data multi30k``.
+        What was typed, e.g. ``course record seq2seq --data multi30k``.
     configuration
         All settings, as the experiment's own function loads them.
     seeds
@@ -45,11 +56,16 @@ class Record:
     results
         One entry for each run, or for each thing measured: its figures.
     commit
-        The version of the code; "+changes" if files differed from it.
+        The version of the code of the last run; "+changes" if files differed from it.
     machine
-        Processor, cores, device and versions.
+        Processor, cores, device and versions of the last run.
     date
         When the last run ended, in UTC.
+    runs
+        For an experiment how each of the results was made, in their order: see
+        `provenance`.
+    probes
+        By variant; none for benchmarks of time.
     """
 
     name: str
@@ -60,6 +76,15 @@ class Record:
     commit: str
     machine: dict[str, Any]
     date: str
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    probes: dict[str, Probe] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.runs and len(self.runs) != len(self.results):
+            raise TypeError(
+                f"it has {len(self.results)} results and says of {len(self.runs)} runs"
+                " how they were made"
+            )
 
 
 def make(
@@ -70,7 +95,7 @@ def make(
     return Record(
         name,
         shlex.join(command),
-        dataclasses.asdict(configuration),
+        as_json(configuration),
         sorted({result["seed"] for result in results if "seed" in result}),
         results,
         commit(),
@@ -84,33 +109,107 @@ def save(record: Record, folder: Path = RESULTS) -> Path:
     sees half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{record.name}.json"
-    write_whole(
-        path,
-        json.dumps(dataclasses.asdict(record), indent=1, ensure_ascii=False) + "\n",
-    )
+    stored = dataclasses.asdict(record)
+    for name in ("runs", "probes"):
+        if not stored[name]:
+            del stored[name]
+    write_whole(path, json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
     return path
 
 
+def variant_of(result: Mapping[str, Any]) -> str:
+    """Name the variant of a result; a recurrent model is called by its attention."""
+    return str(result.get("variant", result.get("attention") or "none"))
+
+
 def held(
-    name: str,
-    configuration: Any,
-    read: Callable[[dict[str, Any]], Any],
-    folder: Path | None = None,
+    name: str, configuration: Any, variant: str = "", folder: Path | None = None
 ) -> list[dict[str, Any]]:
-    """Return the runs that a record holds already, if it was made with this very
-    configuration."""
+    """Return the results that a record holds already; it is an error if a variant has
+    changed since."""
     folder = folder or RESULTS
     if not (folder / f"{name}.json").is_file():
         return []
-    record = load(name, folder)
-    if dataclasses.asdict(read(record.configuration)) != dataclasses.asdict(
-        configuration
-    ):
+    record, asked = load(name, folder), as_json(configuration)
+    found = disagreement(
+        of_variant(record.configuration, variant), of_variant(asked, variant)
+    )
+    if found:
         raise ValueError(
             f"{folder.parent.name}/{folder.name}/{name}.json was made with another"
-            " configuration; move it away to record this one"
+            f" configuration of {variant or name!r} ({found}); give a changed variant"
+            " another name, or move the file away to record all anew"
         )
     return record.results
+
+
+def provenance(
+    configuration: Mapping[str, Any],
+    result: Mapping[str, Any],
+    made_on: Mapping[str, Any],
+    of_commit: str,
+    date: str,
+    data: str | None,
+) -> dict[str, Any]:
+    """Return how a run was made; `configuration` is named by its digest, since it
+    stands in the record once for all runs of the variant."""
+    settings = of_variant(configuration, variant_of(result))
+    return {
+        "variant": variant_of(result),
+        "seed": result.get("seed"),
+        "configuration": digest(settings),
+        "precision": precision_of(settings),
+        "threads": made_on["threads"],
+        "processor": made_on["name"],
+        "versions": {"python": made_on["python"], "torch": made_on["torch"]},
+        "commit": of_commit,
+        "date": date,
+        "data": data,
+        "seconds": result.get("seconds"),
+    }
+
+
+def edition(data: Sequence[str], source: str | None) -> str:
+    """Return a digest of data sets as a run reads them."""
+    return digest(
+        {
+            name: {split: list(rows) for split, rows in load_data(name, source).items()}
+            for name in data
+        }
+    )
+
+
+def add(
+    name: str,
+    command: Sequence[str],
+    configuration: Any,
+    result: dict[str, Any],
+    data: str | None = None,
+    folder: Path | None = None,
+) -> Path:
+    """Add one result to a record, and save it."""
+    folder = folder or RESULTS
+    record = make(name, command, configuration, [result])
+    made = provenance(
+        record.configuration, result, record.machine, record.commit, record.date, data
+    )
+    timed = "seed" not in result  # a benchmark's: its record says all there is to say
+    if (folder / f"{name}.json").is_file():
+        before = load(name, folder)
+        results = [*before.results, result]
+        record = dataclasses.replace(
+            record,
+            configuration=merged(
+                before.configuration, record.configuration, variant_of(result)
+            ),
+            seeds=sorted({x["seed"] for x in results if "seed" in x}),
+            results=results,
+            runs=[] if timed else [*before.runs, made],
+            probes=before.probes,
+        )
+    else:
+        record = dataclasses.replace(record, runs=[] if timed else [made])
+    return save(record, folder)
 
 
 def load(name: str, folder: Path = RESULTS) -> Record:
@@ -122,7 +221,10 @@ def load(name: str, folder: Path = RESULTS) -> Record:
             f"no recorded result {name!r} in {folder.name}/; recorded are: {known}"
         )
     try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        taken = stored.pop("probes", {})
+        probes = {variant: Probe(**probe) for variant, probe in taken.items()}
+        return Record(**stored, probes=probes)
     except (json.JSONDecodeError, TypeError) as error:
         raise ValueError(
             f"{path.name} is not a recorded result: {error}; restore it from version"
@@ -134,24 +236,25 @@ def run_missing(
     name: str,
     command: Sequence[str],
     configuration: Any,
-    read: Callable[[dict[str, Any]], Any],
     runs: Iterable[Run],
     say: Callable[[str], None] | None = None,
     folder: Path | None = None,
+    data: Callable[[], str] | None = None,
 ) -> Path:
     """Do the runs that a record lacks, and save it after each: whoever interrupts it
-    loses one."""
-    folder = folder or RESULTS
-    held(name, configuration, read, folder)
+    loses one. Runs of other variants and seeds stay as they are."""
+    folder, read = folder or RESULTS, None
+    if "variants" not in as_json(configuration):
+        held(name, configuration, folder=folder)  # an error before any work is done
     for key, run in runs:
-        if any(
-            result.items() >= key.items()
-            for result in held(name, configuration, read, folder)
-        ):
+        variant = variant_of(key) if "seed" in key else ""
+        results = held(name, configuration, variant, folder)
+        if any(result.items() >= key.items() for result in results):
             continue
         found = run()
-        results = [*held(name, configuration, read, folder), {**key, **found}]
-        save(make(name, command, configuration, results), folder)
+        if data is not None and read is None:
+            read = data()
+        add(name, command, configuration, {**key, **found}, read, folder)
         if say is not None:
             say(
                 f"{', '.join(f'{what} {value}' for what, value in key.items())}:"

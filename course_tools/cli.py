@@ -306,27 +306,13 @@ def assemble(
 
 
 @app.command()
-def experiment(
+def record(
     name: Annotated[
         str,
-        typer.Argument(
-            help=(
-                "seq2seq, transformer, pretraining, layers, finetuning, errors,"
-                " contexts, sentences or family."
-            )
-        ),
+        typer.Argument(help="The experiment, e.g. seq2seq; a wrong name lists all."),
     ],
     data: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "translation or multi30k; for transformer also short, parts or"
-                " pronouns; for pretraining stories, "
-                "two-worlds or stories-long; for contexts stories; for layers"
-                " pydocs-tag, senses or wnut17; for sentences "
-                "nli; for family stories, pydocs-pair or prompts."
-            )
-        ),
+        str, typer.Option(help="What it reads or compares; a wrong name lists all.")
     ] = "translation",
     source: Annotated[
         str | None,
@@ -339,10 +325,7 @@ def experiment(
     variant: Annotated[
         list[str] | None,
         typer.Option(
-            help=(
-                "For the other experiments: a variant by name; repeat, or leave out for"
-                " all."
-            )
+            help="Of other experiments: a variant; repeat, or leave out for all."
         ),
     ] = None,
     seed: Annotated[
@@ -361,8 +344,8 @@ def experiment(
     """Train and score the models of an experiment, and record the result in
     book/results/.
 
-    Runs that the record already holds are kept; a run that was interrupted continues
-    from its checkpoint.
+    Runs that the record already holds are kept, those of other variants and seeds too;
+    a run that was interrupted continues from its checkpoint.
     """
     from course_tools.command import ExperimentError, record_experiment
 
@@ -380,6 +363,22 @@ def experiment(
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
     typer.echo(path)
+
+
+@app.command()
+def records(
+    name: Annotated[
+        list[str] | None, typer.Argument(help="Records; leave out for all.")
+    ] = None,
+) -> None:
+    """Repeat the probes of what is recorded, and list each variant as current or stale,
+    with its runs, their precision and the edition of their data.
+
+    A stale variant's code computes something else than when it was recorded.
+    """
+    from course_tools.record_command import show_states
+
+    show_states(name or [])
 
 
 @app.command()

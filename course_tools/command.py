@@ -1,4 +1,4 @@
-"""What ``course experiment`` does: run what the record lacks, and save it after each
+"""What ``course record`` does: run what the record lacks, and save it after each
 run.
 
 Several such commands may run side by side, each with its own seeds: a run is added to
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from course_lab import records
 from course_lab.ch01_seq2seq import seq2seq, translator_measures
 from course_lab.ch03_transformer import pronouns, transformer
-from course_lab.ch03_transformer.plans import Plan, plan_from
+from course_lab.ch03_transformer.plans import Plan
 from course_lab.ch06_pretraining import pretraining_plans
 from course_lab.ch07_embeddings import context_runs, layer_table
 from course_lab.ch08_finetuning import error_runs, finetuning_plans, finetuning_runs
@@ -20,6 +20,7 @@ from course_lab.ch09_sentence_bert import sentence_plans
 from course_lab.ch10_family import family_runs
 from course_lib.training.checkpoint import CheckpointError
 from course_lib.training.loop import TrainingError
+from course_tools import record_command
 
 CHECKPOINTS = Path("_build") / "experiments"
 ATTENTIONS = ("dot", "bilinear", "scaled", "additive", "none")
@@ -76,6 +77,22 @@ def record_experiment(
             f"{', '.join(OF_CHECKPOINTS)} need --checkpoint, a folder or a name on the"
             " hub; no other"
         )
+    path = _record_runs(name, data, source, attentions, seeds, steps, checkpoint)
+    if steps is None:
+        record_command.take_missing(path)
+    return path
+
+
+def _record_runs(
+    name: str,
+    data: str,
+    source: str | None,
+    attentions: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None,
+    checkpoint: str | None,
+) -> Path:
+    """Do the runs that the record lacks."""
     if name == "layers":
         return _layers(data, source, attentions, seeds, steps)
     if name == "errors" and checkpoint is not None:
@@ -96,7 +113,7 @@ def record_experiment(
         raise ExperimentError(
             f"{name} has no variant {unknown[0]!r}; choose among {', '.join(known)}"
         )
-    command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
+    command, label = ["course", "record", name, "--data", data], f"{name}-{data}"
     try:
         if steps is not None:
             asked = asked.shortened(steps)
@@ -132,7 +149,7 @@ def _layers(
             f"layers of {data} has no model {unknown[0]!r}; choose among"
             f" {', '.join(study.models)}"
         )
-    command = ["course", "experiment", "layers", "--data", data]
+    command = ["course", "record", "layers", "--data", data]
     try:
         return layer_table.record_layers(
             f"layers-{data}", command, study, models or study.models, seeds, source
@@ -162,7 +179,7 @@ def _compare(
             f"{name} has no variant {unknown[0]!r}; choose among"
             f" {'; '.join(plan.variants)}"
         )
-    command, label = ["course", "experiment", name, "--data", data], f"{name}-{data}"
+    command, label = ["course", "record", name, "--data", data], f"{name}-{data}"
     if checkpoint is not None:
         command += [
             "--checkpoint",
@@ -207,7 +224,7 @@ def _errors(
         )
     command = [
         "course",
-        "experiment",
+        "record",
         "errors",
         "--data",
         data,
@@ -258,25 +275,28 @@ def _record(
 ) -> Path:
     """Do the runs that the record lacks, and measure each trained model further if the
     experiment asks for it."""
-    _held(label, asked)  # another configuration is an error before any work is done
+    read = None
+    for key, *_ in runs:
+        _held(label, asked, key)  # a changed variant is an error before any work
     corpus = seq2seq.prepare(asked.recipe if isinstance(asked, Plan) else asked, source)
     for key, recipe, attention, seed in runs:
-        if any(result.items() >= key.items() for result in _held(label, asked)):
+        if any(result.items() >= key.items() for result in _held(label, asked, key)):
             continue
         which = "-".join(str(value) for value in key.values()).replace(" ", "-")
         checkpoint = CHECKPOINTS / f"{label}-{which}.safetensors"
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
         trained = seq2seq.train_and_score(recipe, corpus, attention, seed, checkpoint)
         measured = measure(trained, recipe, corpus) if measure else {}
-        results = [*_held(label, asked), {**key, **trained.summary(), **measured}]
-        records.save(records.make(label, command, asked, results), records.RESULTS)
+        read = read or records.edition([recipe.data], source)
+        result = {**key, **trained.summary(), **measured}
+        records.add(label, command, asked, result, read)
     return records.RESULTS / f"{label}.json"
 
 
-def _held(label: str, asked: seq2seq.Recipe | Plan) -> list[dict[str, Any]]:
+def _held(
+    label: str, asked: seq2seq.Recipe | Plan, key: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     try:
-        return records.held(
-            label, asked, plan_from if isinstance(asked, Plan) else seq2seq.recipe_from
-        )
+        return records.held(label, asked, records.variant_of(key))
     except ValueError as error:
         raise ExperimentError(str(error)) from error

@@ -4,7 +4,7 @@ score it.
 Chapter 1 compares encoder-decoders of recurrent units with attention and without;
 `RECIPES` holds its sizes for each data set. Chapter 3 puts a Transformer beside them
 (:mod:`course_lab.ch03_transformer.transformer`). All are trained, decoded and scored by
-the functions below. The chapters call them live; ``course experiment`` records what
+the functions below. The chapters call them live; ``course record`` records what
 they return.
 """
 
@@ -34,11 +34,11 @@ from course_lab.ch01_seq2seq.text import (
     encode_pairs,
     train_tokenizer,
 )
+from course_lab.probing import start
 from course_lib import data
 from course_lib.seq2seq.config import Seq2SeqConfig
 from course_lib.seq2seq.model import Seq2Seq
 from course_lib.seq2seq.search import Hypothesis
-from course_lib.training.config import read_settings
 from course_lib.training.loop import (
     History,
     TrainingConfig,
@@ -87,7 +87,7 @@ class Recipe:
     training
         Steps, learning rate and the rest.
     attentions
-        The recurrent models that ``course experiment seq2seq`` compares, as it names
+        The recurrent models that ``course record seq2seq`` compares, as it names
         them.
     optimizer
         "adamw", or "muon" for the matrices inside the model
@@ -213,7 +213,7 @@ def build(
         )
         if recipe.position_table is not None:
             replace_positions(model, recipe.position_table)
-        return model.to(device())
+        return start(model).to(device())
     config = Seq2SeqConfig(
         source_vocab,
         target_vocab,
@@ -226,7 +226,7 @@ def build(
         recipe.conditional,
         recipe.layer_norm,
     )
-    return Seq2Seq(config).to(device())
+    return start(Seq2Seq(config)).to(device())
 
 
 def loss_sum(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -452,15 +452,3 @@ RECIPES = {
         attentions=("scaled",),
     ),
 }
-
-
-def recipe_from(configuration: dict) -> Recipe:
-    """Load a recipe back from a record's configuration."""
-    settings = dict(configuration)
-    settings["training"] = TrainingConfig(**read_settings(settings["training"]))
-    for name in ("length_bins", "attentions"):
-        if (
-            name in settings
-        ):  # JSON has no tuples, and older records lack what came later
-            settings[name] = tuple(settings[name])
-    return Recipe(**settings)

@@ -2,13 +2,12 @@
 all that decides its runs.
 
 `course_lab.ch03_transformer.transformer.PLANS` holds those of chapter 3, recorded with
-``course experiment transformer --data NAME``.
+``course record transformer --data NAME``.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from course_lab.ch01_seq2seq.seq2seq import Recipe, recipe_from
+from course_lab.ch01_seq2seq.seq2seq import Recipe
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,4 @@ def data_of(recipe: Recipe) -> tuple:
         recipe.test_size,
         recipe.max_source,
         recipe.max_test,
-    )
-
-
-def plan_from(configuration: Mapping) -> Plan:
-    """Load a plan back from a record's configuration."""
-    return Plan(
-        {
-            name: Variant(recipe_from(settings["recipe"]), settings["attention"])
-            for name, settings in configuration["variants"].items()
-        }
     )

@@ -15,7 +15,7 @@ asked of pairs of nouns that training never showed:
    may not look at others. A weight can be large and of no use (Jain and Wallace 2019);
    such a cut shows use.
 
-``course experiment transformer --data pronouns`` trains the model and records its
+``course record transformer --data pronouns`` trains the model and records its
 `Probe`.
 """
 
@@ -35,6 +35,7 @@ from course_lab.ch03_transformer.pronoun_attention import (
     preference,
 )
 from course_lab.ch03_transformer.pronoun_cuts import CUTS, pronoun_accuracy
+from course_lab.probing import start
 from course_lib.metrics.scores import Interval, mean_interval
 from course_lib.training.loop import TrainingConfig, device, set_seed
 from course_lib.transformer.model import Transformer
@@ -106,7 +107,8 @@ def probe(run: Trained, corpus: Corpus, size: int | None = 600) -> Probe:
             " Transformer's weights"
         )
     set_seed(run.seed)
-    untrained = Transformer(model.config).to(device())  # as it was before its training
+    # as it was before its training
+    untrained = start(Transformer(model.config)).to(device())
     generator = torch.Generator().manual_seed(run.seed)
     trained_rows, untrained_rows = (
         _both_splits(model, corpus),

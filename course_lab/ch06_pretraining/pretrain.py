@@ -16,6 +16,7 @@ from torch import nn
 
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_scores import evaluation
+from course_lab.probing import start
 from course_lib.bert.layers import initialise
 from course_lib.bert.model import BertConfig, BertForPreTraining
 from course_lib.family.albert import AlbertForPreTraining
@@ -258,7 +259,7 @@ def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
     model = BertForPreTraining(plan.config(vocab_size))
     if plan.start == "scaled":
         scaled_start(model)
-    return model
+    return start(model)
 
 
 def scaled_start(

@@ -5,7 +5,7 @@ model, three seeds of each.
 `pretraining_stories`, with more and smaller steps and fewer words hidden; each variant
 changes one thing of it. "two-worlds" is what the chapter trains live, and
 "stories-long" that longer recipe, both with their curves. A plan is run with ``course
-experiment pretraining --data stories``, one variant after the other; a run is recorded
+record pretraining --data stories``, one variant after the other; a run is recorded
 when it ends.
 """
 
@@ -19,7 +19,6 @@ import numpy as np
 import torch
 
 from course_lab import records
-from course_lab.ch06_pretraining.pretrain import plan_from
 from course_lab.ch06_pretraining.pretrain_cost import Work, training_flops
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_results import work_of
@@ -77,17 +76,6 @@ class Study:
                 for name, recipe in self.variants.items()
             }
         )
-
-
-def study_from(configuration: Mapping[str, Any]) -> Study:
-    """Load a study back from a record's configuration."""
-    recipes = configuration["variants"].items()
-    return Study(
-        {
-            name: Recipe(tuple(map(plan_from, recipe["stages"])))
-            for name, recipe in recipes
-        }
-    )
 
 
 def operations(recipe: Recipe) -> float:
@@ -164,7 +152,10 @@ def record_study(
                     partial(run, study.variants[variant].trained(seed=seed)),
                 )
 
-    return records.run_missing(label, command, study, study_from, runs())
+    read = partial(
+        records.edition, [next(iter(study.variants.values())).last.data], source
+    )
+    return records.run_missing(label, command, study, runs(), data=read)
 
 
 def summary(

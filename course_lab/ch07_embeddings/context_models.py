@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lab.ch06_pretraining.pretrain import scaled_start
+from course_lab.probing import start
 from course_lib.bert.layers import initialise
 from course_lib.bert.model import BertConfig, BertForPreTraining
 from course_lib.embeddings.elmo import ELMo, ELMoConfig, elmo_loss_sum
@@ -24,7 +25,6 @@ from course_lib.pretraining.batches import PreTrainingBatches, pretraining_loss_
 from course_lib.pretraining.masking import MaskingConfig
 from course_lib.pretraining.packing import Corpus as Tokens
 from course_lib.training.batches import set_seed
-from course_lib.training.config import read_settings
 from course_lib.training.loop import History, TrainingConfig, adamw, train
 from course_lib.transformer.positions import sinusoidal_positions
 
@@ -82,13 +82,6 @@ class ContextRecipe:
         )
 
 
-def recipe_from(configuration: Mapping[str, Any]) -> ContextRecipe:
-    """Load a recipe back from a record's configuration."""
-    training = TrainingConfig(**read_settings(configuration["training"]))
-    masking = MaskingConfig(**configuration["masking"])
-    return ContextRecipe(**{**configuration, "training": training, "masking": masking})
-
-
 #: What the three models of chapter 7 are trained with on the stories; their figures are
 #: recorded.
 RECIPE = ContextRecipe(
@@ -126,19 +119,13 @@ def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
     1 / sqrt(D), as in chapter 6."""
     set_seed(recipe.training.seed)
     if kind == "ELMo":
-        return ELMo(
-            ELMoConfig(
-                vocab_size,
-                recipe.hidden_size,
-                recipe.hidden_size,
-                recipe.num_layers,
-                dropout=0.0,
-            )
-        )
+        size = recipe.hidden_size
+        config = ELMoConfig(vocab_size, size, size, recipe.num_layers, dropout=0.0)
+        return start(ELMo(config))
     if kind == "BERT":
         bert = BertForPreTraining(recipe.config(vocab_size))
         scaled_start(bert)
-        return bert
+        return start(bert)
     if kind != "GPT":
         raise ValueError(
             f"there is no model {kind!r}; choose one of {', '.join(KINDS)}"
@@ -149,7 +136,7 @@ def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
         gpt.position.weight.copy_(
             sinusoidal_positions(*gpt.position.weight.shape) * size * 2**0.5
         )
-    return gpt
+    return start(gpt)
 
 
 def train_one(

@@ -1,7 +1,7 @@
 """Chapter 7's recorded experiment: ELMo, GPT and BERT on stories with pseudo-words, and
 what their vectors tell apart.
 
-It is run with ``course experiment contexts --data stories``; a run is recorded when it
+It is run with ``course record contexts --data stories``; a run is recorded when it
 ends.
 """
 
@@ -21,7 +21,6 @@ from course_lab.ch07_embeddings.context_models import (
     RECIPE,
     ContextRecipe,
     build,
-    recipe_from,
     train_one,
 )
 from course_lab.ch07_embeddings.sense_stories import SenseStories, read_sense_stories
@@ -56,13 +55,6 @@ class ContextStudy:
 
 
 STUDIES: Mapping[str, ContextStudy] = {"stories": ContextStudy()}
-
-
-def study_from(configuration: Mapping[str, Any]) -> ContextStudy:
-    """Load a study back from a record's configuration."""
-    return ContextStudy(
-        tuple(configuration["variants"]), recipe_from(configuration["recipe"])
-    )
 
 
 def features_of(kind: str, hidden_size: int) -> dict[str, slice]:
@@ -151,4 +143,5 @@ def record_contexts(
                     partial(run, kind, study.recipe.seeded(seed), data, vocab),
                 )
 
-    return records.run_missing(label, command, study, study_from, runs())
+    read = partial(records.edition, ["stories"], source)
+    return records.run_missing(label, command, study, runs(), data=read)

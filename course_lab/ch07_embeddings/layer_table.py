@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from course_lab import records
 from course_lab.ch07_embeddings.real_senses import sense_scores
+from course_lab.probing import start
 from course_lib.bert.files import checkpoint_folder
 from course_lib.bert.model import BertModel
 from course_lib.data import load
@@ -98,11 +99,6 @@ STUDIES: Mapping[str, LayerStudy] = {
 }
 
 
-def study_from(configuration: Mapping[str, Any]) -> LayerStudy:
-    """Load a study back from a record's configuration."""
-    return LayerStudy(**{**configuration, "models": tuple(configuration["models"])})
-
-
 class WordStates(NamedTuple):
     """The states of the words of many sentences.
 
@@ -132,8 +128,8 @@ def read_words(
     lengths = [max(sentence.word_ids) + 1 for sentence in encoded]
     order = sorted(range(len(encoded)), key=lambda number: len(encoded[number].ids))
     found: dict[int, list[torch.Tensor]] = {}
-    for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
+    for begin in range(0, len(order), batch):
+        chosen = order[begin : begin + batch]
         ids, mask, word_ids = _padded([encoded[number] for number in chosen])
         states = model(ids, mask, return_hidden_states=True).hidden_states
         assert states is not None
@@ -218,7 +214,7 @@ def tag_scores(
 def untrained_like(model: BertModel, seed: int) -> BertModel:
     """Build a model of the same sizes with random weights."""
     set_seed(seed)
-    return BertModel(model.config).eval()
+    return start(BertModel(model.config)).eval()
 
 
 def layer_scores(
@@ -288,13 +284,14 @@ def record_layers(
                     model = real if variant == name else untrained_like(real, seed)
                     yield (
                         {"variant": variant, "seed": seed},
-                        partial(_measured, study, model, tokenizer, data, seed),
+                        partial(measured, study, model, tokenizer, data, seed),
                     )
 
-    return records.run_missing(label, command, study, study_from, runs())
+    read = partial(records.edition, [study.data], source)
+    return records.run_missing(label, command, study, runs(), data=read)
 
 
-def _measured(
+def measured(
     study: LayerStudy,
     model: BertModel,
     tokenizer: FastWordPiece,

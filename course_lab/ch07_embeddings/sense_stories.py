@@ -61,6 +61,7 @@ def read_sense_stories(
     width: int = 32,
     seed: int = 0,
     stories: int = 4000,
+    least: int = 100,
 ) -> SenseStories:
     """Draw pseudo-words, merge them in the train split, and find their uses in other
     stories."""
@@ -70,7 +71,7 @@ def read_sense_stories(
         for word, number in NUMBER.items()
         if number == "two" and word in vocab
     }
-    numbers = draw_pseudo_words(train, vocab, NUMBER, pairs, seed)
+    numbers = draw_pseudo_words(train, vocab, NUMBER, pairs, seed, least)
     drawn = {
         "number": [
             PseudoWord(*sorted(pair, key=plural.__contains__)) for pair in numbers
@@ -80,7 +81,8 @@ def read_sense_stories(
     kinds = {
         w: c for w, c in CLASSES.items() if c != "person" and vocab.get(w) not in taken
     }
-    drawn = {"kind": draw_pseudo_words(train, vocab, kinds, pairs, seed), **drawn}
+    of_kind = draw_pseudo_words(train, vocab, kinds, pairs, seed, least)
+    drawn = {"kind": of_kind, **drawn}
     told = tokens_of(
         documents(generate("test", stories, seed=1000 + seed)), corpus.tokenizer
     )

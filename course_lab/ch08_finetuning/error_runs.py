@@ -1,8 +1,8 @@
 """Chapter 8's recorded mistakes: what one fine-tuned model of a task gets wrong,
 counted, and a few of them in full.
 
-Run with ``course experiment errors --data sst2 --checkpoint FOLDER``. The model is the
-one that ``course experiment finetuning`` kept of its first seed; where none is kept, it
+Run with ``course record errors --data sst2 --checkpoint FOLDER``. The model is the
+one that ``course record finetuning`` kept of its first seed; where none is kept, it
 is trained now. Its model card is written beside it.
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float
 
 from course_lab import records
-from course_lab.ch08_finetuning import finetuning_plans
 from course_lab.ch08_finetuning.error_card import write_card
 from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy
 from course_lab.ch08_finetuning.finetuning_runs import kept_folder, run_variant
@@ -78,13 +77,6 @@ STUDIES: Mapping[str, ErrorStudy] = {
     "pydocs-span": _study("pydocs-span", "fine-tuned, 200"),
     "squad": _study("squad", "fine-tuned, 600"),
 }
-
-
-def study_from(configuration: Mapping[str, Any]) -> ErrorStudy:
-    """Load a study back from a record's configuration."""
-    return ErrorStudy(
-        **{**configuration, "plan": finetuning_plans.study_from(configuration["plan"])}
-    )
 
 
 class Judged(NamedTuple):
@@ -313,10 +305,7 @@ def record_errors(
     [variant] = study.plan.variants
     folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
     key = {"variant": f"{name}, {variant}", "seed": 0}
-    if any(
-        result.items() >= key.items()
-        for result in records.held(label, study, study_from)
-    ):
+    if any(result.items() >= key.items() for result in records.held(label, study)):
         return records.RESULTS / f"{label}.json"
     task, kept = (
         read_task(study.plan.data, source),
@@ -342,8 +331,8 @@ def record_errors(
     }
     _check_kept(found, study.plan.data, kept)
     found["seconds"] = round(time.perf_counter() - started, 1)
-    results = [*records.held(label, study, study_from), found]
-    path = records.save(records.make(label, command, study, results), records.RESULTS)
+    read = records.edition([study.plan.data], source)
+    path = records.add(label, command, study, found, read, records.RESULTS)
     write_card(kept, records.load(label, records.RESULTS), found)
     return path
 

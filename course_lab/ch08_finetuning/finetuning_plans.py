@@ -10,11 +10,9 @@ states; "averaged", the mean of models that other plans have fine-tuned; and for
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from course_lab.ch08_finetuning.features import WAYS, Way
 from course_lib.finetuning.finetune import FineTuningConfig
-from course_lib.training.config import read_settings
 
 USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest")
 
@@ -90,23 +88,6 @@ class FineTuningStudy:
             for name, variant in self.variants.items()
         }
         return replace(self, variants=changed)
-
-
-def study_from(configuration: Mapping[str, Any]) -> FineTuningStudy:
-    """Load a study back from a record's configuration."""
-    variants = {
-        name: Variant(
-            **{
-                **x,
-                "config": FineTuningConfig(**read_settings(x["config"])),
-                "way": Way(*x["way"]),
-                "plans": tuple(x.get("plans", ())),
-                "seeds": tuple(x.get("seeds", (0,))),
-            }
-        )
-        for name, x in configuration["variants"].items()
-    }
-    return FineTuningStudy(**{**configuration, "variants": variants})
 
 
 def _study(

@@ -1,7 +1,7 @@
 """Chapter 8's recorded runs: a task, a checkpoint, and what each way of using it earns
 with how many labels.
 
-Run with ``course experiment finetuning --data sst2 --checkpoint FOLDER``, once for each
+Run with ``course record finetuning --data sst2 --checkpoint FOLDER``, once for each
 checkpoint that is compared; a run is recorded when it ends. What is compared stands in
 `course_lab.ch08_finetuning.finetuning_plans`.
 """
@@ -18,13 +18,9 @@ import numpy as np
 
 from course_lab import records
 from course_lab.ch08_finetuning.features import classify, read_features, whole_sentences
-from course_lab.ch08_finetuning.finetuning_plans import (
-    PLANS,
-    FineTuningStudy,
-    Variant,
-    study_from,
-)
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task, read_task
+from course_lab.probing import start
 from course_lib.bert.files import checkpoint_folder
 from course_lib.bert.model import BertModel
 from course_lib.data.treebank import rejoin
@@ -36,7 +32,7 @@ from course_lib.wordpiece.fast import FastWordPiece
 
 KEPT = (
     Path("_build") / "finetuned"
-)  # fine-tuned models, for `course experiment errors` and for "averaged"
+)  # fine-tuned models, for `course record errors` and for "averaged"
 
 
 def kept_folder(plan: str, checkpoint: str, variant: str, seed: int = 0) -> Path:
@@ -180,10 +176,10 @@ def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskMo
         warnings.filterwarnings("ignore", message=".*(left aside|new, to be trained)")
         model: TaskModel = kind.from_pretrained(folder, seed=seed, **task.model_options)
     if variant.use != "from scratch":
-        return model
+        return start(model, but=model.bert)
     set_seed(seed)
     scratch: TaskModel = kind(model.config, *task.model_options.values())
-    return scratch
+    return start(scratch)
 
 
 def record_finetuning(
@@ -250,7 +246,8 @@ def record_finetuning(
                     ),
                 )
 
-    return records.run_missing(label, command, study, study_from, runs(), say)
+    read = partial(records.edition, [study.data], source)
+    return records.run_missing(label, command, study, runs(), say, data=read)
 
 
 def _kind(task: Task, variant: Variant) -> Any:

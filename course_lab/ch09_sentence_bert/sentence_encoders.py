@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from course_lab.probing import start
 from course_lib.bert.model import BertModel
 from course_lib.sentence_bert.files import Pooling
 from course_lib.sentence_bert.model import SentenceBert, token_ids
@@ -74,7 +75,7 @@ def read_encoder(
         bert = BertModel.from_pretrained(folder, dtype=torch.float32)
     if untrained is not None:
         set_seed(untrained)
-        bert = BertModel(bert.config)
+        bert = start(BertModel(bert.config))
     return (
         SentenceBert(bert, FastWordPiece.load(folder), pooling, max_length=max_length)
         .eval()

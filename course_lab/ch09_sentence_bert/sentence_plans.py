@@ -1,10 +1,9 @@
-"""The studies of ``course experiment sentences``, and how their runs are recorded one
+"""The studies of ``course record sentences``, and how their runs are recorded one
 by one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from course_lab import records
 from course_lab.ch09_sentence_bert import sentence_runs
@@ -12,11 +11,6 @@ from course_lab.ch09_sentence_bert.sentence_runs import SentenceStudy
 from course_lib.bert.files import checkpoint_folder
 
 PLANS: Mapping[str, SentenceStudy] = {"nli": sentence_runs.NLI}
-
-
-def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
-    """Load a study back from a record's configuration."""
-    return sentence_runs.study_from(configuration)
 
 
 def record_sentences(
@@ -40,4 +34,5 @@ def record_sentences(
                     partial(study.run, variant, folder, seed, source),
                 )
 
-    return records.run_missing(label, command, study, study_from, runs(), say)
+    read = partial(records.edition, sentence_runs.data_of(study), source)
+    return records.run_missing(label, command, study, runs(), say, data=read)

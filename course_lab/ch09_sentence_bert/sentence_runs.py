@@ -1,7 +1,7 @@
 """Chapter 9's recorded runs on real data: sentence encoders trained on inference pairs,
 judged on STS-B and by probes.
 
-Run with ``course experiment sentences --data nli --checkpoint FOLDER``, once for each
+Run with ``course record sentences --data nli --checkpoint FOLDER``, once for each
 checkpoint. An encoder is judged as it starts, or after each of its stages; STS-B gives
 Spearman's correlation on the test split, and a probe is a logistic regression on frozen
 vectors (:mod:`course_lib.sentence_bert.evaluation`).
@@ -26,6 +26,7 @@ from course_lab.ch09_sentence_bert.sentence_encoders import (
     read_encoder,
     static_from,
 )
+from course_lab.probing import start
 from course_lib.data import load
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import FineTuningConfig
@@ -44,7 +45,6 @@ from course_lib.sentence_bert.objectives import (
     SoftmaxObjective,
 )
 from course_lib.sentence_bert.training import sentence_examples, train_sentences
-from course_lib.training.config import read_settings
 from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -150,31 +150,6 @@ class SentenceStudy:
         return run_variant(self, self.variants[variant], folder, seed, source)
 
 
-def study_from(configuration: Mapping[str, Any]) -> SentenceStudy:
-    """Load a study back from a record's configuration."""
-    variants = {
-        name: SentenceVariant(
-            **{
-                **x,
-                "stages": tuple(
-                    Stage(
-                        s["objective"], FineTuningConfig(**read_settings(s["config"]))
-                    )
-                    for s in x["stages"]
-                ),
-            }
-        )
-        for name, x in configuration["variants"].items()
-    }
-    return SentenceStudy(
-        **{
-            **configuration,
-            "variants": variants,
-            "probes": tuple(configuration["probes"]),
-        }
-    )
-
-
 _PAIRS = Stage(
     "pairs",
     FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, precision="bfloat16"),
@@ -229,7 +204,7 @@ def stage_data(
         )
     rows = nli_rows(source)
     if stage.objective == "classes":
-        objective = SoftmaxObjective(model.hidden_size, CLASSES)
+        objective = start(SoftmaxObjective(model.hidden_size, CLASSES))
         return objective, sentence_examples(
             [row[:2] for row in rows], [row[2] for row in rows], model
         )
@@ -317,6 +292,11 @@ def judge_by_probes(
         )
         for name in study.probes
     }
+
+
+def data_of(study: SentenceStudy) -> list[str]:
+    """Name the data sets that a study reads."""
+    return ["snli", "mnli", "stsb", *(PROBES[name][0] for name in study.probes)]
 
 
 # -- a run

@@ -6,7 +6,7 @@ on the same pairs, in the same order, for as many steps. The control is the chec
 as it is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ from course_lib.finetuning.examples import Example, collate
 from course_lib.sentence_bert.losses import in_batch_logits
 from course_lib.sentence_bert.model import SentenceBert, token_ids
 from course_lib.training.batches import set_seed
-from course_lib.training.config import read_settings
 from course_lib.training.loop import TrainingConfig, train
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -106,22 +105,6 @@ STUDY = PairStudy(
         "late interaction": PairVariant("late interaction", _TRAINING),
     }
 )
-
-
-def pair_study_from(configuration: Mapping[str, Any]) -> PairStudy:
-    """Load a study back from a record's configuration."""
-    variants = {
-        name: PairVariant(
-            v["kind"],
-            (
-                None
-                if v["training"] is None
-                else TrainingConfig(**read_settings(v["training"]))
-            ),
-        )
-        for name, v in configuration["variants"].items()
-    }
-    return PairStudy(**{**configuration, "variants": variants})
 
 
 def read_pairs(

@@ -18,17 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretraining_stories import RECIPE, read_stories
-from course_lab.ch07_embeddings.context_models import (
-    ContextRecipe,
-    build,
-    recipe_from,
-    train_one,
-)
+from course_lab.ch07_embeddings.context_models import ContextRecipe, build, train_one
 from course_lib.data import stories_lexicon as lex
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.family.prompting import choose_continuation, prompt
-from course_lib.training.config import read_settings
 from course_lib.training.loop import TrainingConfig, train
 
 FORMS: Mapping[str, str] = {
@@ -107,18 +102,6 @@ class PromptStudy:
 
 SHOTS = (0, 1, 4)
 STUDY = PromptStudy()
-
-
-def prompt_study_from(configuration: Mapping[str, Any]) -> PromptStudy:
-    """Load a study back from a record's configuration."""
-    recipe = recipe_from(configuration["recipe"])
-    tuning, variants = (
-        TrainingConfig(**read_settings(configuration["tuning"])),
-        tuple(configuration["variants"]),
-    )
-    return PromptStudy(
-        **{**configuration, "recipe": recipe, "tuning": tuning, "variants": variants}
-    )
 
 
 def tasks_of(form: str, seen: bool) -> list[Example]:
@@ -276,8 +259,8 @@ def fine_tuned(
 class PromptRunner:
     """Runs variants, and keeps the causal model of a seed."""
 
-    def __init__(self, study: PromptStudy, source: str | None):
-        self.study, self.corpus = study, read_stories(RECIPE, source)
+    def __init__(self, study: PromptStudy, corpus: Corpus):
+        self.study, self.corpus = study, corpus
         self.models: dict[int, tuple[CausalLanguageModel, float]] = {}
 
     def run(self, name: str, seed: int) -> dict[str, Any]:
@@ -296,6 +279,11 @@ class PromptRunner:
                 lambda: _copy(model, recipe, len(vocab)), vocab, self.study, seed
             )
         return {"scores": scores, "steps": recipe.training.steps, "seconds": seconds}
+
+    @classmethod
+    def on(cls, study: PromptStudy, source: str | None) -> "PromptRunner":
+        """Read the stories of a source."""
+        return cls(study, read_stories(RECIPE, source))
 
     def _model(self, seed: int) -> tuple[CausalLanguageModel, float]:
         if seed not in self.models:

@@ -1,4 +1,4 @@
-"""Chapter 10's recorded experiments: each of `STUDIES` is run with ``course experiment
+"""Chapter 10's recorded experiments: each of `STUDIES` is run with ``course record
 family --data <name>``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,21 +24,13 @@ STUDIES: dict[str, Study] = {
     "prompts": family_prompts.STUDY,
 }
 RUNNERS: Mapping[str, Callable[[Any, str | None], Runner]] = {
-    "stories": family_stories.StoryRunner,
+    "stories": family_stories.StoryRunner.on,
     "pydocs-pair": family_pairs.PairRunner,
-    "prompts": family_prompts.PromptRunner,
-}
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
-    "stories": family_stories.story_study_from,
-    "pydocs-pair": family_pairs.pair_study_from,
-    "prompts": family_prompts.prompt_study_from,
+    "prompts": family_prompts.PromptRunner.on,
 }
 
-
-def study_from(configuration: Mapping[str, Any]) -> Study:
-    """Load a study back from a record's configuration, which says of which task
-    it is."""
-    return READERS[configuration["task"]](configuration)
+#: What a study reads, where it is not called so.
+DATA = {"prompts": "stories"}
 
 
 def record_family(
@@ -60,4 +52,5 @@ def record_family(
                     partial(runner.run, variant, seed),
                 )
 
-    return records.run_missing(label, command, study, study_from, runs())
+    read = partial(records.edition, [DATA.get(study.task, study.task)], source)
+    return records.run_missing(label, command, study, runs(), data=read)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from course_lab.ch06_pretraining.pretrain import Plan, plan_from, scaled_start
+from course_lab.ch06_pretraining.pretrain import Plan, scaled_start
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_scores import Guess, guess_with, hidden_tokens
 from course_lab.ch06_pretraining.pretraining_questions import Question, ask
@@ -25,6 +25,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     answers,
     read_stories,
 )
+from course_lab.probing import start
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
 from course_lib.family.albert import AlbertForPreTraining
@@ -109,24 +110,6 @@ class StoryStudy:
         )
 
 
-def story_study_from(configuration: Mapping[str, Any]) -> StoryStudy:
-    """Load a study back from a record's configuration."""
-    return StoryStudy(
-        {
-            name: Variant(
-                **{
-                    **variant,
-                    "recipe": Recipe(
-                        tuple(map(plan_from, variant["recipe"]["stages"]))
-                    ),
-                    "weights": DistillationWeights(*variant["weights"]),
-                }
-            )
-            for name, variant in configuration["variants"].items()
-        }
-    )
-
-
 TEACHER = "BERT"
 _LONG = Recipe(
     tuple(
@@ -196,7 +179,7 @@ def build(
             else DistilBertForMaskedLM(config)
         )
     scaled_start(model)
-    return model
+    return start(model)
 
 
 def train_variant(
@@ -272,10 +255,13 @@ def measure(
 class StoryRunner:
     """Runs variants, and keeps the teacher of a seed for its students."""
 
-    def __init__(self, study: StoryStudy, source: str | None):
-        self.study = study
-        self.corpus = read_stories(RECIPE, source)
-        self.questions = ask(self.corpus, RECIPE.last.max_length, QUESTIONS, "test")
+    def __init__(
+        self,
+        study: StoryStudy,
+        corpus: Corpus,
+        questions: Mapping[str, Sequence[Question]],
+    ):
+        self.study, self.corpus, self.questions = study, corpus, questions
         self.teachers: dict[int, BertForPreTraining] = {}
 
     def run(self, name: str, seed: int) -> dict[str, Any]:
@@ -289,6 +275,14 @@ class StoryRunner:
             model, self.corpus, self.questions, variant.recipe.last.max_length
         )
         return {**found, "steps": variant.recipe.steps, "seconds": seconds}
+
+    @classmethod
+    def on(cls, study: StoryStudy, source: str | None) -> "StoryRunner":
+        """Read the stories of a source, and ask of those that nobody is trained on."""
+        corpus = read_stories(RECIPE, source)
+        return cls(
+            study, corpus, ask(corpus, RECIPE.last.max_length, QUESTIONS, "test")
+        )
 
     def _teacher(self, seed: int) -> BertForPreTraining:
         if seed not in self.teachers:

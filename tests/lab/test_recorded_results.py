@@ -2,47 +2,36 @@
 chapters say."""
 
 import dataclasses
+import functools
 import shlex
 import subprocess
 
 import pytest
 import typer.testing
 
-from course_lab import records
-from course_lab.ch01_seq2seq import seq2seq
-from course_lab.ch03_transformer import transformer
-from course_lab.ch03_transformer.plans import plan_from
-from course_lab.ch06_pretraining import pretraining_plans
-from course_lab.ch07_embeddings import context_runs, layer_table
-from course_lab.ch08_finetuning import error_runs, finetuning_plans
-from course_lab.ch09_sentence_bert import sentence_plans
+from course_lab import configurations, probes, records
+from course_lab.ch08_finetuning import finetuning_plans
 from course_lab.ch10_family import family_runs
 from course_tools.cli import app
 
-# For each experiment how its configuration is loaded, and what it is today.
-EXPERIMENTS = {
-    "seq2seq": (seq2seq.recipe_from, seq2seq.RECIPES),
-    "transformer": (plan_from, transformer.PLANS),
-    "pretraining": (pretraining_plans.study_from, pretraining_plans.PLANS),
-    "layers": (layer_table.study_from, layer_table.STUDIES),
-    "finetuning": (finetuning_plans.study_from, finetuning_plans.PLANS),
-    "errors": (error_runs.study_from, error_runs.STUDIES),
-    "contexts": (context_runs.study_from, context_runs.STUDIES),
-    "sentences": (sentence_plans.study_from, sentence_plans.PLANS),
-    "family": (family_runs.study_from, family_runs.STUDIES),
-}
 KINDS = {
     path.stem: path.stem.partition("-")[0]
     for path in sorted(records.RESULTS.glob("*.json"))
 }
 recorded = pytest.mark.parametrize(
-    "name", [name for name, kind in KINDS.items() if kind in EXPERIMENTS]
+    "name", [name for name in KINDS if probes.study_of(name)]
 )
 
 
 def test_every_record_is_of_a_kind_whose_tests_check_it():
     """Those of benchmarks are checked in tests/benchmarks/."""
-    assert set(KINDS.values()) <= {*EXPERIMENTS, "benchmark", "gpu", "site"}
+    assert set(KINDS.values()) <= {
+        *probes.EXPERIMENTS,
+        "family",
+        "benchmark",
+        "gpu",
+        "site",
+    }
     assert {
         "seq2seq-multi30k",
         "transformer-translation",
@@ -53,24 +42,37 @@ def test_every_record_is_of_a_kind_whose_tests_check_it():
 @recorded
 def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
     """The words go through the real command line, up to the point where training would
-    begin."""
+    begin; ``course record`` was ``course experiment`` once."""
     asked = []
     monkeypatch.setattr(
         "course_tools.command.record_experiment",
         lambda *words: asked.append(words) or records.RESULTS / f"{name}.json",
     )
-    program, *words = shlex.split(records.load(name).command)
-    result = typer.testing.CliRunner().invoke(app, words)
-    assert program == "course"
+    program, command, *words = shlex.split(records.load(name).command)
+    result = typer.testing.CliRunner().invoke(app, ["record", *words])
+    assert (program, command) in {("course", "record"), ("course", "experiment")}
     assert result.exit_code == 0, result.output
     assert "-".join(asked[0][:2]) == name
 
 
 @recorded
-def test_its_configuration_still_loads_and_is_that_of_today(name):
-    kind, _, data = name.partition("-")
-    load, today = EXPERIMENTS[kind]
-    assert load(records.load(name).configuration) == today[data]
+def test_its_configuration_loads_as_a_study_of_the_kind_of_today(name):
+    """What is another today than when it was recorded, `course records` lists."""
+    record, study = records.load(name), probes.study_of(name)
+    found = configurations.read(type(study), record.configuration)
+    assert configurations.as_json(found) == record.configuration
+
+
+STUDIES = [
+    study
+    for studies in [*(x[0] for x in probes.EXPERIMENTS.values()), family_runs.STUDIES]
+    for study in studies.values()
+]
+
+
+def test_every_study_comes_back_from_json_as_it_was():
+    for study in STUDIES:
+        assert configurations.read(type(study), configurations.as_json(study)) == study
 
 
 @recorded
@@ -135,27 +137,74 @@ def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
     assert min(scores) >= 0.99
 
 
-def test_what_a_record_holds_is_given_to_the_configuration_that_made_it_and_to_no_other(
-    tmp_path, monkeypatch
-):
-    @dataclasses.dataclass(frozen=True)
-    class Asked:
-        sizes: tuple[int, ...]
-        added_later: int = 3
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A study whose variants are numbers of steps."""
 
-    def read(configuration):
-        return Asked(**{**configuration, "sizes": tuple(configuration["sizes"])})
+    variants: dict[str, dict]
+    length: int = 16
+    added_later: int = 3
 
-    monkeypatch.setattr(records, "RESULTS", tmp_path)
-    assert records.held("race", Asked((5, 7)), read) == []
-    records.save(
-        records.make("race", ["course"], Asked((5, 7)), [{"seed": 2}]), tmp_path
+
+def record_race(tmp_path, asked, variants, seeds=(0,), **more):
+    """Record a race in which each variant finds its steps; return what ran."""
+    ran = []
+
+    def run(variant, seed):
+        ran.append((variant, seed))
+        return {"found": asked.variants[variant]["steps"]}
+
+    runs = [
+        ({"variant": variant, "seed": seed}, functools.partial(run, variant, seed))
+        for variant in variants
+        for seed in seeds
+    ]
+    words = ["course", "record", "race"]
+    records.run_missing("race", words, asked, runs, folder=tmp_path, **more)
+    return ran
+
+
+SLOW = {"slow": {"steps": 5}}
+
+
+def test_an_added_baseline_or_seed_repeats_no_other_run(tmp_path):
+    assert record_race(tmp_path, Asked(SLOW), ["slow"]) == [("slow", 0)]
+    before = records.load("race", tmp_path)
+    more = Asked({"slow": {"steps": 5, "new setting": 1}, "fast": {"steps": 9}})
+    ran = record_race(tmp_path, more, ["slow", "fast"], seeds=(0, 1))
+    assert ran == [("slow", 1), ("fast", 0), ("fast", 1)]
+    after = records.load("race", tmp_path)
+    assert after.results[0] == before.results[0]
+    assert after.runs[0] == before.runs[0]
+    assert after.seeds == [0, 1]
+    assert list(after.configuration["variants"]) == ["slow", "fast"]
+
+
+def test_a_changed_variant_is_refused_and_says_in_what(tmp_path):
+    record_race(tmp_path, Asked(SLOW), ["slow"])
+    message = (
+        r"race\.json was made with another configuration of 'slow' \(variant.steps"
     )
-    assert records.held("race", Asked((5, 7)), read) == [{"seed": 2}]
-    with pytest.raises(
-        ValueError, match=r"race\.json was made with another configuration"
-    ):
-        records.held("race", Asked((5, 7), added_later=4), read)
+    with pytest.raises(ValueError, match=message):
+        record_race(tmp_path, Asked({"slow": {"steps": 6}}), ["slow"], seeds=(1,))
+    changed = Asked({"slow": {"steps": 6}, "fast": {"steps": 9}})
+    assert record_race(tmp_path, changed, ["fast"]) == [("fast", 0)]
+    with pytest.raises(ValueError, match="length, 16 and not 17"):
+        record_race(tmp_path, Asked(SLOW, length=17), ["slow"])
+
+
+def test_each_run_says_with_what_it_was_made(tmp_path):
+    asked = Asked({"slow": {"steps": 5, "training": {"precision": "bfloat16"}}})
+    record_race(tmp_path, asked, ["slow"], data=lambda: "edition")
+    [run] = records.load("race", tmp_path).runs
+    machine = records.machine()
+    assert run["precision"] == "bfloat16"
+    assert run["data"] == "edition"
+    assert run["threads"] == machine["threads"]
+    assert run["processor"] == machine["name"]
+    assert run["versions"]["torch"] == machine["torch"]
+    assert run["commit"] == records.commit()
+    assert run["date"].startswith("20")
 
 
 def test_frozen_features_of_2000_reviews_are_right_in_four_of_five_and_fine_tuning_beats_them():  # noqa: E501

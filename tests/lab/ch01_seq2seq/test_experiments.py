@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch01_seq2seq import (
     alignment,
     gradients,
@@ -381,7 +381,7 @@ class TestRecords:
         loaded = records.load("small", tmp_path)
         assert loaded.results == [{"seed": 1, "bleu": 3.5}]
         assert loaded.seeds == [1]
-        assert seq2seq.recipe_from(loaded.configuration) == recipe
+        assert configurations.read(seq2seq.Recipe, loaded.configuration) == recipe
         assert [path.name for path in tmp_path.iterdir()] == ["small.json"]
 
     def test_a_record_that_is_not_there_names_those_that_are(self, tmp_path, recipe):
@@ -441,7 +441,8 @@ class TestCommand:
             "what chapter 1 measures besides the scores"
         )
         assert (
-            seq2seq.recipe_from(record.configuration) == seq2seq.RECIPES["translation"]
+            configurations.read(seq2seq.Recipe, record.configuration)
+            == seq2seq.RECIPES["translation"]
         )
 
     @pytest.mark.slow

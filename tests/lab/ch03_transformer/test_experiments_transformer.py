@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch01_seq2seq import alignment, seq2seq
 from course_lab.ch01_seq2seq.positions import replace_positions
 from course_lab.ch01_seq2seq.text import PAD, collate
 from course_lab.ch03_transformer import speed, transformer
-from course_lab.ch03_transformer.plans import Plan, Variant, plan_from
+from course_lab.ch03_transformer.plans import Plan, Variant
 from course_lib.training.loop import TrainingConfig, device
 from course_lib.transformer.model import Transformer, TransformerConfig
 from course_tools.command import ExperimentError, record_experiment
@@ -92,7 +92,10 @@ class TestTraining:
 class TestPlans:
     def test_a_plan_comes_back_from_its_record(self, plan, tmp_path):
         records.save(records.make("small", ["course"], plan, [{"seed": 0}]), tmp_path)
-        assert plan_from(records.load("small", tmp_path).configuration) == plan
+        assert (
+            configurations.read(Plan, records.load("small", tmp_path).configuration)
+            == plan
+        )
 
     @pytest.mark.parametrize(
         "change",

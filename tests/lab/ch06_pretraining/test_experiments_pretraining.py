@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch06_pretraining import pretraining_page
 from course_lab.ch06_pretraining.pretrain import build
-from course_lab.ch06_pretraining.pretraining_plans import (
-    BASE,
-    PLANS,
-    Study,
-    operations,
-    study_from,
-)
+from course_lab.ch06_pretraining.pretraining_plans import BASE, PLANS, Study, operations
 from course_lab.ch06_pretraining.pretraining_probes import (
     CLASSES,
     HELD_OUT,
@@ -377,7 +371,7 @@ def test_a_choice_that_is_no_share_is_refused():
 
 def test_a_study_survives_being_written_as_json():
     for study in PLANS.values():
-        assert study_from(asdict(study)) == study
+        assert configurations.read(Study, configurations.as_json(study)) == study
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():

@@ -414,18 +414,6 @@ class TestLayers:
         )
         assert layer_table.tagged(rows) == ([["a", "b"]], [["O", "B-X"]])
 
-    def test_a_study_comes_back_from_json(self):
-        import dataclasses
-        import json
-
-        for study in layer_table.STUDIES.values():
-            assert (
-                layer_table.study_from(
-                    json.loads(json.dumps(dataclasses.asdict(study)))
-                )
-                == study
-            )
-
 
 class TestRealWords:
     pieces = (*SPECIAL_TOKENS, "the", "bank", "##s", "of", "river", "money", ".")

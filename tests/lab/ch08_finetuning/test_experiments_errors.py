@@ -8,7 +8,7 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch08_finetuning import error_runs, finetuning_runs, finetuning_tasks
 from course_lab.ch08_finetuning.error_card import calibration_table, card, example_table
 from course_lab.ch08_finetuning.error_runs import (
@@ -17,7 +17,6 @@ from course_lab.ch08_finetuning.error_runs import (
     calibrate,
     calibrations,
     judge,
-    study_from,
 )
 from course_lab.ch08_finetuning.finetuning_plans import FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
@@ -218,11 +217,12 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.setitem(finetuning_runs.PLANS, "wnut17", plan)
     monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(
-        finetuning_tasks,
-        "load",
-        lambda name, source: DatasetDict(dict.fromkeys(("train", "test"), TAGGED)),
-    )
+
+    def load(name, source):
+        return DatasetDict(dict.fromkeys(("train", "test"), TAGGED))
+
+    monkeypatch.setattr(finetuning_tasks, "load", load)
+    monkeypatch.setattr(records, "load_data", load)
     return lambda name="errors": record_experiment(
         name, "wnut17", None, [], [0], None, str(tmp_path / "mini")
     )
@@ -234,8 +234,11 @@ def test_a_model_is_trained_once_and_its_mistakes_and_its_card_are_recorded(
     path = recorded()
     record = records.load("errors-wnut17", path.parent)
     [result] = record.results
-    assert record.command == "course experiment errors --data wnut17 --checkpoint mini"
-    assert study_from(record.configuration) == error_runs.STUDIES["wnut17"]
+    assert record.command == "course record errors --data wnut17 --checkpoint mini"
+    assert (
+        configurations.read(ErrorStudy, record.configuration)
+        == error_runs.STUDIES["wnut17"]
+    )
     assert (result["variant"], result["rows"]) == ("mini, fine-tuned, 3", 8)
     assert sum(map(sum, result["confusion"]["counts"])) == 4 * 6, "every word once"
     assert (

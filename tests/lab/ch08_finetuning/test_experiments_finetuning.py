@@ -8,14 +8,9 @@ import torch
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from safetensors.torch import load_file
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch08_finetuning import finetuning_runs, finetuning_tasks
-from course_lab.ch08_finetuning.finetuning_plans import (
-    PLANS,
-    FineTuningStudy,
-    Variant,
-    study_from,
-)
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_runs import build_model
 from course_lab.ch08_finetuning.finetuning_tasks import SPECS, Task, read_task
 from course_lib.bert.config import BertConfig
@@ -113,13 +108,12 @@ TABLES = {
 def tables(monkeypatch):
     """Every split of a data set holds the same few rows; of the questions one article
     is for each split."""
-    monkeypatch.setattr(
-        finetuning_tasks,
-        "load",
-        lambda name, source: DatasetDict(
-            dict.fromkeys(("train", "validation", "test"), TABLES[name])
-        ),
-    )
+
+    def load(name, source):
+        return DatasetDict(dict.fromkeys(("train", "validation", "test"), TABLES[name]))
+
+    monkeypatch.setattr(finetuning_tasks, "load", load)
+    monkeypatch.setattr(records, "load_data", load)
 
 
 @pytest.fixture
@@ -311,11 +305,14 @@ def test_runs_are_recorded_kept_and_not_run_again(
     ]  # fmt: skip
     assert [run["rows"] for run in record.results] == [4, 6, 4, 6]
     assert record.results[1]["scores"] == {"accuracy": 1.0}
-    assert (
-        record.command == "course experiment finetuning --data sst2 --checkpoint mini"
-    )
+    assert record.command == "course record finetuning --data sst2 --checkpoint mini"
     assert str(tmp_path) not in path.read_text()
-    assert study_from(json.loads(path.read_text())["configuration"]) == small_study()
+    assert (
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
+        == small_study()
+    )
     assert [x.name for x in (tmp_path / "kept").iterdir()] == ["sst2-mini-fine-tuned-4"]
     before = path.read_text()
     record_experiment(*words, [0, 1], None, str(checkpoint))
@@ -323,7 +320,8 @@ def test_runs_are_recorded_kept_and_not_run_again(
     changed = FineTuningStudy("sst2", small_study().variants, max_length=17)
     monkeypatch.setitem(finetuning_runs.PLANS, "sst2", changed)
     with pytest.raises(
-        ExperimentError, match="was made with another configuration; move it away"
+        ExperimentError,
+        match=r"made with another configuration.*\(max_length, 16 and not 17\)",
     ):
         record_experiment(*words, [0], None, str(checkpoint))
 
@@ -363,7 +361,12 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
         lambda self, model, *rest: scored.append(model) or {"accuracy": 1.0},
     )
     path = record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
-    assert study_from(json.loads(path.read_text())["configuration"]) == mean
+    assert (
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
+        == mean
+    )
     one, other = (
         load_file(tmp_path / "kept" / f"{plan}-mini-fine-tuned" / "model.safetensors")
         for plan in runs
@@ -405,7 +408,12 @@ def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
     path = record_experiment(
         "finetuning", "seeds", None, [], [0], None, str(checkpoint)
     )
-    assert study_from(json.loads(path.read_text())["configuration"]) == mean
+    assert (
+        configurations.read(
+            FineTuningStudy, json.loads(path.read_text())["configuration"]
+        )
+        == mean
+    )
     assert isinstance(scored[0], SentenceClassifier)
     one, other = (
         load_file(tmp_path / "kept" / name / "model.safetensors")

@@ -1,7 +1,6 @@
 """Chapter 9's experiments: BM25 and ranks by hand, controls that find nothing, runs
 recorded once."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from datasets import Dataset
 from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 
-from course_lab import records
+from course_lab import configurations, records
 from course_lab.ch09_sentence_bert import (
     sentence_page,
     sentence_plans,
@@ -352,9 +351,7 @@ def test_an_encoder_is_judged_after_each_stage_recorded_once_and_not_run_again(
         str(checkpoint),
     )
     record = records.load(path.stem, path.parent)
-    assert (
-        record.command == "course experiment sentences --data nli --checkpoint lively"
-    )
+    assert record.command == "course record sentences --data nli --checkpoint lively"
     assert [run["variant"] for run in record.results] == [
         "lively, static",
         "lively, pairs",
@@ -366,7 +363,9 @@ def test_an_encoder_is_judged_after_each_stage_recorded_once_and_not_run_again(
         ["classes"],
     ]
     assert [set(run["probes"]) for run in record.results] == [{"TREC", "MRPC"}] * 3
-    assert sentence_plans.study_from(record.configuration) == FLAT
+    assert (
+        configurations.read(sentence_runs.SentenceStudy, record.configuration) == FLAT
+    )
     monkeypatch.setattr(
         sentence_runs,
         "run_variant",
@@ -432,13 +431,6 @@ def test_settings_that_cannot_be_are_refused():
         sentence_runs.SentenceVariant("cooked")
     with pytest.raises(ValueError, match="stages train states of a checkpoint"):
         sentence_runs.SentenceVariant("static", stages=(sentence_runs.Stage("pairs"),))
-
-
-def test_the_study_survives_being_written_and_read():
-    assert (
-        sentence_runs.study_from(dataclasses.asdict(sentence_runs.NLI))
-        == sentence_runs.NLI
-    )
 
 
 # -- the page

@@ -1,9 +1,6 @@
 """Chapter 10's experiments: diffs that are what the models do, studies that load back,
 runs that can be done again."""
 
-import dataclasses
-import json
-
 import pytest
 import torch
 
@@ -12,7 +9,6 @@ from course_lab.ch10_family import (
     family_page,
     family_pairs,
     family_prompts,
-    family_runs,
     family_stories,
 )
 from course_lib.attention.masks import causal_mask
@@ -94,21 +90,6 @@ def test_one_vector_and_many_are_compared_on_the_same_states():
     assert (
         family_page.compare_tokens(query, masks[0], document, masks[1]).shape
         == one.shape
-    )
-
-
-@pytest.mark.parametrize("name", family_runs.STUDIES)
-def test_a_study_loads_back_from_json(name):
-    study = family_runs.STUDIES[name]
-    assert (
-        family_runs.study_from(json.loads(json.dumps(dataclasses.asdict(study))))
-        == study
-    )
-    assert (
-        family_runs.study_from(
-            json.loads(json.dumps(dataclasses.asdict(study.shortened(8))))
-        )
-        != study
     )
 
 
