@@ -17,8 +17,8 @@ from course_lib.attention.scores import (
     AdditiveScore as AdditiveScore,
 )
 from course_lib.attention.multi_head import attend as attend
-from course_lib.seq2seq.config import Seq2SeqConfig as Seq2SeqConfig
 from course_lib.seq2seq.model import (
+    Seq2SeqConfig as Seq2SeqConfig,
     Encoder as Encoder,
     Decoder as Decoder,
     Seq2Seq as Seq2Seq,
