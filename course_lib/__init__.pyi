@@ -17,8 +17,8 @@ from course_lib.attention.scores import (
     AdditiveScore as AdditiveScore,
 )
 from course_lib.attention.multi_head import attend as attend
-from course_lib.seq2seq.config import Seq2SeqConfig as Seq2SeqConfig
 from course_lib.seq2seq.model import (
+    Seq2SeqConfig as Seq2SeqConfig,
     Encoder as Encoder,
     Decoder as Decoder,
     Seq2Seq as Seq2Seq,
@@ -180,7 +180,7 @@ from course_lib.sentence_bert.losses import (
     triplet_losses as triplet_losses,
     in_batch_losses as in_batch_losses,
 )
-from course_lib.sentence_bert.objectives import (
+from course_lib.sentence_bert.losses import (
     SoftmaxObjective as SoftmaxObjective,
     CosineObjective as CosineObjective,
     TripletObjective as TripletObjective,
@@ -246,6 +246,6 @@ from course_lib.metrics.errors import (
     confusion as confusion,
     fit_temperature as fit_temperature,
 )
-from course_lib.metrics.tasks import calibration as calibration
+from course_lib.metrics.errors import calibration as calibration
 from course_lib.figures.explorer import attention_explorer as attention_explorer
 from course_lib.figures.stepper import stepped_figure as stepped_figure

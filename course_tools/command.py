@@ -18,8 +18,8 @@ from course_lab.ch07_embeddings import context_runs, layer_table
 from course_lab.ch08_finetuning import error_runs, finetuning_plans, finetuning_runs
 from course_lab.ch09_sentence_bert import sentence_plans
 from course_lab.ch10_family import family_runs
-from course_lib.training.checkpoint import CheckpointError
 from course_lib.training.loop import TrainingError
+from course_lib.training.state import CheckpointError
 from course_tools import record_command
 
 CHECKPOINTS = Path("_build") / "experiments"

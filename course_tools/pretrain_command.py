@@ -37,10 +37,10 @@ from course_lib._files import write_whole
 from course_lib.bert.model import BertForPreTraining
 from course_lib.pretraining.masking import MaskingConfig
 from course_lib.pretraining.token_store import TokenStoreError
-from course_lib.training.checkpoint import CheckpointError, load_tensors
 from course_lib.training.loop import History, TrainingConfig, TrainingError, device
-from course_lib.training.parallel import copy_from_first, join
+from course_lib.training.parallel import copy_from_first, join_processes
 from course_lib.training.precision import agreed_precision, describe_rates
+from course_lib.training.state import CheckpointError, load_tensors
 
 PLAN, CHECKPOINT = "plan.json", "training.safetensors"
 # The peak by size. Tiny and mini: from trials on `stories` and `pydocs`, where three
@@ -87,7 +87,7 @@ def run_in_folder(
     """Begin, resume or prolong the pre-training of a folder, and leave its model, log
     and card there."""
     try:
-        rank, processes = join(device())
+        rank, processes = join_processes(device())
         tell = say if rank == 0 else (lambda text: None)
         held = _read(folder)
         copy_from_first(

@@ -11,8 +11,9 @@ import torch
 
 from course_lab.ch01_seq2seq.text import BOS, EOS, Pair, collate
 from course_lib.metrics.scores import bleu, exact_match
+from course_lib.seq2seq.batched_search import beam_search_batch
 from course_lib.seq2seq.model import Seq2Seq
-from course_lib.seq2seq.search import Hypothesis, beam_search, greedy
+from course_lib.seq2seq.search import Hypothesis, greedy
 from course_lib.training.loop import device
 from course_lib.transformer.model import Transformer
 
@@ -51,7 +52,7 @@ def translate(
         if beam_size == 1:
             best = greedy(model.step, state, len(chunk), BOS, EOS, max_length)
         else:
-            beams = beam_search(
+            beams = beam_search_batch(
                 model.step,
                 state,
                 len(chunk),

@@ -36,8 +36,7 @@ from course_lab.ch01_seq2seq.text import (
 )
 from course_lab.probing import start
 from course_lib import data
-from course_lib.seq2seq.config import Seq2SeqConfig
-from course_lib.seq2seq.model import Seq2Seq
+from course_lib.seq2seq.model import Seq2Seq, Seq2SeqConfig
 from course_lib.seq2seq.search import Hypothesis
 from course_lib.training.loop import (
     History,
@@ -221,7 +220,6 @@ def build(
         recipe.hidden_dim,
         attention,
         recipe.dropout,
-        recipe.input_feeding,
         recipe.tie_output,
         recipe.conditional,
         recipe.layer_norm,

@@ -12,8 +12,9 @@ from course_lab.ch01_seq2seq import alignment, gradients
 from course_lab.ch01_seq2seq.seq2seq import Corpus, Recipe, Trained, build
 from course_lab.ch01_seq2seq.text import BOS, EOS, collate
 from course_lib.metrics.scores import bleu
+from course_lib.seq2seq.batched_search import beam_search_batch
 from course_lib.seq2seq.model import Seq2Seq
-from course_lib.seq2seq.search import Hypothesis, beam_search, sample
+from course_lib.seq2seq.search import Hypothesis, sample
 from course_lib.training.loop import device
 
 Measure: TypeAlias = Callable[[Trained, Recipe, Corpus], dict[str, Any]]
@@ -51,7 +52,7 @@ def search(
     )
     size = len(batch["source_ids"])
     if beam_size:
-        beams = beam_search(
+        beams = beam_search_batch(
             model.step, state, size, BOS, EOS, max_length, beam_size, length_penalty
         )
         return [beam[0] for beam in beams]

@@ -20,7 +20,7 @@ from course_lib._files import digest_of_code
 from course_lib.data import load, sentences
 from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
-from course_lib.pretraining import token_store, token_store_writing
+from course_lib.pretraining import token_store
 from course_lib.pretraining.token_store import (
     TokenStore,
     cached_token_store,
@@ -166,7 +166,6 @@ def _code() -> str:
         fast_wordpiece,
         text_normalization,
         token_store,
-        token_store_writing,
         wordpiece_training,
     )
     files = [__file__, *(str(module.__file__) for module in modules)]

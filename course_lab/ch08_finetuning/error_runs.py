@@ -29,14 +29,15 @@ from course_lib.metrics.entities import Entity
 from course_lib.metrics.errors import (
     ANSWERS,
     ENTITIES,
+    Calibration,
     answer_kind,
+    apply_temperature,
+    calibration,
     confusion,
-    cool,
     entity_mistakes,
     fit_temperature,
 )
 from course_lib.metrics.errors import surest_mistakes as surest
-from course_lib.metrics.tasks import Calibration, calibration
 from course_lib.pretraining.masking import IGNORE
 from course_lib.training.batches import to_device
 from course_lib.training.loop import device
@@ -134,7 +135,9 @@ def calibrate(judged: Judged, bins: int) -> dict[str, Any]:
         temperatures.append(
             fit_temperature(judged.probabilities[others], golds[others].tolist())
         )
-        cooled[~others] = cool(judged.probabilities[~others], temperatures[-1])
+        cooled[~others] = apply_temperature(
+            judged.probabilities[~others], temperatures[-1]
+        )
     found = {"as trained": judged.probabilities, "with a temperature": cooled}
     measured = {
         name: calibration(table.tolist(), judged.golds, bins)._asdict()
@@ -356,5 +359,5 @@ def _check_kept(found: Mapping[str, Any], data: str, kept: Path) -> None:
 
 def calibrations(result: Mapping[str, Any]) -> dict[str, Calibration]:
     """Load the calibrations of a recorded result: name -> what
-    `course_lib.figures.errors` draws."""
+    `course_lib.figures.maps` draws."""
     return {name: Calibration(**told) for name, told in result["calibration"].items()}

@@ -28,8 +28,8 @@ from course_lib.finetuning.finetune import (
 )
 from course_lib.finetuning.task_model import TaskModel
 from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.errors import GLUE, glue_scores
 from course_lib.metrics.squad import squad_scores
-from course_lib.metrics.tasks import GLUE, glue_scores
 from course_lib.wordpiece.fast import FastWordPiece
 
 Form: TypeAlias = Literal["classes", "number", "tags", "spans", "choices"]

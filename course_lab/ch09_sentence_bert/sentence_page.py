@@ -66,7 +66,7 @@ def lengths_of(record: Record) -> list[int]:
 
 def cost_runs(record: Record, model: str) -> dict[str, np.ndarray]:
     """Return how many times as much a cross-encoder costs, for
-    `course_lib.figures.growth.growth_curves`."""
+    `course_lib.figures.curves.growth_curves`."""
     rows = {
         (row["peer"], row["length"]): row["ratios"]
         for row in _by_length(record)
@@ -165,7 +165,7 @@ def similarity_table(record: Record) -> str:
 
 
 def similarity_bars(record: Record) -> dict[str, tuple[float, float]]:
-    """Return the scores on STS-B as `course_lib.figures.scores.score_bars`
+    """Return the scores on STS-B as `course_lib.figures.bars.score_bars`
     takes them."""
     return {
         row[0]: middle(recorded(record, row)) for row in ROWS if recorded(record, row)

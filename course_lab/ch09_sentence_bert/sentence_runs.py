@@ -37,13 +37,13 @@ from course_lib.sentence_bert.evaluation import (
     sts_score,
 )
 from course_lib.sentence_bert.files import MODULES, Pooling
-from course_lib.sentence_bert.model import SentenceBert
-from course_lib.sentence_bert.objectives import (
+from course_lib.sentence_bert.losses import (
     CosineObjective,
     InBatchObjective,
     Objective,
     SoftmaxObjective,
 )
+from course_lib.sentence_bert.model import SentenceBert
 from course_lib.sentence_bert.training import sentence_examples, train_sentences
 from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece

@@ -27,8 +27,8 @@ from course_lib.finetuning.finetune import (
     predict,
     text_examples,
 )
+from course_lib.sentence_bert.losses import InBatchObjective
 from course_lib.sentence_bert.model import SentenceBert
-from course_lib.sentence_bert.objectives import InBatchObjective
 from course_lib.sentence_bert.search import cluster
 from course_lib.sentence_bert.training import sentence_examples, train_sentences
 from course_lib.wordpiece.fast import FastWordPiece

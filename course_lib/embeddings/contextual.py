@@ -17,9 +17,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.wordpiece.encoding import check_room
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import CLS, SEP, UNK, WordPiece
+from course_lib.wordpiece.tokenizer import CLS, SEP, UNK, WordPiece, check_room
 
 __all__ = [
     "NO_WORD",

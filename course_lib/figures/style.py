@@ -2,17 +2,19 @@
 words that can replace it.
 
 What this module does not do: it changes no global setting of matplotlib.
-:mod:`course_lib.figures.curves_and_maps` draws.
+the figures share.
 """
 
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
+from torch import Tensor
 
 __all__ = [
     "INK",
@@ -20,6 +22,7 @@ __all__ = [
     "SIZE",
     "Style",
     "alt_text",
+    "as_array",
     "contrast_ratio",
     "describe",
     "new_figure",
@@ -128,7 +131,7 @@ def alt_text(figure: Figure) -> str:
     """Say in words what a figure shows, with its main values."""
     if figure not in _alt_texts:
         raise ValueError(
-            "this figure was not described by course_lib.figures.curves_and_maps; write"
+            "this figure was not described by a figure of the course; write"
             " its alt text by hand"
         )
     return _alt_texts[figure]
@@ -158,3 +161,12 @@ def describe(figure: Figure, alt: str) -> Figure:
     """Attach the words that `alt_text` returns for a figure."""
     _alt_texts[figure] = alt
     return figure
+
+
+def as_array(values: object) -> np.ndarray:
+    """Return numbers, a tensor or not, as float64 on the host."""
+    return (
+        values.detach().cpu().double().numpy()
+        if isinstance(values, Tensor)
+        else np.asarray(values)
+    ).astype(float)

@@ -84,13 +84,7 @@ def sentence_pairs(
     ([[0, 9], [7, 3]], [1, 1])
     """
     room = max_length - 3
-    longest = int(np.diff(sentence_starts).max())
-    if longest > room // 2:
-        raise ValueError(
-            f"a sentence has {longest} tokens; in pairs of max_length={max_length}"
-            f" there is room for {room // 2}: cut long ones with cut_long_sentences"
-            " first"
-        )
+    _check_room(sentence_starts, room)
     first, end, document = cut_into_runs(
         sentence_starts, document_starts, room, random, short_share
     )
@@ -113,6 +107,16 @@ def sentence_pairs(
         second,
         labels,
     )
+
+
+def _check_room(sentence_starts: np.ndarray, room: int) -> None:
+    longest = int(np.diff(sentence_starts).max())
+    if longest > room // 2:
+        raise ValueError(
+            f"a sentence has {longest} tokens; in pairs of max_length={room + 3}"
+            f" there is room for {room // 2}: cut long ones with cut_long_sentences"
+            " first"
+        )
 
 
 def exchange_second_segments(

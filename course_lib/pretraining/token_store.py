@@ -5,12 +5,11 @@ Pre-training reads the same text for many epochs, and a corpus may be larger tha
 memory. So its ids are written once, as they come, and mapped into memory: the system
 loads the pages that are read, and drops them when it needs the room.
 
-A store is a folder:
-
-    store.json       how many of each there are, the type of the ids, a digest of each file, what it was made from
-    ids.bin          the ids of all tokens one after the other: uint16, or uint32 where the vocabulary needs it
-    sentences.bin    int64: where each sentence begins in the ids, and at last where the ids end
-    documents.bin    int64: where each document begins in the sentences, and at last where the sentences end
+A store is a folder: `store.json` says how many of each there are, how long each file
+is and what it was made from; `ids.bin` has the ids of all tokens one after the other
+(uint16, or uint32 where the vocabulary needs it); `sentences.bin`, where each sentence
+begins in the ids, and at last where the ids end (int64); `documents.bin`, where each
+document begins in the sentences, and at last where the sentences end.
 
 It is written under another name and renamed when it is complete: a run that is killed
 leaves no half of a store. It has no [CLS] and no [SEP]: these belong to the sequences
@@ -18,7 +17,7 @@ that are made of it.
 
 What this module does not do: cut text into sentences, choose a tokenizer, or make
 sequences.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
@@ -27,22 +26,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from filelock import FileLock
-
-from course_lib.pretraining.token_store_writing import (
-    FORMAT,
-    RECORD,
-    Encode,
-    id_type,
-    write_files,
-)
 
 __all__ = [
     "TokenStore",
@@ -52,6 +44,116 @@ __all__ = [
     "fingerprint",
     "open_token_store",
 ]
+
+FORMAT = "token-store-1"
+RECORD = "store.json"
+FILES = ("ids.bin", "sentences.bin", "documents.bin")
+Encode: TypeAlias = Callable[[list[str]], list[list[int]]]
+"""Texts -> the ids of each, without special tokens."""
+
+
+def id_type(vocab_size: int) -> str:
+    """Return the type that ids are kept in."""
+    if not 1 <= vocab_size <= 2**32:
+        raise ValueError(f"vocab_size is {vocab_size}; it must be from 1 to 4294967296")
+    return "<u2" if vocab_size <= 2**16 else "<u4"
+
+
+def write_files(
+    folder: Path,
+    documents: Iterable[Sequence[str]],
+    encode: Encode,
+    vocab_size: int,
+    made_from: Mapping[str, Any],
+    at_once: int,
+) -> None:
+    """Write the ids and the boundaries as the documents come, then the record that
+    describes them."""
+    tokens = sentences = count = 0
+    with ExitStack() as stack:
+        ids_file, sentences_file, documents_file = (
+            stack.enter_context(open(folder / name, "wb")) for name in FILES
+        )
+        for texts, ends in _portions(documents, at_once):
+            encoded = encode(texts)
+            if len(encoded) != len(texts):
+                raise ValueError(
+                    f"encode was given {len(texts)} texts and returned {len(encoded)};"
+                    " one each is needed"
+                )
+            lengths = np.array([len(ids) for ids in encoded])
+            kept = lengths > 0
+            # How many sentences with a token lie before the end of each document: where
+            # that does not grow, all of a document's sentences are empty, and it has no
+            # place in the store.
+            through = np.concatenate([[0], np.cumsum(kept)])[[0, *ends]]
+            sentence_ends = tokens + np.cumsum(lengths[kept])
+            ids = np.array(
+                [index for sentence in encoded for index in sentence], dtype=np.int64
+            )
+            ids_file.write(
+                _checked(ids, vocab_size).astype(id_type(vocab_size)).tobytes()
+            )
+            sentences_file.write(
+                (sentence_ends - lengths[kept]).astype("<i8").tobytes()
+            )
+            document_starts = sentences + through[:-1][np.diff(through) > 0]
+            documents_file.write(document_starts.astype("<i8").tobytes())
+            tokens, sentences, count = (
+                tokens + len(ids),
+                sentences + int(kept.sum()),
+                count + len(document_starts),
+            )
+        if tokens == 0:
+            raise ValueError(
+                "the corpus has no token; check the documents and the tokenizer"
+            )
+        sentences_file.write(np.array([tokens], "<i8").tobytes())
+        documents_file.write(np.array([sentences], "<i8").tobytes())
+    files = {name: {"bytes": (folder / name).stat().st_size} for name in FILES}
+    counts = {"documents": count, "sentences": sentences, "tokens": tokens}
+    record = {
+        "format": FORMAT,
+        "vocab_size": vocab_size,
+        **counts,
+        "files": files,
+        "made_from": dict(made_from),
+    }
+    (folder / RECORD).write_text(
+        json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
+
+
+def _portions(
+    documents: Iterable[Sequence[str]], at_once: int
+) -> Iterator[tuple[list[str], list[int]]]:
+    """Yield some documents' sentences in one list, and where in it each
+    document ends."""
+    texts: list[str] = []
+    ends: list[int] = []
+    for sentences in documents:
+        if isinstance(sentences, str):
+            raise ValueError(
+                "a document is a list of its sentences; it was one string. Pass [text]"
+                " instead"
+            )
+        texts.extend(sentences)
+        ends.append(len(texts))
+        if len(texts) >= at_once:
+            yield texts, ends
+            texts, ends = [], []
+    if texts:
+        yield texts, ends
+
+
+def _checked(ids: np.ndarray, vocab_size: int) -> np.ndarray:
+    wrong = ids[(ids < 0) | (ids >= vocab_size)]
+    if len(wrong):
+        raise ValueError(
+            f"encode returned id {wrong[0]}; the vocabulary has ids 0 to"
+            f" {vocab_size - 1}"
+        )
+    return ids
 
 
 class TokenStoreError(RuntimeError):
@@ -219,16 +321,13 @@ def build_token_store(
     return open_token_store(path)
 
 
-def open_token_store(path: Path | str, verify: bool = True) -> TokenStore:
+def open_token_store(path: Path | str) -> TokenStore:
     """Map a store into memory, and check that it is one.
 
     Parameters
     ----------
     path
         Its folder.
-    verify
-        Whether to read all of it once and compare digests; sizes and boundaries are
-        checked in any case.
 
     Returns
     -------
@@ -238,7 +337,7 @@ def open_token_store(path: Path | str, verify: bool = True) -> TokenStore:
     Raises
     ------
     TokenStoreError
-        If it is missing, cut short, altered, or no store.
+        If it is missing, cut short, or no store.
 
     Examples
     --------
@@ -262,16 +361,14 @@ def open_token_store(path: Path | str, verify: bool = True) -> TokenStore:
             )
         vocab_size, made_from = int(record["vocab_size"]), dict(record["made_from"])
         ids, sentences, documents = (
-            _mapped(path / name, dtype, record["files"][name], verify)
-            for name, dtype in (
-                ("ids.bin", id_type(vocab_size)),
-                ("sentences.bin", "<i8"),
-                ("documents.bin", "<i8"),
+            _mapped(path / name, dtype, record["files"][name]["bytes"])
+            for name, dtype in zip(
+                FILES, (id_type(vocab_size), "<i8", "<i8"), strict=True
             )
         )
         _check_boundaries("sentences.bin", sentences, len(ids))
         _check_boundaries("documents.bin", documents, len(sentences) - 1)
-        if verify and int(ids.max()) >= vocab_size:
+        if int(ids.max()) >= vocab_size:
             raise ValueError(
                 f"ids.bin has id {ids.max()}, but the vocabulary ends at"
                 f" {vocab_size - 1}"
@@ -315,20 +412,12 @@ def fingerprint(content: Mapping[str, Any] | Iterable[Sequence[str]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _mapped(
-    file: Path, dtype: str, told: Mapping[str, Any], verify: bool
-) -> np.ndarray:
+def _mapped(file: Path, dtype: str, written: int) -> np.ndarray:
     size = file.stat().st_size
-    if size != told["bytes"]:
+    if size != written:
         raise ValueError(
-            f"{file.name} has {size:,} bytes, but {told['bytes']:,} were written"
+            f"{file.name} has {size:,} bytes, but {written:,} were written"
         )
-    if verify:
-        with open(file, "rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != told["sha256"]:
-                raise ValueError(
-                    f"{file.name} does not have the content that was written"
-                )
     return np.memmap(file, dtype=dtype, mode="r")
 
 

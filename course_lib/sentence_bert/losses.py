@@ -1,21 +1,36 @@
-"""The formulas that sentence vectors are trained by: one loss for each example.
+"""What sentence vectors are trained by: formulas, one loss for each example, and the
+objectives that a model is trained on with them.
 
-Dimension letters, everywhere in this module::
+B examples in a batch, C sentences of an example, D features of a vector, L labels, N
+documents. What an example is, and what its vectors are to do:
 
-    B  examples in a batch     D  features of a vector     N  documents
+- `SoftmaxObjective`: two sentences and a class; a linear layer on (u, v, abs(u - v))
+  names the class.
+- `CosineObjective`: two sentences and a number; their cosine is the number.
+- `TripletObjective`: anchor, positive, negative; the positive is nearer to the anchor,
+  by a margin.
+- `InBatchObjective`: query, document, negatives; of all documents of the batch the
+  query's own is the nearest.
 
 The first three are those of Reimers and Gurevych 2019, section 3; the last is that of
 Henderson et al. 2017, section 4.4, on cosines.
-:mod:`course_lib.sentence_bert.objectives` makes of each something that a model can be
-trained on.
 """
+
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.finetuning.task_model import label_names
 
 __all__ = [
+    "CosineObjective",
+    "InBatchObjective",
+    "Objective",
+    "SoftmaxObjective",
+    "TripletObjective",
     "cosine_losses",
     "in_batch_logits",
     "in_batch_losses",
@@ -210,3 +225,206 @@ def in_batch_losses(
         logits[:, : len(queries)].T, own, reduction="none"
     )  # (B, B): a document -> its query
     return (losses + back) / 2
+
+
+class Objective(nn.Module):
+    """What the four objectives share: how many sentences an example has, what its label
+    is, and the loss."""
+
+    sentences: range
+    labels: tuple[str, ...] = (
+        "first",
+    )  # where nothing is to be named, the label of an example says nothing
+    guesses_number: bool = False
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
+        """Return the loss of each example."""
+        raise NotImplementedError
+
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
+        """Say which examples the vectors get right."""
+        raise NotImplementedError
+
+    def split(self, vectors: Float[Tensor, "B C D"]) -> tuple[Tensor, ...]:
+        """Return the vectors of the first sentences, of the second, and so on, ``(B,
+        D)`` each."""
+        if vectors.shape[1] not in self.sentences:
+            least, most = self.sentences[0], self.sentences[-1]
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise ValueError(
+                f"an example has {vectors.shape[1]} sentences, but a"
+                f" {type(self).__name__} compares {wanted}; make the examples of as"
+                " many columns"
+            )
+        return vectors.unbind(dim=1)
+
+
+class SoftmaxObjective(Objective):
+    """Name the class of a pair of sentences: softmax of W (u, v, abs(u - v)).
+
+    Parameters
+    ----------
+    hidden_size
+        Features of a sentence vector.
+    labels
+        The names of the classes, or how many there are.
+
+    Raises
+    ------
+    ValueError
+        If there is no label, or one name stands twice.
+
+    Notes
+    -----
+    Reimers and Gurevych 2019, section 3, "classification objective function". W serves
+    training only and is not kept.
+
+    Examples
+    --------
+    >>> objective = SoftmaxObjective(4, ["entailment", "neutral", "contradiction"])
+    >>> objective(torch.randn(5, 2, 4), torch.tensor([0, 2, 1, 1, 0])).shape
+    torch.Size([5])
+    """
+
+    sentences = range(2, 3)
+
+    def __init__(self, hidden_size: int, labels: int | Sequence[str]):
+        super().__init__()
+        self.labels = label_names(labels)
+        self.classifier = nn.Linear(3 * hidden_size, len(self.labels))
+
+    def logits(self, vectors: Float[Tensor, "B C D"]) -> Float[Tensor, "B L"]:
+        """Score the classes of each pair."""
+        u, v = self.split(vectors)
+        return self.classifier(softmax_features(u, v))
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]
+    ) -> Float[Tensor, "B"]:
+        """Return the cross-entropy of each pair."""
+        return F.cross_entropy(self.logits(vectors), labels, reduction="none")
+
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Int[Tensor, "B"]
+    ) -> Bool[Tensor, "B"]:
+        """Say for which pairs the most probable class is the right one."""
+        return self.logits(vectors).argmax(dim=1) == labels
+
+
+class CosineObjective(Objective):
+    """Make the cosine of a pair the number that its label says: see `cosine_losses`.
+
+    Examples
+    --------
+    >>> CosineObjective()(
+    ...     torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([0.5])
+    ... ).tolist()
+    [0.25]
+    """
+
+    sentences = range(2, 3)
+    guesses_number = True
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
+        """Return the squared error of each pair."""
+        u, v = self.split(vectors)
+        return cosine_losses(u, v, labels.to(u.dtype))
+
+
+class TripletObjective(Objective):
+    """Bring the second sentence nearer to the first than the third is: see
+    `triplet_losses`.
+
+    Parameters
+    ----------
+    margin
+        As in `triplet_losses`.
+
+    Examples
+    --------
+    >>> triplet = torch.tensor([[[0.0, 0.0], [0.0, 2.0], [4.0, 0.0]]])
+    >>> TripletObjective(margin=3.0)(triplet, torch.tensor([0])).round(
+    ...     decimals=3
+    ... ).tolist()
+    [1.0]
+    """
+
+    sentences = range(3, 4)
+
+    def __init__(self, margin: float = 1.0):
+        super().__init__()
+        if not margin >= 0:
+            raise ValueError(f"margin is {margin}; it is a distance, at least 0")
+        self.margin = margin
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
+        """Return the loss of each triplet; labels say nothing here."""
+        anchor, positive, negative = self.split(vectors)
+        return triplet_losses(anchor, positive, negative, self.margin)
+
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
+        """Say in which triplets the positive is the nearer one."""
+        anchor, positive, negative = self.split(vectors)
+        return F.pairwise_distance(anchor, positive) < F.pairwise_distance(
+            anchor, negative
+        )
+
+
+class InBatchObjective(Objective):
+    """Let each query find its document in the batch: see `in_batch_losses`.
+
+    Parameters
+    ----------
+    temperature, both_ways
+        As in `in_batch_losses`.
+
+    Notes
+    -----
+    An example is a query, its document, and further sentences that answer neither it
+    nor any other query of the batch.
+
+    Examples
+    --------
+    >>> vectors = torch.eye(3)[:, None].expand(
+    ...     3, 2, 3
+    ... )  # three queries, each equal to its document
+    >>> InBatchObjective().right(vectors, torch.zeros(3)).tolist()
+    [True, True, True]
+    """
+
+    sentences = range(2, 9)
+
+    def __init__(self, temperature: float = 0.05, both_ways: bool = False):
+        super().__init__()
+        if not temperature > 0:
+            raise ValueError(
+                f"temperature is {temperature}; it must be above 0, e.g. 0.05"
+            )
+        self.temperature, self.both_ways = temperature, both_ways
+
+    def forward(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Float[Tensor, "B"]:
+        """Return the loss of each query; labels say nothing here."""
+        queries, *documents = self.split(vectors)
+        return in_batch_losses(
+            queries, torch.cat(documents), self.temperature, self.both_ways
+        )  # (B (C - 1), D)
+
+    def right(
+        self, vectors: Float[Tensor, "B C D"], labels: Tensor
+    ) -> Bool[Tensor, "B"]:
+        """Say which queries have their own document as the nearest of the batch."""
+        queries, *documents = self.split(vectors)
+        nearest = in_batch_logits(queries, torch.cat(documents)).argmax(dim=1)
+        return nearest == torch.arange(len(queries), device=nearest.device)

@@ -6,7 +6,7 @@ Dimension letters, everywhere in this module::
     B  sentences in a batch     T  positions     D  features     N  sentences in all
 
 A BERT gives each token a state; pooling makes one vector of these. What such a model is
-trained on stands in :mod:`course_lib.sentence_bert.objectives` and
+trained on stands in :mod:`course_lib.sentence_bert.losses` and
 :mod:`course_lib.sentence_bert.training`, what its vectors are for in
 :mod:`course_lib.sentence_bert.search`, and how it lies on disk in
 :mod:`course_lib.sentence_bert.files`.
@@ -39,9 +39,8 @@ from course_lib.sentence_bert.files import (
     write_layout,
 )
 from course_lib.training.precision import autocast, choose_precision
-from course_lib.wordpiece.encoding import check_room
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import WordPiece
+from course_lib.wordpiece.tokenizer import WordPiece, check_room
 
 __all__ = ["SentenceBert", "pool", "token_ids"]
 

@@ -183,6 +183,7 @@ def _best(
     return best
 
 
+@torch.no_grad()
 def closest_pairs(
     vectors: Float[Tensor, "N D"], k: int = 10, block: int = PAIRS
 ) -> Pairs:
@@ -220,48 +221,42 @@ def closest_pairs(
     ... ).indices.tolist()
     [[1, 2], [0, 2]]
     """
+    _check_pairs(len(vectors), k, block)
+    scores = torch.empty(0, dtype=_type(vectors), device=vectors.device)
+    indices = torch.empty(0, 2, dtype=torch.long, device=vectors.device)
+    for start, rows in _blocks(vectors, block):
+        rows = _prepared(rows, cosine=True)
+        for ahead, columns in _blocks(vectors[start:], block):
+            # (block, D) @ (D, block) -> (block, block)
+            of_block = rows @ _prepared(columns, cosine=True).T
+            if ahead == 0:  # the diagonal: no vector with itself, and no pair twice
+                once = torch.ones_like(of_block, dtype=torch.bool).triu(diagonal=1)
+                of_block.masked_fill_(~once, -torch.inf)
+            # Most blocks hold nothing new, and a maximum is found faster than the best
+            # k. A NaN is no maximum below another: it is let through, to be found at
+            # the end.
+            if len(scores) == k and of_block.amax() <= scores[-1]:
+                continue
+            best, kept = of_block.flatten().topk(min(k, of_block.numel()))
+            row, column = kept // len(columns), kept % len(columns)
+            pairs = torch.stack([start + row, start + ahead + column], dim=1)
+            there = best != -torch.inf
+            scores = torch.cat([scores, best[there]])
+            indices = torch.cat([indices, pairs[there]])
+            scores, kept = scores.topk(min(k, len(scores)))
+            indices = indices[kept]
+    _check_finite(scores)
+    return Pairs(scores, indices)
+
+
+def _check_pairs(vectors: int, k: int, block: int) -> None:
     for name, size in (("k", k), ("block", block)):
         if size < 1:
             raise ValueError(f"{name} is {size}; it must be at least 1")
-    if k > len(vectors) * (len(vectors) - 1) // 2:
+    if k > vectors * (vectors - 1) // 2:
         raise ValueError(
-            f"k is {k}, but {len(vectors)} vectors make"
-            f" {len(vectors) * (len(vectors) - 1) // 2} pairs"
+            f"k is {k}, but {vectors} vectors make {vectors * (vectors - 1) // 2} pairs"
         )
-    scores = torch.empty(0, dtype=_type(vectors), device=vectors.device)
-    indices = torch.empty(0, 2, dtype=torch.long, device=vectors.device)
-    with torch.no_grad():
-        for start, rows in _blocks(vectors, block):
-            rows = _prepared(rows, cosine=True)
-            for ahead, columns in _blocks(vectors[start:], block):
-                of_block = (
-                    rows @ _prepared(columns, cosine=True).T
-                )  # (block, D) @ (D, block) -> (block, block)
-                if (
-                    ahead == 0
-                ):  # on the diagonal: no vector with itself, and no pair twice
-                    of_block.masked_fill_(
-                        torch.ones_like(of_block, dtype=torch.bool).tril(), -torch.inf
-                    )
-                # Most blocks hold nothing new, and a maximum is found faster than the
-                # best k. A NaN is no maximum below another: it is let through, to be
-                # found at the end.
-                if len(scores) == k and of_block.amax() <= scores[-1]:
-                    continue
-                best, kept = of_block.flatten().topk(min(k, of_block.numel()))
-                pairs = torch.stack(
-                    [start + kept // len(columns), start + ahead + kept % len(columns)],
-                    dim=1,
-                )
-                there = best != -torch.inf
-                scores, indices = (
-                    torch.cat([scores, best[there]]),
-                    torch.cat([indices, pairs[there]]),
-                )
-                scores, kept = scores.topk(min(k, len(scores)))
-                indices = indices[kept]
-    _check_finite(scores)
-    return Pairs(scores, indices)
 
 
 def cluster(

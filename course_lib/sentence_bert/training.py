@@ -21,8 +21,8 @@ from torch import Tensor
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.task_model import TaskModel
+from course_lib.sentence_bert.losses import Objective
 from course_lib.sentence_bert.model import SentenceBert, token_ids
-from course_lib.sentence_bert.objectives import Objective
 from course_lib.training.loop import History
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
@@ -218,7 +218,7 @@ def train_sentences(
     --------
     >>> from course_lib.bert.model import BertModel
     >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.sentence_bert.objectives import CosineObjective
+    >>> from course_lib.sentence_bert.losses import CosineObjective
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
     >>> _ = torch.manual_seed(0)
     >>> encoder = SentenceBert(

@@ -6,17 +6,13 @@ each step is handed the same last encoder state: the bottleneck (Sutskever et al
 Cho et al. 2014). All other layers have the same shapes, so a comparison is of
 attention.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     S  source length     T  target length     V  words in the target vocabulary
-    D  features of a hidden state
+B sentences in a batch, S source words, T target words, V words in the target
+vocabulary, D features of a hidden state.
 
 What this module does not do: no stacked layers, no copying of unknown words.
-"""  # noqa: E501
+"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -26,15 +22,96 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from course_lib.attention.masks import padding_mask
 from course_lib.attention.multi_head import attend
 from course_lib.attention.scores import AdditiveScore, BilinearScore, DotScore
-from course_lib.seq2seq.config import Seq2SeqConfig
 
-__all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq"]
+__all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq", "Seq2SeqConfig"]
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """Sizes of a `Seq2Seq`.
+
+    Parameters
+    ----------
+    source_vocab, target_vocab
+        Number of different words on each side, special tokens included.
+    embedding_dim
+        Features of a word embedding.
+    hidden_dim
+        Features D of the decoder's state and of an encoder state; even, since the
+        encoder's two directions share it.
+    attention
+        The score that compares a decoder state with an encoder state: "dot",
+        "bilinear", "scaled" (bilinear, over the root of D) or "additive"; None for no
+        attention.
+    dropout
+        Share of features set to zero in training, on embeddings and before the output
+        layer.
+    tie_output
+        Whether the output layer's matrix is the target embedding (Press and Wolf 2017);
+        needs `embedding_dim` equal to `hidden_dim`.
+    conditional
+        Whether a step of the decoder has two recurrent halves with attention between
+        them (the conditional GRU of Sennrich et al. 2017, section 2): the first reads
+        the last word, its state asks, and the second reads the answer. The output layer
+        then reads the last word too, and dropout falls on the encoder's states as well.
+    layer_norm
+        Whether the encoder's states, and what goes to the output layer, are
+        layer-normalised (Ba et al. 2016).
+
+    Raises
+    ------
+    ValueError
+        If a size cannot be used, or two options exclude each other.
+
+    Examples
+    --------
+    >>> Seq2SeqConfig(
+    ...     source_vocab=9, target_vocab=8, embedding_dim=4, hidden_dim=6
+    ... ).attention
+    'dot'
+    """
+
+    source_vocab: int
+    target_vocab: int
+    embedding_dim: int = 128
+    hidden_dim: int = 128
+    attention: str | None = "dot"
+    dropout: float = 0.0
+    tie_output: bool = False
+    conditional: bool = False
+    layer_norm: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("source_vocab", "target_vocab", "embedding_dim", "hidden_dim"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be at least 1"
+                )
+        if self.hidden_dim % 2:
+            raise ValueError(
+                f"hidden_dim is {self.hidden_dim}, but the encoder's two directions"
+                f" share it; choose an even number, e.g. {self.hidden_dim + 1}"
+            )
+        if self.attention not in (None, "dot", "bilinear", "scaled", "additive"):
+            raise ValueError(
+                f"attention is {self.attention!r}; choose 'dot', 'bilinear', 'scaled',"
+                " 'additive' or None"
+            )
+        if not 0 <= self.dropout < 1:
+            raise ValueError(
+                f"dropout is {self.dropout}; it is a share, at least 0 and below 1"
+            )
+        if self.tie_output and self.embedding_dim != self.hidden_dim:
+            raise ValueError(
+                "tie_output shares one matrix between embedding_dim"
+                f" {self.embedding_dim} and hidden_dim {self.hidden_dim}; make them"
+                " equal"
+            )
 
 
 @dataclass
 class DecoderState:
-    """What the decoder carries from one step to the next; the first dimension of every
-    tensor is the sentence.
+    """What the decoder carries from step to step; each tensor has the batch first.
 
     Parameters
     ----------
@@ -47,16 +124,12 @@ class DecoderState:
     summary
         The last encoder state, ``(B, D)``: all that a decoder without attention sees of
         the source.
-    combined
-        What the last step gave to the output layer, ``(B, D)``; zeros at first. Input
-        feeding reads it.
     """
 
     hidden: Tensor
     encoder_states: Tensor
     source_mask: Tensor
     summary: Tensor
-    combined: Tensor
 
 
 class Encoder(nn.Module):
@@ -118,9 +191,8 @@ class Encoder(nn.Module):
         states, _ = pad_packed_sequence(
             states, batch_first=True, total_length=source_ids.shape[1]
         )
-        return self.state_dropout(self.norm(states)), last.transpose(0, 1).flatten(
-            1
-        )  # (2, B, D/2) -> (B, D)
+        last = last.transpose(0, 1).flatten(1)  # (2, B, D/2) -> (B, D)
+        return self.state_dropout(self.norm(states)), last
 
 
 class Decoder(nn.Module):
@@ -134,8 +206,7 @@ class Decoder(nn.Module):
     Notes
     -----
     Luong et al. 2015, section 3: the context is joined to the state after the recurrent
-    layer, so all steps of a known target run at once, unless input feeding makes each
-    step wait for the one before, or the decoder is conditional.
+    layer, so all steps of a known target run at once.
 
     Examples
     --------
@@ -143,9 +214,7 @@ class Decoder(nn.Module):
     ...     Seq2SeqConfig(source_vocab=9, target_vocab=8, embedding_dim=4, hidden_dim=6)
     ... )
     >>> states, mask = torch.randn(1, 3, 6), torch.ones(1, 3, dtype=torch.bool)
-    >>> start = DecoderState(
-    ...     torch.zeros(1, 6), states, mask, states[:, -1], combined=torch.zeros(1, 6)
-    ... )
+    >>> start = DecoderState(torch.zeros(1, 6), states, mask, states[:, -1])
     >>> logits, weights, end = decoder(torch.tensor([[1, 5]]), start)
     >>> logits.shape, weights.shape
     (torch.Size([1, 2, 8]), torch.Size([1, 2, 3]))
@@ -156,26 +225,11 @@ class Decoder(nn.Module):
         dim = config.hidden_dim
         self.embedding = nn.Embedding(config.target_vocab, config.embedding_dim)
         self.dropout = nn.Dropout(config.dropout)
-        self.input_feeding = config.input_feeding
-        self.gru = nn.GRU(
-            config.embedding_dim + (dim if config.input_feeding else 0),
-            dim,
-            batch_first=True,
-        )
-        self.second = nn.GRU(dim, dim, batch_first=True) if config.conditional else None
-        self.score = _make_score(config)
-        # Bahdanau et al. 2015, appendix A.2.2: the output of a conditional decoder
-        # depends on the last word too.
-        self.combine = nn.Linear(
-            2 * dim + (config.embedding_dim if config.conditional else 0), dim
-        )
+        self.gru = nn.GRU(config.embedding_dim, dim, batch_first=True)
+        self.score = _make_score(config.attention, dim)
+        self.combine = nn.Linear(2 * dim, dim)
         self.norm = nn.LayerNorm(dim) if config.layer_norm else nn.Identity()
-        self.output = nn.Linear(dim, config.target_vocab)
-        if config.tie_output:
-            self.output.weight = self.embedding.weight
-            nn.init.normal_(
-                self.embedding.weight, std=dim**-0.5
-            )  # so that the first scores have variance near 1
+        self.output = _output_layer(config, self.embedding)
 
     def forward(
         self, target_ids: Int[Tensor, "B T"], state: DecoderState
@@ -183,89 +237,74 @@ class Decoder(nn.Module):
         """Return the logits of the next word after each target word, the attention
         weights (None without attention), and the state after the last word."""
         embedded = self.dropout(self.embedding(target_ids))
-        if self.second is not None:
-            combined, weights, state = self._run_in_halves(embedded, state, self.second)
-        else:
-            combined, weights, state = (
-                self._feed if self.input_feeding else self._run
-            )(embedded, state)
-        return self.output(self.dropout(combined)), weights, state
-
-    def _run(
-        self, inputs: Tensor, state: DecoderState
-    ) -> tuple[Tensor, Tensor | None, DecoderState]:
-        """All steps at once, (B, T, inputs): what each gives to the output layer, its
-        weights, and the last state."""
-        hidden, last = self.gru(inputs, state.hidden[None])  # (B, T, D)
-        context, weights = self._look(hidden, state)
+        hidden, last = self.gru(embedded, state.hidden[None])  # (B, T, D)
+        context, weights = self.look(hidden, state)
         # Luong et al. 2015, equation 5
         combined = self.norm(self.combine(torch.cat([context, hidden], dim=-1))).tanh()
-        return (
-            combined,
-            weights,
-            replace(state, hidden=last[0], combined=combined[:, -1]),
-        )
+        logits = self.output(self.dropout(combined))
+        return logits, weights, replace(state, hidden=last[0])
 
-    def _look(
-        self, hidden: Tensor, state: DecoderState
-    ) -> tuple[Tensor, Tensor | None]:
-        """What states (B, T, D) find in the source, and with which weights; without
-        attention its last state."""
-        if self.score is None:
+    def look(
+        self, hidden: Float[Tensor, "B T D"], state: DecoderState
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
+        """What the decoder's states find in the source, and with which weights."""
+        if self.score is None:  # the bottleneck: always the last encoder state
             return state.summary[:, None].expand_as(hidden), None  # (B, D) -> (B, T, D)
         scores = self.score(hidden, state.encoder_states)
         return attend(scores, state.encoder_states, state.source_mask[:, None])
 
-    def _feed(
-        self, embedded: Tensor, state: DecoderState
-    ) -> tuple[Tensor, Tensor | None, DecoderState]:
-        """The same step by step: each reads the word and what the step before gave to
-        the output layer."""
-        outputs, rows = [], []
-        for word in embedded.split(1, dim=1):
-            combined, weights, state = self._run(
-                torch.cat([word, state.combined[:, None]], dim=-1), state
-            )
-            outputs.append(combined)
-            rows.append(weights)
-        return torch.cat(outputs, dim=1), _joined(rows), state
 
-    def _run_in_halves(
-        self, embedded: Tensor, state: DecoderState, second: nn.GRU
-    ) -> tuple[Tensor, Tensor | None, DecoderState]:
-        """A conditional decoder's steps: the first half reads the word and asks, the
-        second reads what was found."""
-        outputs, rows = [], []
-        for word in embedded.split(1, dim=1):
+class ConditionalDecoder(Decoder):
+    """Two recurrent halves a step: the first reads the word and asks, the second reads
+    what attention found. The output reads the word too (Bahdanau et al. 2015, A.2)."""
+
+    def __init__(self, config: Seq2SeqConfig):
+        nn.Module.__init__(self)  # the layers have other sizes
+        dim = config.hidden_dim
+        self.embedding = nn.Embedding(config.target_vocab, config.embedding_dim)
+        self.dropout = nn.Dropout(config.dropout)
+        self.gru = nn.GRU(config.embedding_dim, dim, batch_first=True)
+        self.second = nn.GRU(dim, dim, batch_first=True)
+        self.score = _make_score(config.attention, dim)
+        self.combine = nn.Linear(2 * dim + config.embedding_dim, dim)
+        self.norm = nn.LayerNorm(dim) if config.layer_norm else nn.Identity()
+        self.output = _output_layer(config, self.embedding)
+
+    def forward(
+        self, target_ids: Int[Tensor, "B T"], state: DecoderState
+    ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T S"] | None, DecoderState]:
+        """Return what `Decoder` returns, one word after the other."""
+        steps, rows = [], []
+        for word in self.dropout(self.embedding(target_ids)).split(1, dim=1):
             asking, half = self.gru(word, state.hidden[None])
-            context, weights = self._look(asking, state)
-            hidden, last = second(context, half)
+            context, weights = self.look(asking, state)
+            hidden, last = self.second(context, half)
             state = replace(state, hidden=last[0])
-            outputs.append(torch.cat([context, hidden, word], dim=-1))
-            rows.append(weights)
-        combined = self.norm(self.combine(torch.cat(outputs, dim=1))).tanh()
-        return combined, _joined(rows), replace(state, combined=combined[:, -1])
+            steps.append(torch.cat([context, hidden, word], dim=-1))
+            rows += [] if weights is None else [weights]
+        combined = self.norm(self.combine(torch.cat(steps, dim=1))).tanh()
+        weights = torch.cat(rows, dim=1) if rows else None  # (B, T, S)
+        return self.output(self.dropout(combined)), weights, state
 
 
-def _joined(rows: Sequence[Tensor | None]) -> Tensor | None:
-    """The weights of all steps, (B, T, S), from those of each; None without
-    attention."""
-    found = [row for row in rows if row is not None]
-    return torch.cat(found, dim=1) if found else None
-
-
-def _make_score(config: Seq2SeqConfig) -> nn.Module | None:
-    dim = config.hidden_dim
-    match config.attention:
+def _make_score(kind: str | None, dim: int) -> nn.Module | None:
+    match kind:
         case "dot":
             return DotScore()
-        case "bilinear":
-            return BilinearScore(dim, dim)
-        case "scaled":
-            return BilinearScore(dim, dim, scaled=True)
+        case "bilinear" | "scaled":
+            return BilinearScore(dim, dim, scaled=kind == "scaled")
         case "additive":
             return AdditiveScore(dim, dim, dim)
     return None
+
+
+def _output_layer(config: Seq2SeqConfig, embedding: nn.Embedding) -> nn.Linear:
+    output = nn.Linear(config.hidden_dim, config.target_vocab)
+    if config.tie_output:
+        output.weight = embedding.weight
+        # so that the first scores have variance near 1
+        nn.init.normal_(embedding.weight, std=config.hidden_dim**-0.5)
+    return output
 
 
 class Seq2Seq(nn.Module):
@@ -298,21 +337,13 @@ class Seq2Seq(nn.Module):
     def __init__(self, config: Seq2SeqConfig):
         super().__init__()
         self.config = config
-        self.encoder = Encoder(
-            config.source_vocab,
-            config.embedding_dim,
-            config.hidden_dim,
-            config.dropout,
-            state_dropout=config.dropout if config.conditional else 0.0,
-            layer_norm=config.layer_norm,
-        )
+        sizes = config.source_vocab, config.embedding_dim, config.hidden_dim
+        on_states = config.dropout if config.conditional else 0.0
+        self.encoder = Encoder(*sizes, config.dropout, on_states, config.layer_norm)
         self.bridge = nn.Linear(config.hidden_dim, config.hidden_dim)
-        self.decoder = Decoder(config)
+        self.decoder = (ConditionalDecoder if config.conditional else Decoder)(config)
         if config.conditional:
-            # An optimizer moves every number by about a learning rate a step: from
-            # torch's numbers near 1 that is long.
-            for embedding in (self.encoder.embedding, self.decoder.embedding):
-                nn.init.normal_(embedding.weight, std=config.embedding_dim**-0.5)
+            _shorten_embeddings(self)
 
     def start(
         self, source_ids: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]
@@ -343,13 +374,7 @@ class Seq2Seq(nn.Module):
         """
         mask = padding_mask(source_lengths, max_length=source_ids.shape[1])
         states, last = self.encoder(source_ids, source_lengths)
-        return DecoderState(
-            self.bridge(last).tanh(),
-            states,
-            mask,
-            last,
-            combined=torch.zeros_like(last),
-        )
+        return DecoderState(self.bridge(last).tanh(), states, mask, summary=last)
 
     def step(
         self, state: DecoderState, tokens: Int[Tensor, "B"]
@@ -371,32 +396,13 @@ class Seq2Seq(nn.Module):
         logits, _, state = self.decoder(tokens[:, None], state)  # (B) -> (B, 1)
         return logits[:, 0].log_softmax(dim=-1), state
 
-    @overload
-    def forward(
-        self,
-        source_ids: Tensor,
-        source_lengths: Tensor,
-        target_ids: Tensor,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        source_ids: Tensor,
-        source_lengths: Tensor,
-        target_ids: Tensor,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, Tensor | None]: ...
     def forward(
         self,
         source_ids: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, "B"],
         target_ids: Int[Tensor, "B T"],
         return_weights: bool = False,
-    ) -> (
-        Float[Tensor, "B T V"]
-        | tuple[Float[Tensor, "B T V"], Float[Tensor, "B T S"] | None]
-    ):
+    ) -> Tensor | tuple[Tensor, Tensor | None]:
         """Score a known target: teacher forcing (Williams and Zipser 1989).
 
         Parameters
@@ -420,7 +426,13 @@ class Seq2Seq(nn.Module):
         ValueError
             If a source sentence is empty.
         """
-        logits, weights, _ = self.decoder(
-            target_ids, self.start(source_ids, source_lengths)
-        )
+        state = self.start(source_ids, source_lengths)
+        logits, weights, _ = self.decoder(target_ids, state)
         return (logits, weights) if return_weights else logits
+
+
+def _shorten_embeddings(model: Seq2Seq) -> None:
+    """An optimizer moves every number by about a learning rate a step: from torch's
+    numbers near 1 that is long."""
+    for embedding in (model.encoder.embedding, model.decoder.embedding):
+        nn.init.normal_(embedding.weight, std=model.config.embedding_dim**-0.5)

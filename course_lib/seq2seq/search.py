@@ -12,22 +12,16 @@ What this module does not do: constrain, penalise repetition or sample by nucleu
 step function that sets log-probabilities to minus infinity does the first.
 """
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
-
-from course_lib.seq2seq.state import (
-    State,
-    check_state,
-    checked_log_probs,
-    device_of,
-    reorder_state,
-)
 
 __all__ = [
     "Hypothesis",
@@ -35,10 +29,13 @@ __all__ = [
     "Step",
     "beam_search",
     "greedy",
-    "length_penalty_of",
     "reorder_state",
     "sample",
 ]
+
+State: TypeAlias = Any
+"""Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None is
+allowed anywhere."""
 
 Step: TypeAlias = Callable[
     [State, Int[Tensor, "B"]], tuple[Float[Tensor, "B V"], State]
@@ -120,14 +117,8 @@ def greedy(
     ... )
     [Hypothesis(tokens=[2], log_prob=-0.71..., finished=True, score=-0.71...)]
     """
-    return _one_by_one(
-        step,
-        state,
-        batch_size,
-        bos,
-        eos,
-        max_length,
-        lambda log_probs: log_probs.argmax(dim=-1),
+    return generate(
+        step, state, batch_size, bos, eos, max_length, lambda scores: scores.argmax(-1)
     )
 
 
@@ -194,6 +185,199 @@ def sample(
     ... ]
     [[2], [2], [2, 0, 2, 2]]
     """
+
+    def draw(log_probs: Float[Tensor, "B V"]) -> Int[Tensor, "B"]:
+        check_sampling(temperature, top_k, log_probs.shape[-1])
+        scores = log_probs / temperature
+        if top_k is not None:
+            best, words = scores.topk(top_k, dim=-1)
+            # Exactly k survive: a threshold at the k-th score would keep every word
+            # that ties with it.
+            scores = torch.full_like(scores, -math.inf).scatter(-1, words, best)
+        probabilities = scores.softmax(dim=-1)
+        return torch.multinomial(probabilities, 1, generator=generator).squeeze(-1)
+
+    return generate(step, state, batch_size, bos, eos, max_length, draw)
+
+
+@torch.no_grad()
+def generate(
+    step: Step,
+    state: State,
+    batch_size: int,
+    bos: int,
+    eos: int,
+    max_length: int,
+    choose: Callable[[Float[Tensor, "B V"]], Int[Tensor, "B"]],
+) -> list[Hypothesis]:
+    """Emit the token that `choose` makes of the log-probabilities, until <eos>."""
+    check_search(state, batch_size, max_length)
+    device = device_of(state)
+    last = torch.full((batch_size,), bos, device=device)
+    alive = torch.ones(batch_size, dtype=torch.bool, device=device)
+    emitted, gains = [], []
+    for _ in range(max_length):
+        log_probs, state = step(state, last)
+        log_probs = checked_log_probs(log_probs, batch_size, eos, alive)
+        # A finished row may hold anything (the model has moved past the end): give it a
+        # harmless distribution.
+        log_probs = log_probs.masked_fill(~alive[:, None], 0.0)
+        last = choose(log_probs).masked_fill(~alive, eos)
+        emitted.append(last)
+        gains.append(log_probs.gather(-1, last[:, None])[:, 0])  # 0 where finished
+        alive = alive & (last != eos)
+        if not alive.any():
+            break
+    total = functools.reduce(torch.add, gains)  # in order
+    rows = torch.stack(emitted, dim=1).tolist()  # B rows of T tokens
+    return [
+        Hypothesis(until(row, eos), log_prob, not unfinished, log_prob)
+        for row, log_prob, unfinished in zip(
+            rows, total.tolist(), alive.tolist(), strict=True
+        )
+    ]
+
+
+def length_penalty_at(length: int, alpha: float) -> float:
+    """Wu et al. 2016, equation 14: lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha."""
+    return ((5 + length) / 6) ** alpha
+
+
+@torch.no_grad()
+def beam_search(
+    step: Step,
+    state: State,
+    bos: int,
+    eos: int,
+    max_length: int,
+    beam_size: int,
+    length_penalty: float = 0.6,
+) -> Hypothesis:
+    """Keep the `beam_size` best unfinished hypotheses of one sentence, and rank the
+    finished ones by length.
+
+    At each step every live hypothesis is extended by every word. An extension by <eos>
+    among the `beam_size` best is finished: it is set aside with its score log P / lp(Y)
+    (Wu et al. 2016, equation 14) and never extended. The `beam_size` best other
+    extensions live on. The search is over when none of them could still beat the best
+    finished one: log P never grows, so the most that a live one can reach is its log P
+    divided by the penalty of the greatest length.
+
+    Parameters
+    ----------
+    step
+        (state, tokens of shape [K]) -> (log-probabilities [K, V], state).
+    state
+        The state before the first token, one row in every tensor.
+    bos
+        The token that begins the sentence.
+    eos
+        The token that ends it.
+    max_length
+        How many tokens the sentence may emit, <eos> included.
+    beam_size
+        K, how many live hypotheses are kept.
+    length_penalty
+        Alpha of equation 14; 0 ranks by log-probability alone.
+
+    Returns
+    -------
+    Hypothesis
+        The best finished one; if none finished within `max_length`, the best
+        unfinished one, with `finished=False`.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or the step function returns no log-probabilities.
+
+    Notes
+    -----
+    `course_lib.seq2seq.batched_search.beam_search_batch` does the same for many
+    sentences at a time.
+
+    Examples
+    --------
+    >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
+    >>> step = lambda state, last: (table[last], state)
+    >>> best = beam_search(step, None, bos=0, eos=1, max_length=5, beam_size=2)
+    >>> best.tokens, round(best.log_prob, 4)
+    ([2], -0.7133)
+    """
+    check_search(state, 1, max_length)
+    check_beam(beam_size, length_penalty)
+    live, done = [Hypothesis([], 0.0, False, 0.0)], []
+    last = torch.tensor([bos], device=device_of(state))
+    for length in range(1, max_length + 1):
+        log_probs, state = step(state, last)  # [K, V]
+        log_probs = checked_log_probs(log_probs, len(live), eos)
+        penalty = length_penalty_at(length, length_penalty)
+        longer, parents = [], []
+        # 2K are enough: at most K of them end in <eos>, one for each live hypothesis.
+        for rank, extension in enumerate(extensions(live, log_probs, 2 * beam_size)):
+            parent, word, log_prob = extension
+            tokens, score = live[parent].tokens, log_prob / penalty
+            if word != eos:
+                longer.append(Hypothesis([*tokens, word], log_prob, False, score))
+                parents.append(parent)
+            elif rank < beam_size:
+                done.append(Hypothesis(tokens, log_prob, True, score))
+        live = longer[:beam_size]
+        reachable = max((hypothesis.log_prob for hypothesis in live), default=-math.inf)
+        reachable /= length_penalty_at(max_length, length_penalty)
+        if done and reachable <= max(hypothesis.score for hypothesis in done):
+            break
+        state = reorder_state(state, torch.tensor(parents[:beam_size]))
+        last = last.new_tensor([hypothesis.tokens[-1] for hypothesis in live])
+    return max(done or live, key=lambda hypothesis: hypothesis.score)
+
+
+def extensions(
+    live: list[Hypothesis], log_probs: Float[Tensor, "K V"], count: int
+) -> list[tuple[int, int, float]]:
+    """Return the `count` best ways to extend a hypothesis by a word, best first: its
+    place, the word, and the log-probability of both."""
+    so_far = log_probs.new_tensor([hypothesis.log_prob for hypothesis in live])
+    totals = (so_far[:, None] + log_probs).flatten()  # [K, V] -> [K * V]
+    best, places = totals.topk(min(count, len(totals)))
+    return [
+        (*divmod(place, log_probs.shape[1]), log_prob)
+        for place, log_prob in zip(places.tolist(), best.tolist(), strict=True)
+        if log_prob > -math.inf
+    ]
+
+
+def until(tokens: list[int], eos: int) -> list[int]:
+    """Return the tokens before the first <eos>."""
+    return tokens[: tokens.index(eos)] if eos in tokens else tokens
+
+
+def check_search(state: State, batch_size: int, max_length: int) -> None:
+    """Refuse what no search can begin with."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}; decode at least one sentence")
+    if max_length < 1:
+        raise ValueError(
+            f"max_length is {max_length}; a sentence needs room for at least one token"
+        )
+    check_state(state, batch_size)
+
+
+def check_beam(beam_size: int, length_penalty: float) -> None:
+    """Refuse a beam without hypotheses, and a length penalty that is none."""
+    if beam_size < 1:
+        raise ValueError(
+            f"beam_size is {beam_size}; choose at least 1 (1 is greedy decoding, 4 to"
+            " 10 is usual)"
+        )
+    if not (math.isfinite(length_penalty) and length_penalty >= 0):
+        raise ValueError(
+            f"length_penalty is {length_penalty}; choose 0 (none) or more, e.g. 0.6"
+        )
+
+
+def check_sampling(temperature: float, top_k: int | None, words: int) -> None:
+    """Refuse a temperature or a number of words that cannot be sampled with."""
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(
             f"temperature is {temperature}; it must be a positive number. For the limit"
@@ -203,274 +387,116 @@ def sample(
         raise ValueError(
             f"top_k is {top_k}; choose at least 1, or None for the whole vocabulary"
         )
-
-    def draw(log_probs: Float[Tensor, "B V"]) -> Int[Tensor, "B"]:
-        scores = log_probs / temperature
-        if top_k is not None:
-            if top_k > scores.shape[-1]:
-                raise ValueError(
-                    f"top_k is {top_k}, but the vocabulary has {scores.shape[-1]}"
-                    " words; choose fewer"
-                )
-            best, words = scores.topk(top_k, dim=-1)
-            # Exactly k survive: a threshold at the k-th score would keep every word
-            # that ties with it.
-            scores = torch.full_like(scores, -math.inf).scatter(-1, words, best)
-        return torch.multinomial(
-            scores.softmax(dim=-1), 1, generator=generator
-        ).squeeze(-1)
-
-    return _one_by_one(step, state, batch_size, bos, eos, max_length, draw)
-
-
-def length_penalty_of(length: int, alpha: float) -> float:
-    """Wu et al. 2016, equation 14: lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha."""
-    return ((5 + length) / 6) ** alpha
-
-
-@torch.no_grad()
-def beam_search(
-    step: Step,
-    state: State,
-    batch_size: int,
-    bos: int,
-    eos: int,
-    max_length: int,
-    beam_size: int,
-    length_penalty: float = 0.6,
-    n_best: int = 1,
-) -> list[list[Hypothesis]]:
-    """Keep the `beam_size` best unfinished hypotheses of every sentence and rank the
-    finished ones by length.
-
-    At each step every live hypothesis is extended by every word. An extension by <eos>
-    among the `beam_size` best is finished: it is set aside with its score log P / lp(Y)
-    (Wu et al. 2016, equation 14) and never extended. The `beam_size` best other
-    extensions live on. A sentence is done when no live hypothesis could still beat the
-    worst finished one that would be returned: log P never grows, so the most that a
-    live one can reach is its log P divided by the penalty of the greatest length.
-
-    Parameters
-    ----------
-    step
-        (state, tokens of shape [B * K]) -> (log-probabilities [B * K, V], state).
-    state
-        The state before the first token, B rows in every tensor; the search repeats
-        them K times.
-    batch_size
-        B, the number of sentences decoded side by side.
-    bos
-        The token that begins every sentence.
-    eos
-        The token that ends it.
-    max_length
-        How many tokens a sentence may emit, <eos> included.
-    beam_size
-        K, how many live hypotheses are kept for each sentence.
-    length_penalty
-        Alpha of equation 14; 0 ranks by log-probability alone.
-    n_best
-        How many hypotheses to return for each sentence, at most `beam_size`.
-
-    Returns
-    -------
-    list[list[Hypothesis]]
-        For each sentence up to `n_best` finished hypotheses, best score first. Where
-        none finished within `max_length`, the best unfinished ones, with
-        `finished=False`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the step function returns no log-probabilities.
-
-    Examples
-    --------
-    >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
-    >>> best = beam_search(
-    ...     lambda state, last: (table[last], state),
-    ...     None,
-    ...     1,
-    ...     bos=0,
-    ...     eos=1,
-    ...     max_length=5,
-    ...     beam_size=2,
-    ... )
-    >>> best[0][0].tokens, round(best[0][0].log_prob, 4)
-    ([2], -0.7133)
-    """
-    _check_arguments(batch_size, max_length)
-    if beam_size < 1:
+    if top_k is not None and top_k > words:
         raise ValueError(
-            f"beam_size is {beam_size}; choose at least 1 (1 is greedy decoding, 4 to"
-            " 10 is usual)"
-        )
-    if not 1 <= n_best <= beam_size:
-        raise ValueError(
-            f"n_best is {n_best}; choose between 1 and beam_size={beam_size}"
-        )
-    if not (math.isfinite(length_penalty) and length_penalty >= 0):
-        raise ValueError(
-            f"length_penalty is {length_penalty}; choose 0 (none) or more, e.g. 0.6"
+            f"top_k is {top_k}, but the vocabulary has {words} words; choose fewer"
         )
 
-    where = device_of(state)
-    check_state(state, batch_size)
-    first_row = torch.arange(batch_size, device=where).unsqueeze(-1)  # [B, 1]
-    state = reorder_state(state, first_row.expand(-1, beam_size).reshape(-1))
-    last = torch.full((batch_size * beam_size,), bos, dtype=torch.long, device=where)
 
-    # One live hypothesis to begin with: K equal ones would be extended K times alike.
-    # Dead places hold -inf.
-    live = torch.full((batch_size, beam_size), -math.inf, device=where)  # log P
-    live[:, 0] = 0.0
-    live_tokens = torch.empty(
-        (batch_size, beam_size, 0), dtype=torch.long, device=where
-    )
-    done_scores = torch.full(
-        (batch_size, n_best), -math.inf, device=where
-    )  # finished ones: log P / lp
-    done_log_probs = torch.full((batch_size, n_best), -math.inf, device=where)
-    done_tokens = torch.full(
-        (batch_size, n_best, max_length), eos, dtype=torch.long, device=where
+def reorder_state(state: State, index: Int[Tensor, "N"]) -> State:
+    """Pick rows of every tensor in a nested state, as a beam does when hypotheses are
+    dropped and copied."""
+    return _map_state(
+        lambda tensor: tensor.index_select(0, index.to(tensor.device)), state
     )
 
-    for length in range(1, max_length + 1):
-        log_probs, state = step(state, last)
-        alive = live.isfinite()
-        log_probs = checked_log_probs(
-            log_probs, batch_size * beam_size, eos, alive.reshape(-1)
+
+def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
+    if state is None:
+        return None
+    if isinstance(state, Tensor):
+        return function(state)
+    if isinstance(state, dict):
+        return {key: _map_state(function, value) for key, value in state.items()}
+    if isinstance(state, tuple) and hasattr(
+        state, "_fields"
+    ):  # a named tuple takes its fields one by one
+        return type(state)(*(_map_state(function, value) for value in state))
+    if isinstance(state, tuple | list):
+        return type(state)(_map_state(function, value) for value in state)
+    if dataclasses.is_dataclass(state) and not isinstance(state, type):
+        fields = {
+            field.name: getattr(state, field.name)
+            for field in dataclasses.fields(state)
+        }
+        return dataclasses.replace(
+            state,
+            **{name: _map_state(function, value) for name, value in fields.items()},
         )
-        vocabulary = log_probs.shape[-1]
-        if (
-            length == 1
-        ):  # work in the step function's own precision: float64 stays float64
-            live, done_scores, done_log_probs = (
-                x.to(log_probs.dtype) for x in (live, done_scores, done_log_probs)
+    raise TypeError(
+        f"the state holds a {type(state).__name__}; build it of tensors, tuples, lists,"
+        " dicts, dataclasses and None"
+    )
+
+
+def _tensors(state: State) -> list[Tensor]:
+    found: list[Tensor] = []
+
+    def keep(
+        tensor: Tensor,
+    ) -> Tensor:  # and hand it back: a dataclass may insist on tensors
+        found.append(tensor)
+        return tensor
+
+    _map_state(keep, state)
+    return found
+
+
+def device_of(state: State) -> torch.device:
+    """Return the device of a state's first tensor, or the CPU if it has none."""
+    tensors = _tensors(state)
+    return tensors[0].device if tensors else torch.device("cpu")
+
+
+def check_state(state: State, batch_size: int) -> None:
+    """Refuse a state whose tensors do not have the batch first."""
+    for tensor in _tensors(state):
+        if tensor.dim() == 0 or tensor.shape[0] != batch_size:
+            raise ValueError(
+                f"a tensor of the state has shape {tuple(tensor.shape)}, but batch_size"
+                f" is {batch_size}; put the batch first in every tensor (a GRU's hidden"
+                " state comes as [layers, batch, hidden])"
             )
-        extended = live.unsqueeze(-1) + log_probs.view(
-            batch_size, beam_size, vocabulary
-        )  # [B, K, V]
-        # 2K are enough: at most K of them end in <eos>, one for each live hypothesis.
-        best, place = extended.flatten(1).topk(2 * beam_size, dim=-1)  # [B, 2K]
-        parent, word = place // vocabulary, place % vocabulary
-        tokens = torch.cat(
-            [live_tokens.gather(1, _like(parent, live_tokens)), word.unsqueeze(-1)],
-            dim=-1,
-        )
-        ends = word == eos
-
-        among_best = torch.arange(2 * beam_size, device=where) < beam_size
-        finished = best.masked_fill(~(ends & among_best), -math.inf)
-        scores = torch.cat(
-            [done_scores, finished / length_penalty_of(length, length_penalty)], dim=-1
-        )
-        done_scores, kept = scores.topk(n_best, dim=-1)
-        done_log_probs = torch.cat([done_log_probs, finished], dim=-1).gather(-1, kept)
-        padded = torch.nn.functional.pad(tokens, (0, max_length - length), value=eos)
-        done_tokens = torch.cat([done_tokens, padded], dim=1).gather(
-            1, _like(kept, done_tokens)
-        )
-
-        live, chosen = best.masked_fill(ends, -math.inf).topk(
-            beam_size, dim=-1
-        )  # [B, K]
-        live_tokens = tokens.gather(1, _like(chosen, tokens))
-        reachable = live[:, :1] / length_penalty_of(max_length, length_penalty)
-        # Strictly better or nothing: a tie would not change what is returned.
-        live = live.masked_fill(reachable <= done_scores[:, -1:], -math.inf)
-        if length == max_length or not live.isfinite().any():
-            break
-        rows = first_row * beam_size + parent.gather(
-            1, chosen
-        )  # [B, K], into the B * K rows of the state
-        state, last = (
-            reorder_state(state, rows.reshape(-1)),
-            live_tokens[:, :, -1].reshape(-1),
-        )
-
-    results = []
-    penalty = length_penalty_of(max_length, length_penalty)
-    for sentence in range(batch_size):
-        hypotheses = [
-            Hypothesis(_until(tokens, eos), log_prob, True, score)
-            for tokens, log_prob, score in zip(
-                done_tokens[sentence].tolist(),
-                done_log_probs[sentence].tolist(),
-                done_scores[sentence].tolist(),
-                strict=True,
-            )
-            if score > -math.inf
-        ]
-        if not hypotheses:
-            hypotheses = [
-                Hypothesis(tokens, log_prob, False, log_prob / penalty)
-                for tokens, log_prob in zip(
-                    live_tokens[sentence].tolist(), live[sentence].tolist(), strict=True
-                )
-                if log_prob > -math.inf
-            ][:n_best]
-        results.append(hypotheses)
-    return results
 
 
-@torch.no_grad()
-def _one_by_one(
-    step: Step,
-    state: State,
-    batch_size: int,
-    bos: int,
-    eos: int,
-    max_length: int,
-    choose: Callable[[Tensor], Tensor],
-) -> list[Hypothesis]:
-    """Greedy and sampled decoding: they differ only in how the next token is chosen."""
-    _check_arguments(batch_size, max_length)
-    check_state(state, batch_size)
-    where = device_of(state)
-    last = torch.full((batch_size,), bos, dtype=torch.long, device=where)
-    alive = torch.ones(batch_size, dtype=torch.bool, device=where)
-    emitted: list[Tensor] = []
-    total: Tensor | None = None
-    for _ in range(max_length):
-        log_probs, state = step(state, last)
-        log_probs = checked_log_probs(log_probs, batch_size, eos, alive)
-        # A finished row may hold anything (the model has moved past the end): give it a
-        # harmless distribution.
-        log_probs = log_probs.masked_fill(~alive.unsqueeze(-1), 0.0)
-        last = choose(log_probs).masked_fill(~alive, eos)
-        gained = log_probs.gather(-1, last.unsqueeze(-1)).squeeze(
-            -1
-        )  # 0 where finished
-        total = gained if total is None else total + gained
-        emitted.append(last)
-        alive = alive & (last != eos)
-        if not alive.any():
-            break
-    assert total is not None  # max_length >= 1
-    rows = torch.stack(emitted, dim=1).tolist()
-    return [
-        Hypothesis(_until(row, eos), log_prob, not unfinished, log_prob)
-        for row, log_prob, unfinished in zip(
-            rows, total.tolist(), alive.tolist(), strict=True
-        )
-    ]
-
-
-def _until(tokens: list[int], eos: int) -> list[int]:
-    return tokens[: tokens.index(eos)] if eos in tokens else tokens
-
-
-def _like(
-    index: Int[Tensor, "B N"], tokens: Int[Tensor, "B M T"]
-) -> Int[Tensor, "B N T"]:
-    return index.unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
-
-
-def _check_arguments(batch_size: int, max_length: int) -> None:
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; decode at least one sentence")
-    if max_length < 1:
+def checked_log_probs(
+    log_probs: Tensor, rows: int, eos: int, alive: Bool[Tensor, "B"] | None = None
+) -> Float[Tensor, "B V"]:
+    """Return a step function's answer in float32 or better, or refuse what would
+    otherwise pass unseen."""
+    if log_probs.dim() != 2 or log_probs.shape[0] != rows:
         raise ValueError(
-            f"max_length is {max_length}; a sentence needs room for at least one token"
+            "the step function returned log-probabilities of shape"
+            f" {tuple(log_probs.shape)}; expected ({rows}, V)"
         )
+    if not 0 <= eos < log_probs.shape[1] or log_probs.shape[1] < 2:
+        raise ValueError(
+            f"eos is {eos}, but the step function scores {log_probs.shape[1]} words; "
+            "the vocabulary needs <eos> and at least one other word"
+        )
+    if log_probs.dtype in (torch.float16, torch.bfloat16):
+        log_probs = log_probs.float()
+    total = log_probs.logsumexp(dim=-1)  # 0 for a distribution
+    if alive is not None:
+        total = total.masked_fill(~alive, 0.0)
+    invalid, impossible, too_much = (
+        torch.stack([total.isnan(), total == -math.inf, total > 0.1])
+        .any(dim=1)
+        .tolist()
+    )
+    if invalid:
+        raise ValueError(
+            "the step function returned NaN; check the model's weights and masks before"
+            " decoding"
+        )
+    if impossible:
+        raise ValueError(
+            "the step function gives every next word the log-probability -inf; allow at"
+            " least one"
+        )
+    if too_much:
+        raise ValueError(
+            "the step function returned scores whose exponentials sum to more than 1; "
+            "apply log_softmax(dim=-1) to logits first"
+        )
+    return log_probs

@@ -152,17 +152,17 @@ def set_seed(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def to_device(batch: Any, where: torch.device) -> Any:
+def to_device(batch: Any, device: torch.device) -> Any:
     """Move the tensors of a nested batch to a device and leave everything else as it
     is."""
     if isinstance(batch, Tensor):
-        return batch.to(where, non_blocking=True)
+        return batch.to(device, non_blocking=True)
     if isinstance(batch, dict):
-        return {key: to_device(value, where) for key, value in batch.items()}
+        return {key: to_device(value, device) for key, value in batch.items()}
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(to_device(value, where) for value in batch))
+        return type(batch)(*(to_device(value, device) for value in batch))
     if isinstance(batch, tuple | list):
-        return type(batch)(to_device(value, where) for value in batch)
+        return type(batch)(to_device(value, device) for value in batch)
     return batch
 
 

@@ -224,3 +224,20 @@ class History:
     best_step: int | None = None
     stopped_early: bool = False
     precision: str | None = None
+
+    def add_step(
+        self,
+        step: int,
+        loss: float,
+        rate: float,
+        gradient_norm: float,
+        tokens: float,
+        seconds: float,
+    ) -> None:
+        """Record a step; tokens and seconds are those of the step alone."""
+        self.steps.append(step)
+        self.losses.append(loss)
+        self.learning_rates.append(rate)
+        self.gradient_norms.append(gradient_norm)
+        self.tokens.append(tokens + (self.tokens[-1] if self.tokens else 0.0))
+        self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))

@@ -25,10 +25,12 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,14 +39,17 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.training.batches import batches, set_seed, stream, to_device
-from course_lib.training.checkpoint import CheckpointError
 from course_lib.training.config import History, TrainingConfig
-from course_lib.training.console import interrupts, progress
 from course_lib.training.memory import keep_freed_memory
-from course_lib.training.parallel import add_up, add_up_gradients, copy_from_first, join
+from course_lib.training.parallel import (
+    all_reduce_gradients,
+    all_reduce_sum,
+    copy_from_first,
+    join_processes,
+)
 from course_lib.training.precision import agreed_precision, autocast
 from course_lib.training.schedules import learning_rate_at
-from course_lib.training.state import TrainingState
+from course_lib.training.state import CheckpointError, TrainingState
 
 __all__ = [
     "CheckpointError",
@@ -248,8 +253,8 @@ def train(
             "patience and evaluate_every need a function evaluate(model) -> dict of"
             " figures"
         )
-    where = device()
-    rank, processes = join(where)
+    chosen = device()
+    rank, processes = join_processes(chosen)
     if config.accumulate % processes:
         raise ValueError(
             f"{processes} processes cannot share accumulate={config.accumulate} batches"
@@ -257,7 +262,7 @@ def train(
             " smaller by as much"
         )
     keep_freed_memory()
-    model.to(where).train()
+    model.to(chosen).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)
     if (
@@ -269,21 +274,21 @@ def train(
         log.info(
             "resumed %s at step %d of %d", config.checkpoint, state.step, config.steps
         )
-    state.history.precision = agreed_precision(state.precision, where)
-    log.info("computing in %s on %s", state.history.precision, where)
+    state.history.precision = agreed_precision(state.precision, chosen)
+    log.info("computing in %s on %s", state.history.precision, chosen)
 
     data = stream(batches, state.epoch, state.used)
     with interrupts() as interrupted, progress(config, state.step, rank) as show:
         stop = False
         while not (state.ended or stop):
-            stop = _step(state, data, loss_fn, where, rank, processes, interrupted)
+            stop = _step(state, data, loss_fn, chosen, rank, processes, interrupted)
             last = state.step == config.steps
             asked = last or (
                 config.evaluate_every is not None
                 and state.step % config.evaluate_every == 0
             )
             if evaluate is not None and asked:
-                _evaluate(state, evaluate, where)
+                _evaluate(state, evaluate, chosen)
             due = (
                 config.checkpoint_every is not None
                 and state.step % config.checkpoint_every == 0
@@ -317,112 +322,106 @@ def _step(
     state: TrainingState,
     data: Iterator[tuple[int, int, Any]],
     loss_fn: LossFunction,
-    where: torch.device,
+    device: torch.device,
     rank: int,
     processes: int,
     interrupted: threading.Event,
 ) -> bool:
     """Make one step and record it. Returns whether some process was interrupted."""
-    model, config, history, step = (
-        state.model,
-        state.config,
-        state.history,
-        state.step + 1,
-    )
-    started = time.perf_counter()
+    started, config, step = time.perf_counter(), state.config, state.step + 1
     state.optimizer.zero_grad(set_to_none=True)
-    # The sum of losses, the count, and how many processes want to stop: added up over
-    # processes in one message.
-    totals = torch.zeros(3, dtype=_precise(where), device=where)
+    # The sum of losses, their count, and how many processes want to stop: one message.
+    totals = torch.zeros(3, dtype=_precise(device), device=device)
     for index in range(config.accumulate):
         state.epoch, state.used, batch = next(data)
-        if index % processes != rank:
-            continue
-        _reseed(where, config.seed, step, index)
-        with autocast(state.precision, where):
-            loss, count = _checked(loss_fn(model, to_device(batch, where)))
-        loss.backward()
-        totals[0] += loss.detach()
-        totals[1] += count
+        if index % processes == rank:
+            _reseed(device, config.seed, step, index)
+            with autocast(state.precision, device):
+                loss, count = _checked(loss_fn(state.model, to_device(batch, device)))
+            loss.backward()
+            totals[0] += loss.detach()
+            totals[1] += count
     totals[2] = float(interrupted.is_set())
-    add_up(totals)
-    add_up_gradients(model)
-    parameters = [
-        parameter for parameter in model.parameters() if parameter.grad is not None
-    ]
-    for parameter in parameters:
-        assert parameter.grad is not None
-        parameter.grad.div_(totals[1])
-    norm = nn.utils.clip_grad_norm_(
-        parameters, math.inf if config.clip_norm is None else config.clip_norm
-    )
+    all_reduce_sum(totals)
+    all_reduce_gradients(state.model)
+    norm = _divide_and_clip(state.model, totals[1], config.clip_norm)
     # The one place where the step waits for the device.
-    loss_sum, counted, stops, gradient_norm = torch.cat(
-        [totals, norm.detach().to(totals).view(1)]
-    ).tolist()
+    loss_sum, counted, stops, norm = torch.cat([totals, norm.to(totals)]).tolist()
+    _check_step(step, loss_sum, counted, norm, config)
+    rate = config.learning_rate_at(step)
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    state.optimizer.step()
+    seconds = time.perf_counter() - started
+    state.history.add_step(step, loss_sum / counted, rate, norm, counted, seconds)
+    return stops > 0
+
+
+def _divide_and_clip(model: nn.Module, count: Tensor, clip: float | None) -> Tensor:
+    """Turn the gradient of a sum into that of a mean, and return its norm, ``(1,)``,
+    before it was clipped."""
+    parameters = []
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad.div_(count)
+            parameters.append(parameter)
+    norm = nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
+    return norm.detach().view(1)
+
+
+def _check_step(
+    step: int, loss_sum: float, counted: float, norm: float, config: TrainingConfig
+) -> None:
+    """Refuse a step that counted nothing, or whose numbers are no numbers."""
     if counted <= 0:
         raise TrainingError(
             f"the batches of step {step} have nothing to learn from: loss_fn counted"
             f" {counted:g}"
         )
-    mean = loss_sum / counted
-    if not (math.isfinite(mean) and math.isfinite(gradient_norm)):
+    if not (math.isfinite(loss_sum / counted) and math.isfinite(norm)):
         raise TrainingError(
-            f"step {step}: the loss is {mean} and the norm of its gradient"
-            f" {gradient_norm}; the weights are left as they were. Try a smaller"
+            f"step {step}: the loss is {loss_sum / counted} and the norm of its"
+            f" gradient {norm}; the weights are left as they were. Try a smaller"
             f" learning_rate (now {config.learning_rate}), a longer warm-up or"
             " clip_norm"
         )
-    rate = config.learning_rate_at(step)
-    for group in state.optimizer.param_groups:
-        group["lr"] = rate
-    state.optimizer.step()
-    history.steps.append(step)
-    history.losses.append(mean)
-    history.learning_rates.append(rate)
-    history.gradient_norms.append(gradient_norm)
-    history.tokens.append(counted + (history.tokens[-1] if history.tokens else 0.0))
-    history.seconds.append(
-        time.perf_counter()
-        - started
-        + (history.seconds[-1] if history.seconds else 0.0)
-    )
-    return stops > 0
 
 
-def _evaluate(state: TrainingState, evaluate: Evaluation, where: torch.device) -> None:
+def _evaluate(state: TrainingState, evaluate: Evaluation, device: torch.device) -> None:
     """Ask for the model's figures and record them."""
     model, config = state.model, state.config
     model.eval()
-    _reseed(where, config.seed, state.step, config.accumulate)  # not that of any batch
-    with torch.no_grad(), autocast(state.precision, where):
+    _reseed(device, config.seed, state.step, config.accumulate)  # not that of any batch
+    with torch.no_grad(), autocast(state.precision, device):
         figures = evaluate(model)
     model.train()
     # Process 0 decides for all: devices may round differently, and all must stop at the
     # same step.
     agreed = torch.tensor(
         [float(value) for value in figures.values()],
-        dtype=_precise(where),
-        device=where,
+        dtype=_precise(device),
+        device=device,
     )
     copy_from_first(agreed)
     state.record(dict(zip(figures, agreed.tolist(), strict=True)))
 
 
-def _precise(where: torch.device) -> torch.dtype:
-    return torch.float32 if where.type == "mps" else torch.float64  # mps has no float64
+def _precise(device: torch.device) -> torch.dtype:
+    return (
+        torch.float32 if device.type == "mps" else torch.float64
+    )  # mps has no float64
 
 
-def _reseed(where: torch.device, *parts: int) -> None:
+def _reseed(device: torch.device, *parts: int) -> None:
     """Seed what draws on the CPU and on one device, with numbers mixed so that
     neighbouring steps are unrelated."""
     seed = int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0])
     # Not torch.manual_seed: it reaches for every kind of device, present or not, which
     # costs more than a small step.
     torch.default_generator.manual_seed(seed)
-    if where.type == "cuda":
+    if device.type == "cuda":
         torch.cuda.manual_seed(seed)
-    elif where.type == "mps":
+    elif device.type == "mps":
         torch.mps.manual_seed(seed)
 
 
@@ -439,3 +438,66 @@ def _checked(returned: Any) -> tuple[Tensor, int | float | Tensor]:
             " e.g. losses.sum()"
         )
     return loss, count.detach() if isinstance(count, Tensor) else count
+
+
+@contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a wish to stop after the step; the second stops at
+    once, as usual."""
+    wish = threading.Event()
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread may handle signals
+        yield wish
+        return
+    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+
+    def note(number: int, frame: Any) -> None:
+        wish.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield wish
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress(
+    config: TrainingConfig, done: int, rank: int
+) -> Iterator[Callable[[History], None]]:
+    """Show a bar of steps, if the settings or the terminal want one, and only in
+    process 0."""
+    file = os.environ.get("COURSE_PROGRESS")
+    if file and rank == 0:
+        yield _writer(file, config.steps)
+        return
+    wanted = sys.stderr.isatty() if config.progress is None else config.progress
+    if not wanted or rank != 0:
+        yield lambda history: None
+        return
+    from tqdm.auto import (
+        tqdm,
+    )  # its import warns in notebooks without widgets: only when it is wanted
+
+    with tqdm(total=config.steps, initial=done, unit="step") as bar:
+
+        def show(history: History) -> None:
+            bar.set_postfix(loss=f"{history.losses[-1]:.3f}", refresh=False)
+            bar.update(1)
+
+        yield show
+
+
+def _writer(file: str, steps: int) -> Callable[[History], None]:
+    written = 0.0
+
+    def write(history: History) -> None:
+        nonlocal written
+        if time.monotonic() - written >= 1:
+            with open(file, "w", encoding="utf-8") as target:
+                target.write(f"{history.steps[-1]} {steps}")
+            written = time.monotonic()
+
+    return write

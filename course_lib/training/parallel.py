@@ -20,32 +20,32 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 
-def join(where: torch.device) -> tuple[int, int]:
+def join_processes(device: torch.device) -> tuple[int, int]:
     """Join the other processes that torchrun started, if it did."""
     if not dist.is_available() or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return 0, 1
     if not dist.is_initialized():
         backends = {"cuda": "nccl", "cpu": "gloo"}
-        if where.type not in backends:
+        if device.type not in backends:
             raise ValueError(
-                f"several processes cannot share a {where.type} device; set"
+                f"several processes cannot share a {device.type} device; set"
                 " COURSE_DEVICE=cpu or use one"
             )
-        if where.type == "cuda":
-            torch.cuda.set_device(where)
-        dist.init_process_group(backends[where.type])
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        dist.init_process_group(backends[device.type])
         atexit.register(dist.destroy_process_group)
     return dist.get_rank(), dist.get_world_size()
 
 
-def add_up(tensor: Tensor) -> Tensor:
+def all_reduce_sum(tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all processes, in place."""
     if dist.is_available() and dist.is_initialized():
         dist.all_reduce(tensor)
     return tensor
 
 
-def add_up_gradients(model: nn.Module) -> None:
+def all_reduce_gradients(model: nn.Module) -> None:
     """Replace the gradient of every parameter by its sum over all processes."""
     if not (dist.is_available() and dist.is_initialized()):
         return

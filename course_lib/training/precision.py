@@ -23,7 +23,7 @@ INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16")
 TURNS, SECONDS = 5, 0.003  # of each precision, and how long a turn lasts at least
 
 
-def choose_precision(precision: str, where: torch.device) -> str:
+def choose_precision(precision: str, device: torch.device) -> str:
     """Return the precision that is computed in: as asked for, and for "auto" what the
     device is faster in."""
     if precision not in PRECISIONS:
@@ -32,50 +32,50 @@ def choose_precision(precision: str, where: torch.device) -> str:
         )
     if precision != "auto":
         return precision
-    if not has_bfloat16(where):
+    if not has_bfloat16(device):
         return "float32"
-    if where.type == "cuda":
+    if device.type == "cuda":
         return "bfloat16"
-    rates = product_rates(where)
+    rates = product_rates(device)
     return max(rates, key=lambda name: rates[name])
 
 
-def agreed_precision(precision: str, where: torch.device) -> str:
+def agreed_precision(precision: str, device: torch.device) -> str:
     """Return what process 0 chooses: processes that time their products may differ, but
     must compute alike."""
     chosen = torch.tensor(
-        PRECISIONS.index(choose_precision(precision, where)), device=where
+        PRECISIONS.index(choose_precision(precision, device)), device=device
     )
     copy_from_first(chosen)
     return PRECISIONS[int(chosen)]
 
 
-def autocast(precision: str, where: torch.device) -> torch.autocast:
+def autocast(precision: str, device: torch.device) -> torch.autocast:
     """Return a context that computes in a precision; the weights stay as they are."""
     return torch.autocast(
-        where.type,
+        device.type,
         torch.bfloat16,
-        enabled=choose_precision(precision, where) == "bfloat16",
+        enabled=choose_precision(precision, device) == "bfloat16",
     )
 
 
-def has_bfloat16(where: torch.device) -> bool:
+def has_bfloat16(device: torch.device) -> bool:
     """Whether a device has instructions for products in bfloat16."""
-    if where.type == "cuda":
+    if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if where.type == "cpu":
+    if device.type == "cpu":
         capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         return any(capabilities.get(name, False) for name in INSTRUCTIONS)
     return False
 
 
 @cache
-def product_rates(where: torch.device) -> dict[str, float]:
+def product_rates(device: torch.device) -> dict[str, float]:
     """Measure once a process how fast a device multiplies two matrices, in float32 and
     in bfloat16."""
-    side = 256 if where.type == "cpu" else 4096
+    side = 256 if device.type == "cpu" else 4096
     factors = {
-        name: torch.ones(side, side, device=where, dtype=getattr(torch, name))
+        name: torch.ones(side, side, device=device, dtype=getattr(torch, name))
         for name in PRECISIONS[1:]
     }
     best = dict.fromkeys(factors, math.inf)
@@ -92,10 +92,10 @@ def product_rates(where: torch.device) -> dict[str, float]:
     return {name: 2 * side**3 / seconds for name, seconds in best.items()}
 
 
-def describe_rates(where: torch.device) -> str:
+def describe_rates(device: torch.device) -> str:
     """Say how fast a device multiplies, and what "auto" takes there."""
     told = ", ".join(
-        f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(where).items()
+        f"{name} {rate / 1e9:.3g}" for name, rate in product_rates(device).items()
     )
-    unit = f"GFLOP/s {'a thread' if where.type == 'cpu' else f'on {where}'}"
-    return f"{told} {unit}; precision auto takes {choose_precision('auto', where)}"
+    unit = f"GFLOP/s {'a thread' if device.type == 'cpu' else f'on {device}'}"
+    return f"{told} {unit}; precision auto takes {choose_precision('auto', device)}"

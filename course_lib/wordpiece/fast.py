@@ -20,10 +20,21 @@ from tokenizers import (
 )
 from tokenizers import Encoding as LibraryEncoding
 
-from course_lib.wordpiece.encoding import Encoding, check_room
-from course_lib.wordpiece.files import Settings, check_vocab, load, save
 from course_lib.wordpiece.normalize import check_text
-from course_lib.wordpiece.tokenizer import CLS, PAD, SEP, UNK, Padding, Text
+from course_lib.wordpiece.tokenizer import (
+    CLS,
+    PAD,
+    SEP,
+    UNK,
+    Encoding,
+    Padding,
+    Settings,
+    Text,
+    check_room,
+    check_vocab,
+    load,
+    save,
+)
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
 __all__ = ["FastWordPiece"]
@@ -83,7 +94,7 @@ class FastWordPiece:
     @classmethod
     def load(cls, path: Path | str) -> "FastWordPiece":
         """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
-        `course_lib.wordpiece.files.load`."""
+        `course_lib.wordpiece.tokenizer.load`."""
         pieces, settings = load(Path(path))
         return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 

@@ -2,33 +2,374 @@
 piece first.
 
 This is the teaching code: short, pure Python, no faster than that.
-`fast_wordpiece.FastWordPiece` has the same interface on the library `tokenizers`, and
-gives the same ids and offsets for every text.
+`course_lib.wordpiece.fast.FastWordPiece` has the same interface on the library
+`tokenizers`, and gives the same ids and offsets for every text.
 
-Not here: normalising and splitting into words (`text_normalization`), learning a
-vocabulary (`wordpiece_training`), pairs and padding (`wordpiece_encoding`), files
-(`wordpiece_files`).
+Not here: normalising and splitting into words (`normalize`), learning a vocabulary
+(`training`). A tokenizer on disk is data: ``vocab.txt`` as BERT was published with, and
+``tokenizer.json`` of the library `tokenizers`. What a file says is checked before it is
+used, and nothing in it is run. A file that asks for something that `WordPiece` does not
+do is refused, not read in part; only its settings for truncation and padding are left
+aside, because here each call says these.
 """
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from course_lib.wordpiece.encoding import (
-    NOWHERE,
-    Encoding,
-    Token,
-    assemble,
-    check_room,
-    pad,
-    truncate,
-)
-from course_lib.wordpiece.files import Settings, check_vocab, load, save
+from course_lib._files import write_whole
 from course_lib.wordpiece.normalize import Word, check_text, split_words
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
-__all__ = ["SPECIAL_TOKENS", "Encoding", "WordPiece", "detokenize", "longest_match"]
+__all__ = [
+    "SPECIAL_TOKENS",
+    "Encoding",
+    "Settings",
+    "Token",
+    "WordPiece",
+    "assemble",
+    "check_room",
+    "check_vocab",
+    "detokenize",
+    "load",
+    "longest_match",
+    "pad",
+    "save",
+    "truncate",
+]
+
+NOWHERE = (0, 0)  # the offsets of a token that is not in the text
+
+
+class Token(NamedTuple):
+    """A piece of the text: its id, its string, and where it comes from."""
+
+    id: int
+    text: str
+    offsets: tuple[int, int]
+
+
+@dataclass
+class Encoding:
+    """One text or pair of texts as a sequence of tokens; all lists have one entry for
+    each token.
+
+    Parameters
+    ----------
+    ids
+        Rows of the embedding table.
+    tokens
+        The strings.
+    offsets
+        Start and end in the original text (of the first or second, see `type_ids`); (0,
+        0) for what is not in the text.
+    type_ids
+        0 for the first text with its special tokens, 1 for the second.
+    attention_mask
+        1 for tokens, 0 for padding.
+    special_tokens_mask
+        1 for what the tokenizer added: [CLS], [SEP], [PAD]; 0 for what the text holds.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    type_ids: list[int] = field(default_factory=list)
+    attention_mask: list[int] = field(default_factory=list)
+    special_tokens_mask: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, token: Token, type_id: int, attend: int, special: int) -> None:
+        """Append one token to all lists."""
+        row = (token.id, token.text, token.offsets, type_id, attend, special)
+        for column, value in zip(fields(self), row, strict=True):
+            getattr(self, column.name).append(value)
+
+
+def truncate(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many tokens of two texts stay when there is room for so many together: the
+    longer text loses first."""
+    if first + second <= room:
+        return first, second
+    short = min(first, second, room // 2)
+    return (room - short, short) if first > second else (short, room - short)
+
+
+def check_room(max_length: int | None, added: int) -> None:
+    """Refuse a maximal length below that of the special tokens alone."""
+    if max_length is not None and max_length < added:
+        raise ValueError(
+            f"max_length={max_length} has no room for the {added} special tokens; "
+            f"pass at least {added}, and more for the text"
+        )
+
+
+def assemble(
+    first: Sequence[Token],
+    second: Sequence[Token] | None,
+    start: Token | None = None,
+    separator: Token | None = None,
+) -> Encoding:
+    """Put texts and special tokens into one sequence: [CLS] first [SEP], or [CLS] first
+    [SEP] second [SEP]."""
+    encoding = Encoding()
+    if start:
+        encoding.add(start, 0, 1, 1)
+    for type_id, tokens in enumerate([first] if second is None else [first, second]):
+        for token in tokens:
+            encoding.add(token, type_id, 1, 0)
+        if separator:
+            encoding.add(separator, type_id, 1, 1)
+    return encoding
+
+
+def pad(
+    encodings: Sequence[Encoding], padding: Token, length: int | None = None
+) -> None:
+    """Make all encodings of a batch equally long, by padding on the right that nothing
+    attends to."""
+    if length is None:
+        length = max(map(len, encodings), default=0)
+    for encoding in encodings:
+        while len(encoding) < length:
+            encoding.add(padding, 0, 0, 1)
+
+
+UNK, CLS, SEP = SPECIAL_TOKENS[1:4]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a tokenizer treats text, beside its vocabulary.
+
+    Parameters
+    ----------
+    lowercase
+        Whether capitals become small letters.
+    strip
+        Whether accents go; None: with the capitals.
+    max_word_length
+        A word of more characters is [UNK].
+    """
+
+    lowercase: bool = True
+    strip: bool | None = None
+    max_word_length: int = 100
+
+
+def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
+    """Number the pieces, and refuse a list that is no vocabulary."""
+    vocab: dict[str, int] = {}
+    if isinstance(pieces, Mapping | Set):
+        raise TypeError(
+            "the vocabulary is a table or a set; pass a list of its pieces, in the"
+            " order of their ids"
+        )
+    for index, piece in enumerate(pieces):
+        check_text(piece)
+        if (
+            piece.split() != [piece]
+        ):  # nothing, or with a space or the end of a line, which would also break vocab.txt  # noqa: E501
+            raise ValueError(
+                f"piece {index} of the vocabulary is {piece!r}; a piece has a character"
+                " or more, no space"
+            )
+        if piece in vocab:
+            raise ValueError(
+                f"the vocabulary has {piece!r} twice, as {vocab[piece]} and as {index};"
+                " remove one"
+            )
+        vocab[piece] = index
+    if UNK not in vocab:
+        raise ValueError(
+            f"the vocabulary lacks {UNK}, which stands for words that it cannot write;"
+            " add it"
+        )
+    return vocab
+
+
+def save(folder: Path, pieces: Sequence[str], settings: Settings) -> None:
+    """Write ``vocab.txt`` and ``tokenizer.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(
+        _as_json(check_vocab(pieces), settings), ensure_ascii=False, indent=2
+    )
+    for name, text in (
+        ("vocab.txt", "".join(f"{piece}\n" for piece in pieces)),
+        ("tokenizer.json", content + "\n"),
+    ):
+        write_whole(folder / name, text)
+
+
+def load(path: Path) -> tuple[list[str], Settings]:
+    """Read a tokenizer."""
+    if path.is_dir():
+        path = next(
+            (
+                path / name
+                for name in ("tokenizer.json", "vocab.txt")
+                if (path / name).is_file()
+            ),
+            path,
+        )
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no tokenizer at {path}: pass a tokenizer.json, a vocab.txt or"
+            " their folder"
+        )
+    try:
+        text = path.read_text(
+            encoding="utf-8-sig"
+        )  # with or without a mark of the byte order in front
+        if path.suffix != ".json":
+            pieces = [line.rstrip() for line in text.removesuffix("\n").split("\n")]
+            check_vocab(pieces)
+            return pieces, Settings()
+        return _from_json(json.loads(text))
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ) as error:  # of encoding, of JSON, or of ours
+        raise ValueError(f"{path} is no WordPiece tokenizer: {error}") from error
+
+
+def _as_json(vocab: dict[str, int], settings: Settings) -> dict[str, Any]:
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": _added_tokens(vocab),
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": settings.strip,
+            "lowercase": settings.lowercase,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": _post_processors(vocab)[0],
+        "decoder": {"type": "WordPiece", "prefix": PREFIX, "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": UNK,
+            "continuing_subword_prefix": PREFIX,
+            "max_input_chars_per_word": settings.max_word_length,
+            "vocab": vocab,
+        },
+    }
+
+
+def _added_tokens(vocab: dict[str, int]) -> list[dict[str, Any]]:
+    """The special tokens, as the library describes them: found in a text as they stand,
+    before it is normalised."""
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
+    present = sorted(
+        (token for token in SPECIAL_TOKENS if token in vocab), key=vocab.__getitem__
+    )
+    return [{"id": vocab[token], "content": token, **flags} for token in present]
+
+
+def _post_processors(vocab: dict[str, int]) -> list[dict[str, Any] | None]:
+    """The two ways in which the library writes down that [CLS] stands before a text and
+    [SEP] behind it."""
+    if SEP not in vocab or CLS not in vocab:
+        return [None]
+    single = [_mark(CLS, 0), _text("A", 0), _mark(SEP, 0)]
+    marks = {
+        token: {"id": token, "ids": [vocab[token]], "tokens": [token]}
+        for token in (CLS, SEP)
+    }
+    return [
+        {"type": "BertProcessing", "sep": [SEP, vocab[SEP]], "cls": [CLS, vocab[CLS]]},
+        {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": [*single, _text("B", 1), _mark(SEP, 1)],
+            "special_tokens": marks,
+        },
+    ]
+
+
+def _mark(token: str, type_id: int) -> dict[str, Any]:
+    return {"SpecialToken": {"id": token, "type_id": type_id}}
+
+
+def _text(name: str, type_id: int) -> dict[str, Any]:
+    return {"Sequence": {"id": name, "type_id": type_id}}
+
+
+def _from_json(content: Any) -> tuple[list[str], Settings]:
+    model = _part(
+        content,
+        "model",
+        {"type": "WordPiece", "unk_token": UNK, "continuing_subword_prefix": PREFIX},
+    )
+    normalizer = _part(
+        content,
+        "normalizer",
+        {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    )
+    _part(content, "pre_tokenizer", {"type": "BertPreTokenizer"})
+    vocab, length = model.get("vocab"), model.get("max_input_chars_per_word")
+    lowercase, strip = normalizer.get("lowercase"), normalizer.get("strip_accents")
+    if not isinstance(vocab, dict) or sorted(map(repr, vocab.values())) != sorted(
+        map(repr, range(len(vocab)))
+    ):
+        raise ValueError(
+            "model.vocab is not a table of pieces and their ids 0, 1, 2, ... without"
+            " gaps"
+        )
+    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
+        raise ValueError(
+            f"model.max_input_chars_per_word is {length!r}; expected a whole number"
+            " above 0"
+        )
+    if not isinstance(lowercase, bool) or not (
+        strip is None or isinstance(strip, bool)
+    ):
+        raise ValueError(
+            "normalizer.lowercase is true or false, and strip_accents is true, false or"
+            " null"
+        )
+    pieces = sorted(vocab, key=vocab.__getitem__)
+    check_vocab(pieces)
+    if content.get("added_tokens") != _added_tokens(vocab):
+        raise ValueError(
+            f"added_tokens are not those of {', '.join(SPECIAL_TOKENS)} that its"
+            " vocabulary has, each with its id, special and not normalized; other"
+            " tokens beside the model's cannot be read"
+        )
+    if content.get("post_processor") not in _post_processors(vocab):
+        raise ValueError(
+            "post_processor does not put [CLS] before a text and [SEP] behind it, as"
+            " BERT's does"
+        )
+    return pieces, Settings(lowercase, strip, length)
+
+
+def _part(content: Any, name: str, expected: dict[str, Any]) -> dict[str, Any]:
+    part = content.get(name) if isinstance(content, dict) else None
+    if not isinstance(part, dict):
+        raise ValueError(f"it has no part {name!r}")
+    for key, value in expected.items():
+        if part.get(key) != value:
+            raise ValueError(
+                f"{name}.{key} is {part.get(key)!r}; this course reads only {value!r}"
+            )
+    return part
+
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
 Padding = Literal["longest"] | int | None
@@ -154,7 +495,7 @@ class WordPiece:
     @classmethod
     def load(cls, path: Path | str) -> "WordPiece":
         """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
-        `course_lib.wordpiece.files.load`."""
+        `course_lib.wordpiece.tokenizer.load`."""
         pieces, settings = load(Path(path))
         return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 

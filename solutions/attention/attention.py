@@ -17,6 +17,7 @@
 #       - course_lib.attention.multi_head
 #       - course_lib.seq2seq.model
 #       - course_lib.seq2seq.search
+#       - course_lib.seq2seq.batched_search
 #       - torch.nn.functional.scaled_dot_product_attention
 #       - torch.nn.MultiheadAttention
 #       - torch.nn.Transformer

@@ -18,7 +18,7 @@
 #       - course_lib.sentence_bert.model
 #       - course_lib.sentence_bert.evaluation
 #       - course_lib.sentence_bert.losses
-#       - course_lib.sentence_bert.objectives
+#       - course_lib.sentence_bert.losses
 #       - course_lib.sentence_bert.search
 #       - course_lib.sentence_bert.training
 #       - scipy

@@ -26,6 +26,7 @@
 #       - course_lib.bert.model
 #       - course_lib.bert.layers
 #       - course_lib.seq2seq.search
+#       - course_lib.seq2seq.batched_search
 #       - torch.nn.functional.scaled_dot_product_attention
 #       - torch.nn.functional.multi_head_attention_forward
 #       - torch.nn.MultiheadAttention

@@ -18,12 +18,12 @@ from traitlets.config import Config
 
 from course_lib.sentence_bert.evaluation import sts_score
 from course_lib.sentence_bert.losses import (
+    SoftmaxObjective,
     cosine_losses,
     in_batch_losses,
     triplet_losses,
 )
 from course_lib.sentence_bert.model import pool
-from course_lib.sentence_bert.objectives import SoftmaxObjective
 from course_lib.sentence_bert.search import top_k
 from course_tools.grading.assignments.source import is_demonstration, read_source
 

@@ -27,8 +27,8 @@ from course_lab.ch02_self_attention.self_attention import (
 )
 from course_lib.attention.masks import causal_mask, padding_mask
 from course_lib.attention.multi_head import MultiHeadAttention
-from course_lib.figures.growth import growth_curves
-from course_lib.figures.masks import ALLOWED, mask_panels
+from course_lib.figures.curves import growth_curves
+from course_lib.figures.maps import ALLOWED, mask_panels
 from course_lib.figures.style import MODELS, alt_text, contrast_ratio
 from course_lib.training.loop import History
 

@@ -14,7 +14,7 @@ from datasets import config as datasets_config
 from safetensors.torch import load_file
 
 from course_lab.ch06_pretraining.pretrain_card import card, write_card
-from course_lib.training.checkpoint import load_tensors
+from course_lib.training.state import load_tensors
 from course_tools.pretrain_command import CHECKPOINT, PretrainError, run_in_folder
 
 OPTIONS = {
@@ -319,7 +319,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import course_tools.pretrain_command as command
 import course_lab.ch06_pretraining.pretrain_results as pretrain_results
-from course_lib.training.checkpoint import load_tensors
+from course_lib.training.state import load_tensors
 
 pretrain_results.matrix_rate = lambda where, dtype: 1e10
 folder, source, options = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])

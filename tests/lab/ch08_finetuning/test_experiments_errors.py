@@ -28,8 +28,7 @@ from course_lib.finetuning.finetune import (
     TokenClassifier,
     predict,
 )
-from course_lib.metrics.errors import cool, fit_temperature
-from course_lib.metrics.tasks import calibration
+from course_lib.metrics.errors import apply_temperature, calibration, fit_temperature
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from course_tools import command
@@ -148,7 +147,10 @@ def test_no_guess_is_judged_by_a_temperature_that_it_had_a_part_in():
         for golds in ([0, 0, 0, 1] * 2, [0, 1, 0, 1] * 2)
     )
     assert found["temperatures"] == pytest.approx([of_odd, of_even], rel=1e-6)
-    cooled = np.concatenate([cool(table[:4], of_odd), cool(table[:4], of_even)] * 2)
+    cooled = np.concatenate(
+        [apply_temperature(table[:4], of_odd), apply_temperature(table[:4], of_even)]
+        * 2
+    )
     assert found["calibration"]["with a temperature"]["error"] == pytest.approx(
         calibration(cooled.tolist(), golds).error
     )

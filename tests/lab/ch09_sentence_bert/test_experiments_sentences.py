@@ -43,7 +43,7 @@ from course_lab.ch09_sentence_bert.sentences import (
     true_pairs,
 )
 from course_lab.records import Record
-from course_lib.figures.scores import score_bars
+from course_lib.figures.bars import score_bars
 from course_lib.finetuning.finetune import SequenceClassifier
 from course_tools.command import ExperimentError, record_experiment
 

@@ -14,13 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from course_lib.figures.curves_and_maps import (
-    HEAT,
-    alignment_map,
-    attention_heatmap,
-    learning_curves,
-    score_by_length,
-)
+from course_lib.figures.curves import learning_curves, score_by_length
+from course_lib.figures.maps import HEAT, alignment_map, attention_heatmap
 from course_lib.figures.style import (
     INK,
     MODELS,

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.figures.functions import function_curves
-from course_lib.figures.input import EDGES, input_rows
-from course_lib.figures.ladder import ladder
-from course_lib.figures.shares import PARTS, share_bars
+from course_lib.figures.bars import PARTS, ladder, share_bars
+from course_lib.figures.curves import function_curves
+from course_lib.figures.diagrams import EDGES, input_rows
 from course_lib.figures.style import INK, SIZE, alt_text, contrast_ratio, style_of
 
 PIECES = ["[CLS]", "hug", "##s", "[SEP]", "yes", "[SEP]"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.figures.positions import position_heatmap
+from course_lib.figures.maps import position_heatmap
 from course_lib.figures.style import SIZE, alt_text
 from course_lib.transformer.positions import sinusoidal_positions
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from course_lib.metrics.tasks import GLUE, calibration, glue_scores
+from course_lib.metrics.errors import GLUE, calibration, glue_scores
 
 
 def test_glue_has_nine_tasks_with_the_metrics_of_its_paper():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from course_lib.figures.errors import confusion_map, reliability_diagram
+from course_lib.figures.curves import reliability_diagram
+from course_lib.figures.maps import confusion_map
 from course_lib.figures.style import alt_text
 from course_lib.metrics.entities import Entity, entity_scores
 from course_lib.metrics.errors import (
@@ -13,14 +14,14 @@ from course_lib.metrics.errors import (
     ENTITIES,
     EntityMistake,
     answer_kind,
+    apply_temperature,
+    calibration,
     confusion,
-    cool,
     entity_mistakes,
     fit_temperature,
     surest_mistakes,
 )
 from course_lib.metrics.squad import squad_scores
-from course_lib.metrics.tasks import calibration
 
 
 def test_gold_classes_stand_in_rows_and_guesses_in_columns():
@@ -38,14 +39,16 @@ def test_gold_classes_stand_in_rows_and_guesses_in_columns():
 
 def test_a_temperature_divides_scores_and_moves_no_guess():
     scores = np.array([[2.0, -1.0, 0.5], [0.1, 0.3, -4.0]])
-    cooled = cool(softmax(scores, axis=1), 2.5)
+    cooled = apply_temperature(softmax(scores, axis=1), 2.5)
     assert cooled == pytest.approx(softmax(scores / 2.5, axis=1), abs=1e-15)
     assert cooled.argmax(axis=1).tolist() == scores.argmax(axis=1).tolist()
-    assert cool(cooled, 1 / 2.5) == pytest.approx(softmax(scores, axis=1), abs=1e-12)
+    assert apply_temperature(cooled, 1 / 2.5) == pytest.approx(
+        softmax(scores, axis=1), abs=1e-12
+    )
 
 
 def test_a_probability_of_0_stays_small_and_spoils_nothing():
-    cooled = cool(np.array([[1.0, 0.0]], dtype=np.float32), 4.0)
+    cooled = apply_temperature(np.array([[1.0, 0.0]], dtype=np.float32), 4.0)
     assert np.isfinite(cooled).all()
     assert 0 < cooled[0, 1] < 1e-9
 
@@ -63,7 +66,10 @@ def test_the_temperature_that_labels_were_drawn_with_is_found_and_calibrates(tru
     probabilities = softmax(scores, axis=1)
     found = fit_temperature(probabilities, golds)
     assert found == pytest.approx(true, rel=0.06)
-    assert calibration(cool(probabilities, found).tolist(), golds).error < 0.015
+    assert (
+        calibration(apply_temperature(probabilities, found).tolist(), golds).error
+        < 0.015
+    )
     if true != 1.0:
         assert calibration(probabilities.tolist(), golds).error > 0.05
 
@@ -193,7 +199,7 @@ def test_an_answer_is_wrong_in_one_way(guess, golds, kind):
         (lambda: confusion([0, 2], [0, 1], ["a", "b"]), "classes are 0 to 1"),
         (lambda: confusion([0, 1], [0, -1], ["a", "b"]), "classes are 0 to 1"),
         (
-            lambda: cool(np.array([[0.5, 0.5]]), 0.0),
+            lambda: apply_temperature(np.array([[0.5, 0.5]]), 0.0),
             "temperature is 0.0; it must be above 0",
         ),
         (lambda: fit_temperature(np.zeros((0, 2)), []), "0 guesses"),

@@ -8,13 +8,13 @@ import pytest
 import torch
 from sentence_peer import SENTENCES, encoder
 
-from course_lib.sentence_bert.model import SentenceBert, pool
-from course_lib.sentence_bert.objectives import (
+from course_lib.sentence_bert.losses import (
     CosineObjective,
     InBatchObjective,
     SoftmaxObjective,
     TripletObjective,
 )
+from course_lib.sentence_bert.model import SentenceBert, pool
 from course_lib.sentence_bert.search import closest_pairs, top_k
 
 pytestmark = pytest.mark.slow

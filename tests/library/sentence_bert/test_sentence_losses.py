@@ -8,17 +8,15 @@ import torch
 from torch import nn
 
 from course_lib.sentence_bert.losses import (
+    CosineObjective,
+    InBatchObjective,
+    SoftmaxObjective,
+    TripletObjective,
     cosine_losses,
     in_batch_logits,
     in_batch_losses,
     softmax_features,
     triplet_losses,
-)
-from course_lib.sentence_bert.objectives import (
-    CosineObjective,
-    InBatchObjective,
-    SoftmaxObjective,
-    TripletObjective,
 )
 
 torch.manual_seed(5)

@@ -7,13 +7,13 @@ from sentence_peer import SENTENCES, encoder
 
 from course_lib.finetuning.examples import collate
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate, rate_factors
-from course_lib.sentence_bert.model import SentenceBert
-from course_lib.sentence_bert.objectives import (
+from course_lib.sentence_bert.losses import (
     CosineObjective,
     InBatchObjective,
     SoftmaxObjective,
     TripletObjective,
 )
+from course_lib.sentence_bert.model import SentenceBert
 from course_lib.sentence_bert.training import (
     SiameseBert,
     sentence_examples,

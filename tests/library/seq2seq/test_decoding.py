@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from course_lib.seq2seq.batched_search import beam_search_batch
 from course_lib.seq2seq.search import (
     Hypothesis,
     beam_search,
     greedy,
-    length_penalty_of,
+    length_penalty_at,
     reorder_state,
     sample,
 )
@@ -157,10 +158,10 @@ def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
 
 
 def test_length_penalty_is_equation_14_of_wu_et_al_2016():
-    assert length_penalty_of(13, 0.6) == pytest.approx(
+    assert length_penalty_at(13, 0.6) == pytest.approx(
         (5 + 13) ** 0.6 / (5 + 1) ** 0.6, rel=1e-15
     )
-    assert length_penalty_of(13, 0.0) == 1.0
+    assert length_penalty_at(13, 0.0) == 1.0
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.5])
@@ -171,7 +172,7 @@ def test_a_beam_as_wide_as_all_prefixes_finds_what_enumeration_finds(seed, alpha
     everything = (
         3**3 * vocabulary
     )  # all live prefixes of the last step, times the vocabulary
-    found = beam_search(
+    found = beam_search_batch(
         model.step,
         model.start(2, 5),
         2,
@@ -204,7 +205,7 @@ def test_beam_search_equals_a_search_with_lists_that_never_stops_early(
 ):
     model = Recurrent(seed, vocabulary, eos_bias=eos_bias)
     n_best = data.draw(st.integers(1, beam_size))
-    found = beam_search(
+    found = beam_search_batch(
         model.step,
         model.start(4, 0, 7),
         3,
@@ -226,7 +227,7 @@ def test_beam_search_equals_a_search_with_lists_that_never_stops_early(
 @given(seed=st.integers(0, 10_000), max_length=st.integers(1, 9))
 def test_a_beam_of_one_without_penalty_is_greedy(seed, max_length):
     model = Recurrent(seed, 5)
-    searched = beam_search(
+    searched = beam_search_batch(
         model.step, model.start(1, 3, 6), 3, BOS, EOS, max_length, 1, 0.0
     )
     walked = greedy(model.step, model.start(1, 3, 6), 3, BOS, EOS, max_length)
@@ -247,7 +248,9 @@ def test_log_prob_is_the_models_own_sum_with_the_end_token_when_it_was_emitted(s
         ),
         "beam": lambda: [
             best
-            for best, *_ in beam_search(*arguments, beam_size=3, length_penalty=0.9)
+            for best, *_ in beam_search_batch(
+                *arguments, beam_size=3, length_penalty=0.9
+            )
         ],
     }[search]()
     assert (
@@ -269,7 +272,8 @@ def test_a_search_that_stops_at_the_first_end_would_miss_the_better_long_sentenc
     table[2, 3] = table[3, 4] = table[4, EOS] = 0.0
     step = lambda state, last: (table[last], state)
     (with_penalty,), (without,) = (
-        beam_search(step, None, 1, BOS, EOS, 6, 2, alpha)[0] for alpha in (1.0, 0.0)
+        beam_search_batch(step, None, 1, BOS, EOS, 6, 2, alpha)[0]
+        for alpha in (1.0, 0.0)
     )
     assert with_penalty.tokens == [2, 3, 4]
     assert with_penalty.score == pytest.approx(math.log(0.4) / 1.5, abs=EXACT)
@@ -286,7 +290,7 @@ def test_the_search_stops_as_soon_as_no_live_hypothesis_can_win():
         calls.append(len(last))
         return row.expand(len(last), -1), state
 
-    (best,) = beam_search(step, None, 1, BOS, EOS, 20, 2, 1.0)[0]
+    (best,) = beam_search_batch(step, None, 1, BOS, EOS, 20, 2, 1.0)[0]
     assert best.tokens == []
     assert calls == [2]
 
@@ -297,7 +301,7 @@ def test_one_sentence_that_is_done_does_not_stop_the_others():
     table = table.log_softmax(-1)
     step = lambda rows, last: (rows[torch.arange(len(last)), last], rows)
     for found in (
-        [best for (best,) in beam_search(step, table, 2, BOS, EOS, 9, 3)],
+        [best for (best,) in beam_search_batch(step, table, 2, BOS, EOS, 9, 3)],
         greedy(step, table, 2, BOS, EOS, 9),
     ):
         assert [hypothesis.tokens for hypothesis in found] == [[], [2, 3]]
@@ -306,7 +310,7 @@ def test_one_sentence_that_is_done_does_not_stop_the_others():
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_decoding_sentences_together_or_alone_gives_the_same(beam_size):
     model = Recurrent(11, 6)
-    together = beam_search(
+    together = beam_search_batch(
         model.step,
         model.start(0, 1, 2, 3, 4),
         5,
@@ -317,7 +321,7 @@ def test_decoding_sentences_together_or_alone_gives_the_same(beam_size):
         n_best=beam_size,
     )
     for sentence, hypotheses in enumerate(together):
-        (alone,) = beam_search(
+        (alone,) = beam_search_batch(
             model.step,
             model.start(sentence),
             1,
@@ -333,11 +337,13 @@ def test_decoding_sentences_together_or_alone_gives_the_same(beam_size):
 def test_where_nothing_ends_in_time_the_best_unfinished_hypotheses_come_back_marked():
     table = torch.tensor([0.5, 0.0, 0.2, 0.3]).log().expand(4, 4)  # <eos> is impossible
     step = lambda state, last: (table[last], state)
-    best, second, third = beam_search(step, None, 1, BOS, EOS, 3, 4, 0.6, n_best=3)[0]
+    best, second, third = beam_search_batch(
+        step, None, 1, BOS, EOS, 3, 4, 0.6, n_best=3
+    )[0]
     assert (best.tokens, best.finished) == ([0, 0, 0], False)
     assert best.log_prob == pytest.approx(3 * math.log(0.5), abs=1e-6)
     assert best.score == pytest.approx(
-        3 * math.log(0.5) / length_penalty_of(3, 0.6), abs=1e-6
+        3 * math.log(0.5) / length_penalty_at(3, 0.6), abs=1e-6
     )
     assert (
         second.log_prob
@@ -355,7 +361,7 @@ def test_the_end_token_may_be_the_last_that_fits():
     step = lambda state, last: (table[last], state)
     assert greedy(step, None, 1, BOS, EOS, 3)[0].finished
     assert not greedy(step, None, 1, BOS, EOS, 2)[0].finished
-    assert beam_search(step, None, 1, BOS, EOS, 3, 2)[0][0].tokens == [2, 3]
+    assert beam_search_batch(step, None, 1, BOS, EOS, 3, 2)[0][0].tokens == [2, 3]
 
 
 def test_a_finished_hypothesis_is_never_extended():
@@ -372,7 +378,9 @@ def test_a_finished_hypothesis_is_never_extended():
         return torch.where((last == EOS).unsqueeze(-1), certain, log_probs), state
 
     for beam_size in (1, 4):
-        found = beam_search(step, model.start(0, 1, 2), 3, BOS, EOS, 7, beam_size, 1.0)
+        found = beam_search_batch(
+            step, model.start(0, 1, 2), 3, BOS, EOS, 7, beam_size, 1.0
+        )
         for sentence, (best,) in enumerate(found):
             assert best.log_prob == pytest.approx(
                 model.log_prob(sentence, [*best.tokens, EOS]), abs=EXACT
@@ -505,7 +513,8 @@ def constant(scores: Tensor) -> Callable[[Any, Tensor], tuple[Tensor, Any]]:
     ],
 )
 @pytest.mark.parametrize(
-    "search", [greedy, lambda *a: sample(*a), lambda *a: beam_search(*a, beam_size=2)]
+    "search",
+    [greedy, lambda *a: sample(*a), lambda *a: beam_search_batch(*a, beam_size=2)],
 )
 def test_scores_that_are_no_log_probabilities_are_refused_in_words(
     search, scores, words
@@ -544,9 +553,9 @@ def test_beam_search_refuses_arguments_out_of_range_in_words(change, words):
         "max_length": 4,
         "beam_size": 3,
     }
-    assert len(beam_search(**arguments)) == 2
+    assert len(beam_search_batch(**arguments)) == 2
     with pytest.raises(ValueError, match=words):
-        beam_search(**(arguments | change))
+        beam_search_batch(**(arguments | change))
 
 
 @pytest.mark.parametrize(
@@ -569,3 +578,48 @@ def test_sampling_refuses_arguments_out_of_range_in_words(change, words):
             4,
             **change,
         )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 9999),
+    vocabulary=st.integers(2, 6),
+    beam_size=st.integers(1, 6),
+    max_length=st.integers(1, 7),
+    alpha=st.sampled_from([0.0, 0.6, 1.5]),
+    eos_bias=st.sampled_from([-30.0, -1.0, 2.0]),
+)
+def test_the_beam_search_that_is_read_finds_what_the_batched_one_finds(
+    seed, vocabulary, beam_size, max_length, alpha, eos_bias
+):
+    model = Recurrent(seed, vocabulary, eos_bias=eos_bias)
+    options = BOS, EOS, max_length, beam_size, alpha
+    together = beam_search_batch(model.step, model.start(0, 1, 2), 3, *options)
+    for sentence, (expected,) in enumerate(together):
+        found = beam_search(model.step, model.start(sentence), *options)
+        assert (found.tokens, found.finished) == (expected.tokens, expected.finished)
+        assert found.log_prob == pytest.approx(expected.log_prob, abs=EXACT)
+        assert found.score == pytest.approx(expected.score, abs=EXACT)
+
+
+def test_the_beam_search_that_is_read_stops_as_early_as_the_batched_one():
+    read, batched = Recurrent(3, 6, eos_bias=3.0), Recurrent(3, 6, eos_bias=3.0)
+    beam_search(read.step, read.start(0), BOS, EOS, 50, 3)
+    beam_search_batch(batched.step, batched.start(0), 1, BOS, EOS, 50, 3)
+    assert read.calls == batched.calls < 50
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"beam_size": 0}, "beam_size is 0; choose at least 1"),
+        ({"length_penalty": math.nan}, "length_penalty is nan"),
+        ({"max_length": 0}, "max_length is 0; a sentence needs room"),
+        ({"state": torch.zeros(2, 5)}, "batch_size is 1; put the batch first"),
+    ],
+)
+def test_the_beam_search_that_is_read_refuses_in_words(change, words):
+    step = constant(torch.tensor([0.2, 0.3, 0.5]).log())
+    options = {"bos": BOS, "eos": EOS, "max_length": 4, "beam_size": 3}
+    with pytest.raises(ValueError, match=words):
+        beam_search(**({"step": step, "state": None} | options | change))

@@ -8,16 +8,13 @@ import torch
 from torch import nn
 
 from course_lib.attention.scores import DotScore
-from course_lib.seq2seq.config import Seq2SeqConfig
-from course_lib.seq2seq.model import Encoder, Seq2Seq
+from course_lib.seq2seq.model import Encoder, Seq2Seq, Seq2SeqConfig
 
 KINDS = [
     {"attention": None},
     {"attention": "dot"},
     {"attention": "bilinear"},
     {"attention": "additive"},
-    {"attention": "dot", "input_feeding": True},
-    {"attention": None, "input_feeding": True},
     {"attention": "scaled", "conditional": True, "layer_norm": True},
     {"attention": "additive", "conditional": True},
     {"attention": None, "conditional": True},
@@ -116,25 +113,18 @@ def test_the_encoder_equals_a_bidirectional_gru_on_each_sentence_by_itself(batch
         assert (states[row, length:] == 0).all()
 
 
-@pytest.mark.parametrize("input_feeding", [False, True], ids=["", "input feeding"])
-def test_the_decoder_equals_its_equations_worked_by_hand(input_feeding, batch):
-    """Luong et al. 2015, equations 4 and 5 (and section 3.3, input feeding), one
-    sentence and one step at a time."""
-    model = make("dot", input_feeding=input_feeding)
+def test_the_decoder_equals_its_equations_worked_by_hand(batch):
+    """Luong et al. 2015, equations 4 and 5, one sentence and one step at a time."""
+    model = make("dot")
     logits, weights = model(**batch, return_weights=True)
     decoder = model.decoder
     for row, length in enumerate(batch["source_lengths"]):
         encoder_states, last = model.encoder(
             batch["source_ids"][row : row + 1, :length], length[None]
         )
-        hidden, combined = (
-            torch.tanh(model.bridge(last)),
-            torch.zeros(8, dtype=torch.float64),
-        )
+        hidden = torch.tanh(model.bridge(last))
         for position in range(T):
             read = decoder.embedding(batch["target_ids"][row, position])
-            if input_feeding:
-                read = torch.cat([read, combined])
             _, hidden_next = decoder.gru(read[None, None], hidden[None])
             hidden = hidden_next[0]
             attention = torch.softmax(encoder_states[0] @ hidden[0], dim=0)
@@ -329,10 +319,6 @@ def test_dropout_is_active_in_training_and_only_there(batch):
         ),
         ({"embedding_dim": 0}, "embedding_dim is 0; it must be at least 1"),
         ({"dropout": 1.0}, "dropout is 1.0; it is a share, at least 0 and below 1"),
-        (
-            {"conditional": True, "input_feeding": True},
-            "leave out input_feeding or conditional",
-        ),
         (
             {"tie_output": True},
             "one matrix between embedding_dim 5 and hidden_dim 8; make them equal",

@@ -12,9 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from course_lib.training import checkpoint
-from course_lib.training.checkpoint import CheckpointError, load_tensors, save_tensors
 from course_lib.training.loop import TrainingConfig, adamw, batches, set_seed, train
+from course_lib.training.state import CheckpointError, load_tensors, save_tensors
 
 ROWS = [[(7 * row + column) % 11 for column in range(1 + row % 5)] for row in range(23)]
 
@@ -340,16 +339,17 @@ def test_a_disk_that_fills_up_during_the_run_costs_the_steps_since_the_last_save
     config = TrainingConfig(steps=6, checkpoint=tmp_path / "run.st", checkpoint_every=2)
     set_seed(1)
     expected = train(Regressor(), epochs, squared_error, TrainingConfig(steps=6))
-    saves = []
+    saves, replace = [], os.replace
 
-    def full_at_the_second(descriptor: int) -> None:
+    def full_at_the_second(source: Path, target: Path) -> None:
         saves.append(1)
-        if len(saves) > 2:  # each save flushes its file, then the folder
+        if len(saves) > 1:
             raise OSError(28, "No space left on device")
+        replace(source, target)
 
     set_seed(1)
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.os, "fsync", full_at_the_second)
+        patch.setattr(os, "replace", full_at_the_second)
         with pytest.raises(
             CheckpointError,
             match=(

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from course_lib.seq2seq.search import Hypothesis, beam_search, greedy, reorder_state
-from course_lib.seq2seq.state import check_state
+from course_lib.seq2seq.batched_search import beam_search_batch
+from course_lib.seq2seq.search import Hypothesis, check_state, greedy, reorder_state
 from course_lib.transformer.model import (
     Transformer,
     TransformerConfig,
@@ -136,8 +136,8 @@ def test_beam_search_with_a_cache_finds_what_it_finds_without(model, batch):
     with it."""
     ours, without = model, Uncached(model)
     options = {"bos": BOS, "eos": EOS, "max_length": T, "beam_size": 3, "n_best": 3}
-    found = beam_search(ours.step, ours.start(*batch), B, **options)
-    expected = beam_search(without.step, without.start(*batch), B, **options)
+    found = beam_search_batch(ours.step, ours.start(*batch), B, **options)
+    expected = beam_search_batch(without.step, without.start(*batch), B, **options)
     for mine, other in zip(found, expected, strict=True):
         same(mine, other)
 
@@ -157,7 +157,7 @@ def test_whatever_the_model_and_the_lengths_a_batch_is_searched_as_its_sentences
     )
     options = {"bos": BOS, "eos": EOS, "max_length": 6, "beam_size": beam}
     with torch.no_grad():
-        together = beam_search(
+        together = beam_search_batch(
             model.step,
             model.start(source, torch.tensor(lengths)),
             len(lengths),
@@ -165,7 +165,7 @@ def test_whatever_the_model_and_the_lengths_a_batch_is_searched_as_its_sentences
         )
         for row, length in enumerate(lengths):
             state = model.start(source[row : row + 1, :length], torch.tensor([length]))
-            same(together[row], beam_search(model.step, state, 1, **options)[0])
+            same(together[row], beam_search_batch(model.step, state, 1, **options)[0])
 
 
 @torch.no_grad()

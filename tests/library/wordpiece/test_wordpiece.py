@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib.wordpiece.encoding import truncate
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import (
     SPECIAL_TOKENS,
     WordPiece,
     detokenize,
     longest_match,
+    truncate,
 )
 
 VOCAB = [

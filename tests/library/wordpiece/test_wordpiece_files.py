@@ -8,8 +8,7 @@ from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.files import Settings, load
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, Settings, WordPiece, load
 
 VOCAB = ["a", *SPECIAL_TOKENS, "##é", "É", "中", "##\U0001d165"]
 TEXT = "aé É中[MASK] Aé\u200b"

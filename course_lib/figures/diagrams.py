@@ -1,7 +1,5 @@
 """What goes into BERT as a picture: for each piece, the three rows that are looked up
-and added.
-
-T  positions   N  matrices that rows are taken from
+and added. T positions, N matrices that rows are taken from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,8 @@ EDGES = (
     "#d55e00",
     "#008a64",
 )  # one for each matrix; what a box says is written in it, too
+
+
 DASHES = ("-", (0, (2.5, 1.5)), ":")
 
 

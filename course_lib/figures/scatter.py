@@ -1,8 +1,4 @@
-"""Uses of a word as points in a plane: one panel for each model, one row of panels for
-each state of training.
-
-N  uses of the word
-"""
+"""Uses of a word as points in a plane: a panel for each model. N uses of the word."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +14,7 @@ __all__ = ["sense_panels"]
 # Colour and marker of the senses in their order; two of the hues of
 # `course_lib.figures.style`, and a third.
 SENSES = (("#0072b2", "o"), ("#d55e00", "s"), ("#008a64", "^"))
+
 
 Points = Float[np.ndarray, "N 2"]
 

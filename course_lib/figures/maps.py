@@ -1,0 +1,453 @@
+"""Maps: a cell for each pair, as attention weights, alignments, masks, position
+encodings, confusions and choices have them.
+
+T target words or queries, S source words or keys, D features, C classes.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor, from_numpy
+
+from course_lib.figures.style import (
+    INK,
+    SIZE,
+    as_array,
+    contrast_ratio,
+    describe,
+    new_figure,
+)
+from course_lib.metrics.scores import alignment_from_weights
+
+__all__ = [
+    "alignment_map",
+    "attention_heatmap",
+    "choice_heatmap",
+    "confusion_map",
+    "mask_panels",
+    "position_heatmap",
+]
+
+Weights = Float[Tensor, "T S"] | Float[np.ndarray, "T S"]
+
+
+Mask = Bool[Tensor, "T S"] | Bool[np.ndarray, "T S"]
+
+
+# even steps of lightness, the same with every kind of colour vision, readable in
+# greyscale
+HEAT = "cividis"
+
+
+# blue positive, red negative: told apart by all but the rarest colour blindness, white
+# at 0
+DIVERGING = "RdBu"
+
+
+DIGITS_UP_TO = 12  # words on a side: up to here each cell has room for its number
+
+
+ALLOWED = "#0072b2"  # the colour of attention in every figure of the book
+
+
+def attention_heatmap(
+    weights: Weights,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+    title: str = "",
+    xlabel: str = "source word",
+    ylabel: str = "target word",
+) -> Figure:
+    """Draw attention weights: one row a target word, one column a source word (Bahdanau
+    et al. 2015, figure 3)."""
+    values = _checked_weights(weights, source_words, target_words)
+    figure, axes = new_figure(title)
+    _draw_heat(figure, axes, values, source_words, target_words)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    return describe(
+        figure,
+        _describe_heat(
+            "Heat map of attention weights", values, source_words, target_words
+        ),
+    )
+
+
+def alignment_map(
+    weights: Weights,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+    gold: Collection[Sequence[int]],
+    title: str = "",
+) -> Figure:
+    """Draw attention weights with the cells of the gold alignment outlined."""
+    values = _checked_weights(weights, source_words, target_words)
+    rows, columns = values.shape
+    links = {(int(s), int(t)) for s, t in gold}
+    outside = sorted(
+        (s, t) for s, t in links if not (0 <= s < columns and 0 <= t < rows)
+    )
+    if outside:
+        raise ValueError(
+            f"gold links {outside} lie outside a map of {columns} source and {rows}"
+            " target words"
+        )
+    figure, axes = new_figure(title)
+    _draw_heat(figure, axes, values, source_words, target_words)
+    thin = min(1.0, DIGITS_UP_TO / max(rows, columns))
+    for s, t in sorted(links):
+        # White over black: one of the two stands out from any cell, light or dark.
+        for colour, width in (("black", 3.0), ("white", 1.2)):
+            axes.add_patch(
+                Rectangle(
+                    (s - 0.45, t - 0.45),
+                    0.9,
+                    0.9,
+                    fill=False,
+                    edgecolor=colour,
+                    linewidth=thin * width,
+                )
+            )
+    right = sum(link in links for link in _links(values))
+    hits = (
+        f"{right} of {rows} target words attend most to a word that gold links them to"
+    )
+    text = _describe_heat(
+        "Heat map of attention weights with gold links outlined",
+        values,
+        source_words,
+        target_words,
+    )
+    first, rest = text.split(". ", 1)
+    return describe(figure, f"{first}. {hits}. {rest}")
+
+
+def _checked_weights(
+    weights: Weights, source_words: Sequence[str], target_words: Sequence[str]
+) -> np.ndarray:
+    values = as_array(weights)
+    if values.shape != (len(target_words), len(source_words)):
+        raise ValueError(
+            f"weights have shape {values.shape}, but there are {len(target_words)}"
+            f" target words and {len(source_words)} source words; cut padding off, or"
+            " transpose: rows are target words"
+        )
+    # A hair beyond 1 is what a softmax in bf16 rounds to.
+    if values.size == 0 or not ((values >= 0) & (values <= 1.01)).all():
+        raise ValueError(
+            "weights must be numbers from 0 to 1, at least one; are these scores before"
+            " the softmax?"
+        )
+    return values
+
+
+def _links(values: np.ndarray) -> set[tuple[int, int]]:
+    return alignment_from_weights(from_numpy(values.astype(np.float32)))
+
+
+def _draw_heat(
+    figure: Figure,
+    axes: Axes,
+    values: np.ndarray,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> None:
+    image = axes.imshow(
+        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    longest = max(values.shape)
+    digits = longest <= DIGITS_UP_TO
+    size = 9 if digits else max(5, 9 * DIGITS_UP_TO / longest)
+    axes.set_xticks(
+        range(len(source_words)),
+        source_words,
+        rotation=45,
+        ha="left",
+        rotation_mode="anchor",
+        fontsize=size,
+    )
+    axes.set_yticks(range(len(target_words)), target_words, fontsize=size)
+    axes.xaxis.set_ticks_position("top")
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel("source word")
+    axes.set_ylabel("target word")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.set_label(
+        "attention weight" + (" (in the cells: hundredths)" if digits else ""),
+        color=INK,
+    )
+    bar.ax.tick_params(colors=INK, labelcolor=INK)
+    bar.outline.set_edgecolor(INK)
+    if digits:
+        for t, s in np.ndindex(*values.shape):
+            cell = colormaps[HEAT](values[t, s])
+            ink = max(
+                ("black", "white"), key=lambda colour: contrast_ratio(colour, cell)
+            )
+            axes.text(
+                s,
+                t,
+                f"{100 * values[t, s]:.0f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color=ink,
+            )
+
+
+def _describe_heat(
+    what: str,
+    values: np.ndarray,
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> str:
+    rows, columns = values.shape
+    best = ", ".join(
+        f"{target_words[t]} on {source_words[s]} {values[t, s]:.2f}"
+        for s, t in sorted(_links(values), key=lambda link: link[1])
+    )
+    size = (
+        f"{rows} target word{'s' * (rows != 1)} by {columns} source"
+        f" word{'s' * (columns != 1)}"
+    )
+    return f"{what}, {size}. Largest weight of each target word: {best}."
+
+
+def confusion_map(
+    counts: Int[np.ndarray, "C C"], labels: Sequence[str], title: str = ""
+) -> Figure:
+    """Draw how often each class was taken for each: colours are shares of a row, so
+    that rare classes can be seen."""
+    number = len(labels)
+    if counts.shape != (number, number) or not number or (counts < 0).any():
+        raise ValueError(
+            f"counts have shape {counts.shape} for {number} classes; give a count from"
+            " 0 for each pair"
+        )
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    figure, axes = new_figure(title)
+    image = axes.imshow(
+        shares, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    axes.set_xticks(range(number), labels, fontsize=9, rotation=30 if number > 3 else 0)
+    axes.set_yticks(range(number), labels, fontsize=9)
+    axes.set_xlabel("guessed class")
+    axes.set_ylabel("gold class")
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.set_label("share of the gold class", color=INK)
+    bar.ax.tick_params(colors=INK, labelcolor=INK)
+    bar.outline.set_edgecolor(INK)
+    if number <= DIGITS_UP_TO:
+        for row, column in np.ndindex(*counts.shape):
+            cell = colormaps[HEAT](shares[row, column])
+            ink = max(
+                ("black", "white"), key=lambda colour: contrast_ratio(colour, cell)
+            )
+            axes.text(
+                column,
+                row,
+                f"{counts[row, column]:,}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color=ink,
+            )
+    sentences = []
+    for row, label in enumerate(labels):
+        others = [
+            column for column in range(number) if column != row and counts[row, column]
+        ]
+        worst = max(others, key=lambda column: counts[row, column], default=None)
+        mistaken = (
+            ""
+            if worst is None
+            else f", most often else taken for {labels[worst]} ({counts[row, worst]:,})"
+        )
+        sentences.append(
+            f"{label}: {counts[row, row]:,} of {counts[row].sum():,} right{mistaken}."
+        )
+    return describe(
+        figure, "Map of gold classes against guessed ones. " + " ".join(sentences)
+    )
+
+
+def choice_heatmap(
+    shares: Float[np.ndarray, "N C"],
+    told: Sequence[str],
+    choices: Sequence[str],
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+) -> Figure:
+    """Draw how a model's choices depend on what it was told, in percent of each row."""
+    values = np.asarray(shares, dtype=float)
+    if values.shape != (len(told), len(choices)) or values.size == 0:
+        raise ValueError(
+            f"shares have shape {values.shape}; expected ({len(told)}, {len(choices)}),"
+            " as the labels"
+        )
+    if not ((values >= 0) & (values <= 1 + 1e-6)).all():
+        raise ValueError(
+            "choice_heatmap draws shares from 0 to 1; divide each row by its sum first"
+        )
+    figure, axes = new_figure(title)
+    image = axes.imshow(
+        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    for row, column in np.ndindex(*values.shape):
+        cell = colormaps[HEAT](values[row, column])
+        ink = max(("black", "white"), key=lambda ink: contrast_ratio(ink, cell))
+        axes.text(
+            column,
+            row,
+            f"{100 * values[row, column]:.0f}",
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=9,
+        )
+    axes.set_xticks(range(len(choices)), choices, fontsize=9)
+    axes.set_yticks(range(len(told)), told, fontsize=9)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    bar = figure.colorbar(image, ax=axes, label="share of the row (in the cells: %)")
+    bar.ax.tick_params(colors=INK, labelcolor=INK)
+    bar.ax.yaxis.label.set_color(INK)
+    bar.outline.set_edgecolor(INK)
+    best = [
+        f"{name}: {choices[row.argmax()]} {100 * row.max():.0f}%"
+        for name, row in zip(told, values, strict=True)
+    ]
+    return describe(
+        figure,
+        f"{xlabel} for each {ylabel}, the largest share of each row. "
+        + "; ".join(best)
+        + ".",
+    )
+
+
+def mask_panels(
+    masks: Mapping[str, Mask],
+    query_words: Sequence[str],
+    key_words: Sequence[str],
+    xlabel: str = "key",
+    ylabel: str = "query",
+) -> Figure:
+    """Draw several masks of the same words side by side."""
+    if not masks:
+        raise ValueError("no masks: give at least one, by name")
+    # As in `new_figure`, which makes one panel: transparent, and closed at once so that
+    # a notebook draws it once.
+    figure, grid = plt.subplots(
+        1,
+        len(masks),
+        figsize=(SIZE[0], 2.6),
+        dpi=144,
+        layout="constrained",
+        facecolor="none",
+        squeeze=False,
+    )
+    plt.close(figure)
+    sentences = []
+    for place, (axes, (name, mask)) in enumerate(
+        zip(grid[0], masks.items(), strict=True)
+    ):
+        allowed = np.asarray(mask)
+        if allowed.shape != (len(query_words), len(key_words)) or allowed.dtype != bool:
+            raise ValueError(
+                f"{name}: the mask has shape {allowed.shape} and type {allowed.dtype},"
+                f" but there are {len(query_words)} queries and {len(key_words)} keys;"
+                " give a boolean mask, one row for each query"
+            )
+        axes.set_facecolor("none")
+        for (t, s), may in np.ndenumerate(allowed):
+            square = Rectangle(
+                (s - 0.44, t - 0.44),
+                0.88,
+                0.88,
+                edgecolor=INK,
+                linewidth=0.8,
+                fill=bool(may),
+            )
+            if may:
+                square.set_facecolor(ALLOWED)
+            else:
+                axes.plot(s, t, marker="x", color=INK, markersize=4)
+            axes.add_patch(square)
+        axes.set(
+            xlim=(-0.6, len(key_words) - 0.4),
+            ylim=(len(query_words) - 0.4, -0.6),
+            aspect="equal",
+        )
+        axes.set_xticks(
+            range(len(key_words)),
+            key_words,
+            rotation=60,
+            ha="right",
+            rotation_mode="anchor",
+            fontsize=8,
+        )
+        if place == 0:
+            axes.set_yticks(range(len(query_words)), query_words, fontsize=8)
+            axes.set_ylabel(ylabel, color=INK, fontsize=9)
+        else:
+            axes.set_yticks([])
+        axes.tick_params(colors=INK, labelcolor=INK, length=0)
+        axes.set_title(name, color=INK, fontsize=10)
+        axes.set_xlabel(xlabel, color=INK, fontsize=9)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        rows = "; ".join(
+            f"{word} may attend to"
+            f" {', '.join(key_words[s] for s in np.flatnonzero(row).tolist()) or 'nothing'}"  # noqa: E501
+            for word, row in zip(query_words, allowed, strict=True)
+        )
+        sentences.append(f"{name}: {rows}.")
+    return describe(
+        figure,
+        "Masks, a filled square where a query may attend. " + " ".join(sentences),
+    )
+
+
+def position_heatmap(
+    table: Float[Tensor, "T D"] | Float[np.ndarray, "T D"], title: str = ""
+) -> Figure:
+    """Draw the vector of each position as a row of colours, from -1 (red) to 1
+    (blue)."""
+    values = (
+        table.detach().float().cpu().numpy()
+        if isinstance(table, Tensor)
+        else np.asarray(table)
+    ).astype(float)
+    if values.size == 0 or not (np.abs(values) <= 1 + 1e-6).all():
+        raise ValueError(
+            "position_heatmap draws values from -1 to 1, at least one; divide larger"
+            " ones first"
+        )
+    figure, axes = new_figure(title)
+    image = axes.imshow(
+        values, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    axes.set_xlabel("feature")
+    axes.set_ylabel("position (words from the start)")
+    bar = figure.colorbar(image, ax=axes, label="value", ticks=[-1, 0, 1])
+    bar.ax.tick_params(colors=INK, labelcolor=INK)
+    bar.ax.yaxis.label.set_color(INK)
+    bar.outline.set_edgecolor(INK)
+    changes = np.diff(values >= 0, axis=0).sum(axis=0)
+    halves = [changes[: values.shape[1] // 2], changes[values.shape[1] // 2 :]]
+    first, second = (int(half.max()) if half.size else 0 for half in halves)
+    return describe(
+        figure,
+        f"{values.shape[0]} positions by {values.shape[1]} features. Downwards, a"
+        f" feature on the left changes sign up to {first} times, one on the right up to"
+        f" {second} times.",
+    )

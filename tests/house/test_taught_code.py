@@ -1,0 +1,60 @@
+"""What a chapter teaches fits on the page: at most 36 lines without its docstrings."""
+
+import ast
+import inspect
+import textwrap
+from importlib import import_module
+from operator import attrgetter
+
+LINES = 36
+TAUGHT = (
+    "seq2seq.model:Encoder",
+    "seq2seq.model:Decoder",
+    "seq2seq.model:Seq2Seq",
+    "seq2seq.search:greedy",
+    "seq2seq.search:sample",
+    "seq2seq.search:generate",
+    "seq2seq.search:beam_search",
+    "wordpiece.training:first_pieces",
+    "wordpiece.training:merge_pieces",
+    "wordpiece.training:pair_scores",
+    "wordpiece.training:train_wordpiece",
+    "wordpiece.tokenizer:longest_match",
+    "pretraining.masking:corrupt",
+    "pretraining.masking:mask_tokens",
+    "pretraining.next_sentence:sentence_pairs",
+    "pretraining.batches:pretraining_loss",
+    "embeddings.skip_gram:skip_gram_loss",
+    "embeddings.elmo:ELMo.forward",
+    "embeddings.contextual:LayerMix",
+    "embeddings.contextual:select_layers",
+    "finetuning.tagging:align_labels",
+    "finetuning.spans:best_spans",
+    "sentence_bert.losses:softmax_features",
+    "sentence_bert.losses:cosine_losses",
+    "sentence_bert.losses:triplet_losses",
+    "sentence_bert.losses:in_batch_losses",
+    "sentence_bert.search:top_k",
+    "sentence_bert.search:closest_pairs",
+    "training.loop:_step",
+)
+
+
+def lines_of_code(name: str) -> int:
+    """Lines that are neither empty nor of a docstring."""
+    module, _, attribute = name.partition(":")
+    found = attrgetter(attribute)(import_module(f"course_lib.{module}"))
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(found)))
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node)
+        for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
+    }
+    lines = enumerate(source.splitlines(), start=1)
+    return sum(bool(line.strip()) and n not in docstrings for n, line in lines)
+
+
+def test_taught_code_fits_on_the_page():
+    lengths = {name: lines_of_code(name) for name in TAUGHT}
+    assert {name: n for name, n in lengths.items() if n > LINES} == {}
