@@ -46,7 +46,7 @@ SINCE_2026_11 = {
     "sentence_bert": "sentence_bert.model",
     "sentence_evaluation": "sentence_bert.evaluation",
     "sentence_losses": "sentence_bert.losses",
-    "sentence_objectives": "sentence_bert.objectives",
+    "sentence_objectives": "sentence_bert.losses",
     "sentence_search": "sentence_bert.search",
     "sentence_training": "sentence_bert.training",
 }
