@@ -40,7 +40,6 @@ from course_lib.training.batches import batches, set_seed, stream, to_device
 from course_lib.training.checkpoint import CheckpointError
 from course_lib.training.config import History, TrainingConfig
 from course_lib.training.console import interrupts, progress
-from course_lib.training.memory import keep_freed_memory
 from course_lib.training.parallel import add_up, add_up_gradients, copy_from_first, join
 from course_lib.training.precision import agreed_precision, autocast
 from course_lib.training.schedules import learning_rate_at
@@ -256,7 +255,6 @@ def train(
             f" evenly; set accumulate to a multiple of {processes}, and make each batch"
             " smaller by as much"
         )
-    keep_freed_memory()
     model.to(where).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)
