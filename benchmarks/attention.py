@@ -31,6 +31,7 @@ from course_lab.ch02_self_attention.attention_cost import fitted_exponent
 from course_lab.peers import peer
 from course_lib.attention.masks import causal_mask, padding_mask
 from course_lib.attention.multi_head import MultiHeadAttention
+from course_lib.training.cpu import speed_up
 from course_lib.training.loop import set_seed
 
 
@@ -64,7 +65,7 @@ def make_contest(
     """Both modules, and the call of each that says the same."""
     set_seed(0)
     ours = (
-        MultiHeadAttention(settings.dim, settings.heads, dropout)
+        speed_up(MultiHeadAttention(settings.dim, settings.heads, dropout))
         .to(device)
         .train(training)
     )
@@ -135,7 +136,9 @@ def memory_step(
 ) -> Callable[[], None]:
     """Forward and backward of one sentence, down to the weights and the input."""
     set_seed(0)
-    ours = MultiHeadAttention(settings.memory_dim, settings.memory_heads).to(device)
+    ours = speed_up(MultiHeadAttention(settings.memory_dim, settings.memory_heads)).to(
+        device
+    )
     theirs = peer(ours)
     hidden = torch.randn(
         1, length, settings.memory_dim, device=device, requires_grad=True

@@ -20,7 +20,6 @@ there.
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
@@ -57,8 +56,7 @@ from course_lab.ch06_pretraining.pretrain_cost import matrix_rate
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
 from course_lib.pretraining.batches import pretraining_loss
-from course_lib.training.dropout import plain_dropout
-from course_lib.training.linear import plain_products
+from course_lib.training.cpu import keep_freed_memory, speed_up
 from course_lib.training.loop import set_seed
 
 # of Devlin et al. 2019, and of a transformers.BertConfig that is not told otherwise
@@ -139,7 +137,7 @@ def race_peers(
         batch = batch_of(settings, size, padded, device)
         checked = False
         for mode, dropout in RACES[peer_name]:
-            ours = Ours(make_ours(settings, size, dropout, device))
+            ours = Ours(speed_up(make_ours(settings, size, dropout, device)))
             theirs = PEERS[peer_name](ours.model)
             if not checked:
                 check_same(ours, theirs, batch, name, device)
@@ -208,7 +206,6 @@ class Switches:
     as it comes."""
 
     masked_logits: bool = False  # logits at masked positions only
-    last_layer: bool = False  # and the last layer's feed-forward
     no_mask: bool = False  # where nothing is padded
     onednn: bool = False  # for products in single precision
     words: bool = False  # of random bits for dropout
@@ -225,7 +222,6 @@ class Switches:
 LADDER: dict[str, dict[str, Any]] = {
     "ours, nothing switched on": {},
     "logits at masked positions only": {"masked_logits": True},
-    "last feed-forward there only": {"last_layer": True},
     "no mask when nothing is padded": {"no_mask": True},
     "oneDNN in single precision": {"onednn": True},
     "dropout in 16 bits": {"words": True},
@@ -253,16 +249,11 @@ class Rung(Ours):
     def __init__(self, model: BertForPreTraining, switches: Switches):
         super().__init__(model)
         self.switches = switches
-        for block in model.bert.blocks:
-            block.attention.fused = switches.fused
+        speed_up(model, switches.onednn, switches.words, switches.fused)
         self.call = torch.compile(self._output) if switches.compiled else self._output
 
     def _output(self, batch: Batch) -> tuple[Tensor, Tensor]:
         mask = batch.needed_mask if self.switches.no_mask else batch.attention_mask
-        if self.switches.last_layer:
-            return self.model(
-                batch.input_ids, mask, batch.token_type_ids, batch.positions
-            )
         hidden, pooled, *_ = self.model.bert(
             batch.input_ids, mask, batch.token_type_ids
         )
@@ -272,10 +263,7 @@ class Rung(Ours):
 
     def loss(self, batch: Batch) -> Tensor:
         labels = batch.masked_labels if self.switches.masked_logits else batch.labels
-        products = nullcontext() if self.switches.onednn else plain_products()
-        drawing = nullcontext() if self.switches.words else plain_dropout()
-        with products, drawing:
-            return pretraining_loss(*self.call(batch), labels, batch.pairs)
+        return pretraining_loss(*self.call(batch), labels, batch.pairs)
 
 
 def rungs_of(
@@ -367,6 +355,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "ignore", "The PyTorch API of nested tensors is in prototype stage"
     )  # torch uses its own
     torch.set_num_threads(settings.threads)
+    keep_freed_memory()
     rows: list[dict[str, Any]] = []
     with tqdm(disable=None, leave=False) as bar:
         for device in devices():

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from course_lab.peers import peer
 from course_lib.attention.masks import causal_mask, padding_mask
+from course_lib.training.cpu import speed_up
 from course_lib.training.loop import set_seed
 from course_lib.transformer.model import Transformer, TransformerConfig
 
@@ -211,7 +212,7 @@ def make_model(settings: Settings, dropout: float) -> Transformer:
         hidden_dim=settings.hidden_dim,
         dropout=dropout,
     )
-    return Transformer(config)
+    return speed_up(Transformer(config))
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -8,17 +8,22 @@ the only place that knows how torch names things.
 
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from course_lib.attention.multi_head import MultiHeadAttention
-from course_lib.transformer.blocks import EncoderBlock
+from course_lib.transformer.blocks import EncoderBlock, NoSkip
 from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.model import Transformer, TransformerEncoder
 
 Pairs = Iterator[tuple[str, Tensor, Tensor]]
+
+#: Our parameter, torch's, and which of its rows ours stands for: torch keeps the
+#: projections of queries, keys and values in one matrix.
+Parts = Iterator[tuple[str, nn.Parameter, nn.Parameter, slice]]
+ALL = slice(None)
 
 
 @torch.no_grad()
@@ -34,10 +39,23 @@ def peer(ours: nn.Module) -> nn.Module:
 
 
 def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
-    """Yield name, our parameter and torch's parameter for each that both have, and
-    refuse to leave one of torch's out."""
-    pairs = list(_pairs(ours, theirs))
-    paired = {id(its) for _, _, its in pairs}
+    """Yield name, our parameter and torch's parameter (or its rows) for each that both
+    have, and refuse to leave one of torch's out."""
+    for name, mine, its, rows in _all_parts(ours, theirs):
+        yield name, mine, its[rows]
+
+
+def gradient_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
+    """Yield what `parameter_pairs` does of the gradients."""
+    for name, mine, its, rows in _all_parts(ours, theirs):
+        if its.grad is None:
+            raise ValueError(f"no gradient reached torch's parameter for {name}")
+        yield name, cast(Tensor, mine.grad), its.grad[rows]
+
+
+def _all_parts(ours: nn.Module, theirs: nn.Module) -> Parts:
+    parts = list(_pairs(ours, theirs))
+    paired = {id(its) for _, _, its, _ in parts}
     left_out = [
         name for name, its in theirs.named_parameters() if id(its) not in paired
     ]
@@ -46,7 +64,7 @@ def parameter_pairs(ours: nn.Module, theirs: nn.Module) -> Pairs:
             f"torch's {type(theirs).__name__} has parameters that ours lacks:"
             f" {', '.join(left_out)}"
         )
-    yield from pairs
+    yield from parts
 
 
 @singledispatch
@@ -56,9 +74,9 @@ def _build(ours: nn.Module) -> Any:
 
 @_build.register
 def _(ours: MultiHeadAttention) -> nn.MultiheadAttention:
-    bias = ours.in_proj.bias is not None
+    bias = ours.query.bias is not None
     return nn.MultiheadAttention(
-        ours.dim, ours.num_heads, ours.dropout, bias, batch_first=True
+        ours.dim, ours.num_heads, ours.dropout.p, bias, batch_first=True
     )
 
 
@@ -68,10 +86,7 @@ def _(ours: EncoderBlock) -> nn.TransformerEncoderLayer:
     theirs.dropout.p = (
         ours.feed_forward.dropout.p
     )  # torch's signature knows one share of dropout, its layer four
-    theirs.dropout1.p, theirs.dropout2.p = (
-        ours.around_attention.dropout.p,
-        ours.around_feed_forward.dropout.p,
-    )
+    theirs.dropout1.p = theirs.dropout2.p = ours.dropout.p
     return theirs
 
 
@@ -115,38 +130,40 @@ def _final_norm(ours: nn.Module) -> nn.LayerNorm | None:
 
 
 def _layer_options(ours: EncoderBlock | DecoderBlock) -> dict[str, Any]:
-    around = ours.around_attention
-    if around.place == "none" or not around.residual:
+    if not isinstance(ours.norm1, nn.LayerNorm) or isinstance(ours.skip, NoSkip):
         raise ValueError(
             "torch's layers always have layer norm and residual connections, but this"
-            f" block has norm={around.place!r} and residual={around.residual}"
+            f" block has norm1={ours.norm1} and skip={ours.skip}"
         )
     return {
         "d_model": ours.attention.dim,
         "nhead": ours.attention.num_heads,
         "dim_feedforward": ours.feed_forward.expand.out_features,
-        "dropout": ours.attention.dropout,
-        "layer_norm_eps": around.norm.eps,
+        "dropout": ours.attention.dropout.p,
+        "layer_norm_eps": ours.norm1.eps,
         "activation": ours.feed_forward.activation,
-        "norm_first": around.place == "pre",
+        "norm_first": ours.pre_norm,
         "batch_first": True,
     }
 
 
 @singledispatch
-def _pairs(ours: nn.Module, theirs: Any) -> Pairs:
+def _pairs(ours: nn.Module, theirs: Any) -> Parts:
     """A module of torch that both have, a linear layer say: the names are the same."""
     its = dict(theirs.named_parameters())
     for name, mine in ours.named_parameters():
-        yield name, mine, its[name]
+        yield name, mine, its[name], ALL
 
 
 @_pairs.register
-def _(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
-    yield "in_proj.weight", ours.in_proj.weight, theirs.in_proj_weight
-    if ours.in_proj.bias is not None:
-        yield "in_proj.bias", ours.in_proj.bias, theirs.in_proj_bias
-    yield from _within("out_proj", ours.out_proj, theirs.out_proj)
+def _(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Parts:
+    for number, name in enumerate(("query", "key", "value")):
+        rows = slice(number * ours.dim, (number + 1) * ours.dim)
+        layer = getattr(ours, name)
+        yield f"{name}.weight", layer.weight, theirs.in_proj_weight, rows
+        if layer.bias is not None:
+            yield f"{name}.bias", layer.bias, theirs.in_proj_bias, rows
+    yield from _within("output", ours.output, theirs.out_proj)
 
 
 #: What torch calls the parts of a block.
@@ -154,20 +171,15 @@ ENCODER_NAMES = {
     "attention": "self_attn",
     "feed_forward.expand": "linear1",
     "feed_forward.contract": "linear2",
-    "around_attention.norm": "norm1",
-    "around_feed_forward.norm": "norm2",
+    "norm1": "norm1",
+    "norm2": "norm2",
 }
-DECODER_NAMES = {
-    **ENCODER_NAMES,
-    "cross_attention": "multihead_attn",
-    "around_cross_attention.norm": "norm2",
-    "around_feed_forward.norm": "norm3",
-}
+DECODER_NAMES = {**ENCODER_NAMES, "cross_attention": "multihead_attn", "norm3": "norm3"}
 
 
 @_pairs.register(EncoderBlock)
 @_pairs.register(DecoderBlock)
-def _(ours: EncoderBlock | DecoderBlock, theirs: nn.Module) -> Pairs:
+def _(ours: EncoderBlock | DecoderBlock, theirs: nn.Module) -> Parts:
     for name, its in (
         ENCODER_NAMES if isinstance(ours, EncoderBlock) else DECODER_NAMES
     ).items():
@@ -175,14 +187,14 @@ def _(ours: EncoderBlock | DecoderBlock, theirs: nn.Module) -> Pairs:
 
 
 @_pairs.register
-def _(ours: TransformerEncoder, theirs: nn.TransformerEncoder) -> Pairs:
+def _(ours: TransformerEncoder, theirs: nn.TransformerEncoder) -> Parts:
     yield from _stack("blocks", ours.blocks, theirs.layers)
     if theirs.norm is not None:
         yield from _within("final_norm", ours.final_norm, theirs.norm)
 
 
 @_pairs.register
-def _(ours: Transformer, theirs: nn.Transformer) -> Pairs:
+def _(ours: Transformer, theirs: nn.Transformer) -> Parts:
     yield from _within("encoder", ours.encoder, theirs.encoder)
     yield from _stack("blocks", ours.blocks, theirs.decoder.layers)
     if theirs.decoder.norm is not None:
@@ -191,11 +203,11 @@ def _(ours: Transformer, theirs: nn.Transformer) -> Pairs:
 
 def _stack(
     prefix: str, ours: Iterable[nn.Module], theirs: Iterable[nn.Module]
-) -> Pairs:
+) -> Parts:
     for number, (mine, its) in enumerate(zip(ours, theirs, strict=True)):
         yield from _within(f"{prefix}.{number}", mine, its)
 
 
-def _within(prefix: str, ours: nn.Module, theirs: nn.Module) -> Pairs:
-    for name, mine, its in _pairs(ours, theirs):
-        yield f"{prefix}.{name}", mine, its
+def _within(prefix: str, ours: nn.Module, theirs: nn.Module) -> Parts:
+    for name, mine, its, rows in _pairs(ours, theirs):
+        yield f"{prefix}.{name}", mine, its, rows

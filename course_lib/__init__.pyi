@@ -38,6 +38,7 @@ from course_lib.attention.multi_head import (
     self_attention_loops as self_attention_loops,
     MultiHeadAttention as MultiHeadAttention,
 )
+from course_lib.attention.weights import watch_attention as watch_attention
 
 # Chapter 3: the Transformer
 from course_lib.transformer.positions import (
@@ -93,7 +94,8 @@ from course_lib.bert.model import (
     BertModel as BertModel,
     BertForPreTraining as BertForPreTraining,
 )
-from course_lib.bert.weights import published_names as published_names
+from course_lib.bert.weights import published_name as published_name
+from course_lib.bert.files import load_bert as load_bert, save_bert as save_bert
 
 # Chapter 6: pre-training
 from course_lib.pretraining.masking import (
@@ -226,6 +228,7 @@ from course_lib.family.inputs import (
 
 # What serves all chapters
 from course_lib.data import load as load
+from course_lib.training.cpu import speed_up as speed_up
 from course_lib.training.loop import device as device, train as train
 from course_lib.training.config import TrainingConfig as TrainingConfig
 from course_lib.training.batches import batches as batches, set_seed as set_seed

@@ -34,6 +34,7 @@ from course_lab.ch06_pretraining.pretrain_card import write_card
 from course_lab.ch06_pretraining.pretrain_data import Corpus, prepare
 from course_lab.ch06_pretraining.pretrain_results import results, write_log
 from course_lib._files import write_whole
+from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining
 from course_lib.pretraining.masking import MaskingConfig
 from course_lib.pretraining.token_store import TokenStoreError
@@ -149,11 +150,9 @@ def run_in_folder(
         report = _reporter(folder, content, plan, tell)
         model, history = pretrain(here, corpus, model, report=report)
         if rank == 0:
-            model.save_pretrained(
-                folder, corpus.tokenizer, torch.float16 if half else None
-            )
+            save_bert(model, folder, corpus.tokenizer, torch.float16 if half else None)
             tell("measuring the model as it was written, and its controls")
-            saved = BertForPreTraining.from_pretrained(folder, dtype=torch.float32).to(
+            saved = load_bert(folder, BertForPreTraining, dtype=torch.float32).to(
                 device()
             )
             write_log(folder, content, history, results(plan, corpus, saved, history))

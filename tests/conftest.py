@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 from on_device import OnDevice
@@ -213,3 +214,13 @@ def corpus() -> object:
         for split, columns in text.items()
     }
     return Corpus(text, pairs, tokenizers)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the tests' checker of shapes, which would refuse such a mask before the
+    library sees it."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", before)

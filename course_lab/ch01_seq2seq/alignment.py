@@ -13,10 +13,14 @@ from torch import Tensor
 from course_lab.ch01_seq2seq.scoring import sorted_chunks
 from course_lab.ch01_seq2seq.seq2seq import Corpus
 from course_lab.ch01_seq2seq.text import Pair, collate
+from course_lib.attention.weights import watch_attention
 from course_lib.metrics.scores import alignment_error_rate, alignment_from_weights
 from course_lib.seq2seq.model import Seq2Seq
 from course_lib.training.loop import device
 from course_lib.transformer.model import Transformer
+
+#: What a `Transformer` calls the attention of a target word to the source.
+CROSS = ".cross_attention"
 
 
 @torch.no_grad()
@@ -79,15 +83,10 @@ def cross_attention_weights(model: Transformer, pairs: Sequence[Pair]) -> list[T
     found: dict[int, Tensor] = {}
     for places, chunk in sorted_chunks(pairs, 128):
         batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
-        _, maps = model(
-            batch["source_ids"],
-            batch["source_lengths"],
-            batch["target_ids"],
-            return_weights=True,
-        )
-        weights = torch.stack(
-            maps.cross, dim=1
-        )  # one of (B, H, T, S) a layer -> (B, layers, H, T, S)
+        with watch_attention(model) as calls:
+            model(batch["source_ids"], batch["source_lengths"], batch["target_ids"])
+        cross = [maps for name, (maps,) in calls.items() if name.endswith(CROSS)]
+        weights = torch.stack(cross, dim=1)  # (B, H, T, S) -> (B, layers, H, T, S)
         for place, pair, table in zip(places, chunk, weights, strict=True):
             found[place] = table[:, :, : len(pair.target), : len(pair.source)].cpu()
     return [found[place] for place in range(len(pairs))]

@@ -24,21 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lab.ch02_self_attention.self_attention import Recurrent
 from course_lib.attention.multi_head import MultiHeadAttention
-from course_lib.training.linear import plain_products
+from course_lib.training.cpu import speed_up
 from course_lib.training.loop import set_seed
-
-
-class Explicit(nn.Module):
-    """Self-attention that writes its weights out, as a layer that returns nothing but
-    its output."""
-
-    def __init__(self, dim: int):
-        super().__init__()
-        self.attention = MultiHeadAttention(dim, num_heads=1)
-
-    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Attend from each position to all of its sentence."""
-        return self.attention(hidden, return_weights=True)[0]
 
 
 def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
@@ -46,8 +33,8 @@ def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
     features."""
     set_seed(seed)
     return {
-        "explicit attention": Explicit(dim),
-        "fused attention": MultiHeadAttention(dim, num_heads=1),
+        "explicit attention": MultiHeadAttention(dim, num_heads=1),
+        "fused attention": speed_up(MultiHeadAttention(dim, num_heads=1), linear=False),
         "GRU": Recurrent(dim),
     }
 
@@ -119,10 +106,7 @@ def measure_allocations(
     """Count memory and operations of a training step of each layer at each length, all
     with the same kernels."""
     counted: dict[str, list[AllocationCounter]] = {name: [] for name in layers}
-    with (
-        one_thread(),
-        plain_products(),
-    ):  # which kernel multiplies depends on the size, and would change the count
+    with one_thread():
         for hidden in _inputs(dim, lengths):
             for name, layer in layers.items():
                 with AllocationCounter() as counter:

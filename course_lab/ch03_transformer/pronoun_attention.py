@@ -17,6 +17,7 @@ from torch import Tensor
 from course_lab.ch01_seq2seq.scoring import sorted_chunks
 from course_lab.ch01_seq2seq.seq2seq import Corpus
 from course_lab.ch01_seq2seq.text import collate
+from course_lab.ch03_transformer.attention_views import attention_maps
 from course_lib.training.loop import device
 from course_lib.transformer.model import Transformer
 
@@ -103,12 +104,7 @@ def attention_rows(model: Transformer, corpus: Corpus, split: str) -> dict[str, 
     }
     for chosen, chunk in sorted_chunks(pairs, 256):
         batch = {name: tensor.to(device()) for name, tensor in collate(chunk).items()}
-        _, maps = model(
-            batch["source_ids"],
-            batch["source_lengths"],
-            batch["target_ids"],
-            return_weights=True,
-        )
+        maps = attention_maps(model, batch)
         encoder, cross = (
             torch.stack(layers, dim=1).cpu() for layers in (maps.encoder, maps.cross)
         )  # (B, N, H, ., S)

@@ -29,6 +29,7 @@ from course_lib.pretraining.batches import (
 from course_lib.pretraining.masking import MaskingConfig, VocabIds
 from course_lib.training.batches import set_seed
 from course_lib.training.config import read_settings
+from course_lib.training.cpu import keep_freed_memory, speed_up
 from course_lib.training.loop import History, TrainingConfig, adamw, device, train
 from course_lib.training.muon import muon
 from course_lib.training.parallel import copy_from_first
@@ -259,7 +260,7 @@ def untrained(plan: Plan, vocab_size: int) -> BertForPreTraining:
     model = BertForPreTraining(plan.config(vocab_size))
     if plan.start == "scaled":
         scaled_start(model)
-    return start(model)
+    return speed_up(start(model))
 
 
 def scaled_start(
@@ -283,6 +284,7 @@ def pretrain(
 ) -> tuple[BertForPreTraining, History]:
     """Pre-train a model as planned; go on where `plan.training.checkpoint` left off, if
     it exists."""
+    keep_freed_memory()
     model = model or build(plan, corpus)
     _compile(plan, model)
     watch = evaluation(corpus, evaluate_on, plan.max_length) if evaluate_on else None

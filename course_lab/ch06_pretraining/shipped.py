@@ -11,6 +11,7 @@ import torch
 from course_lab.ch06_pretraining.pretrain import plan_from, untrained
 from course_lab.ch06_pretraining.pretrain_results import LOG
 from course_lab.ch06_pretraining.pretrain_scores import Guess
+from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
 from course_lib.pretraining.batches import PreTrainingBatch
 from course_lib.shipped_files import CHECKPOINTS
@@ -38,9 +39,7 @@ def load_shipped(
     name: str, folder: Path = CHECKPOINTS
 ) -> tuple[BertForPreTraining, FastWordPiece]:
     """Load a shipped checkpoint in float32, to be asked."""
-    model = BertForPreTraining.from_pretrained(
-        folder / name, dtype=torch.float32
-    ).eval()
+    model = load_bert(folder / name, BertForPreTraining, dtype=torch.float32).eval()
     return model, FastWordPiece.load(folder / name)
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from course_lab import records
 from course_lab.ch07_embeddings.real_senses import sense_scores
 from course_lab.probing import start
-from course_lib.bert.files import checkpoint_folder
+from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.bert.model import BertModel
 from course_lib.data import load
 from course_lib.embeddings.contextual import (
@@ -273,10 +273,7 @@ def record_layers(
         data = load(study.data, source)
         for name in models:
             folder = checkpoint_folder(name)
-            tokenizer, real = (
-                FastWordPiece.load(folder),
-                BertModel.from_pretrained(folder),
-            )
+            tokenizer, real = (FastWordPiece.load(folder), load_bert(folder))
             for seed in seeds:
                 for variant in (
                     (name, f"{name}, untrained") if study.untrained else (name,)

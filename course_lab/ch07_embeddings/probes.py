@@ -11,7 +11,7 @@ from course_lab.ch07_embeddings.context_models import ContextRecipe
 from course_lab.ch07_embeddings.context_runs import ContextStudy, run
 from course_lab.ch07_embeddings.layer_table import LayerStudy, measured, untrained_like
 from course_lab.ch07_embeddings.sense_stories import read_sense_stories
-from course_lib.bert.model import BertModel
+from course_lib.bert.files import load_bert
 
 STEPS = 4
 
@@ -40,7 +40,7 @@ def probe_contexts(study: ContextStudy, kind: str) -> dict[str, Any]:
 
 def probe_layers(study: LayerStudy, variant: str) -> dict[str, Any]:
     """Measure the stand-in of a checkpoint, or the same untrained."""
-    model = BertModel.from_pretrained(stand_ins.checkpoint())
+    model = load_bert(stand_ins.checkpoint())
     if variant.endswith(", untrained"):
         model = untrained_like(model, 0)
     data = _senses() if study.data == "senses" else _tagged()

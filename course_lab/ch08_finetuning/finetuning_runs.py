@@ -21,8 +21,7 @@ from course_lab.ch08_finetuning.features import classify, read_features, whole_s
 from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task, read_task
 from course_lab.probing import start
-from course_lib.bert.files import checkpoint_folder
-from course_lib.bert.model import BertModel
+from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.data.treebank import rejoin
 from course_lib.finetuning.finetune import finetune
 from course_lib.finetuning.task_model import TaskModel, average
@@ -89,7 +88,7 @@ def run_variant(
         ]
         scores, steps, rows = task.score_numbers(guesses, tested), 0, rows.select([])
     elif variant.use == "features":
-        encoder = BertModel.from_pretrained(folder).to(device())
+        encoder = load_bert(folder).to(device())
         parts = [
             read_features(
                 encoder, tokenizer, x.inputs, variant.way, max_length=max_length

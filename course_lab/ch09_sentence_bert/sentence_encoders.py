@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lab.probing import start
+from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertModel
 from course_lib.sentence_bert.files import Pooling
 from course_lib.sentence_bert.model import SentenceBert, token_ids
@@ -72,7 +73,7 @@ def read_encoder(
         warnings.filterwarnings(
             "ignore", message=".*left aside"
         )  # the heads of pre-training have no part in this
-        bert = BertModel.from_pretrained(folder, dtype=torch.float32)
+        bert = load_bert(folder, dtype=torch.float32)
     if untrained is not None:
         set_seed(untrained)
         bert = start(BertModel(bert.config))

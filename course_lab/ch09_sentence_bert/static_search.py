@@ -34,7 +34,7 @@ from course_lab.ch09_sentence_bert.licences import licence_of
 from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences, static_from
 from course_lab.ch09_sentence_bert.sentences import Search, holding, ranks, true_pairs
 from course_lib._files import digest_of_code, write_whole
-from course_lib.bert.model import BertModel
+from course_lib.bert.files import load_bert
 from course_lib.data import load, pydocs
 from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
@@ -382,6 +382,6 @@ def _first_vectors() -> tuple[FastWordPiece, Tensor]:
     folder = CHECKPOINTS / "tiny"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*left aside")
-        bert = BertModel.from_pretrained(folder, dtype=torch.float32)
+        bert = load_bert(folder, dtype=torch.float32)
     tokenizer = FastWordPiece.load(folder)
     return tokenizer, static_from(bert, tokenizer).matrix

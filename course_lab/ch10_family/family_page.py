@@ -58,7 +58,7 @@ def bert_states(model: BertModel, input_ids: Tensor) -> Tensor:
     """Every token sees every token."""
     hidden = model.embeddings(input_ids)
     for block in model.blocks:
-        hidden, _ = block.run(hidden)
+        hidden = block(hidden)
     return hidden
 
 
@@ -66,7 +66,7 @@ def gpt_states(model: CausalLanguageModel, input_ids: Tensor) -> Tensor:
     """Every token sees itself and those before it."""
     hidden = model.token(input_ids) + model.position(torch.arange(input_ids.shape[1]))
     for block in model.blocks:
-        hidden, _ = block.run(hidden, causal=True)
+        hidden = block(hidden, causal=True)
     return hidden
 
 
@@ -76,7 +76,7 @@ def xlnet_states(model: BertModel, input_ids: Tensor, order: Sequence[int]) -> T
     mask = permutation_masks(order).content[None]
     hidden = model.embeddings(input_ids)
     for block in model.blocks:
-        hidden, _ = block.run(hidden, mask)
+        hidden = block(hidden, mask)
     return hidden
 
 

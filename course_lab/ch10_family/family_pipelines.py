@@ -12,6 +12,7 @@ import torch
 
 from course_lab.ch06_pretraining.pretrain_scores import guess_with
 from course_lab.ch06_pretraining.shipped import fill_gaps
+from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
 from course_lib.finetuning.predict import predict
 from course_lib.finetuning.task_model import TaskModel
@@ -44,7 +45,7 @@ def fill_mask(
     probability)."""
     pipe = open_pipeline("fill-mask", folder, top_k=most)
     model, tokenizer = (
-        BertForPreTraining.from_pretrained(folder, dtype=torch.float32),
+        load_bert(folder, BertForPreTraining, dtype=torch.float32),
         FastWordPiece.load(folder),
     )
     ours = fill_gaps(guess_with(model), texts, tokenizer, most)
@@ -137,7 +138,7 @@ def features(
     token."""
     pipe = open_pipeline("feature-extraction", folder)
     model, tokenizer = (
-        BertForPreTraining.from_pretrained(folder, dtype=torch.float32),
+        load_bert(folder, BertForPreTraining, dtype=torch.float32),
         FastWordPiece.load(folder),
     )
     found = []

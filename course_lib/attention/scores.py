@@ -66,9 +66,9 @@ class BilinearScore(nn.Module):
         self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
     ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        return (
-            self.scale * query @ self.project.weight
-        ) @ key.mT  # (B, T, Q) @ (Q, K) @ (B, K, S) -> (B, T, S)
+        # through the queries: of these there is one a step of decoding
+        projected = self.scale * query @ self.project.weight  # (B, T, Q) -> (B, T, K)
+        return projected @ key.mT  # (B, T, K) @ (B, K, S) -> (B, T, S)
 
 
 class AdditiveScore(nn.Module):
@@ -104,10 +104,9 @@ class AdditiveScore(nn.Module):
         self, query: Float[Tensor, "B T Q"], key: Float[Tensor, "B S K"]
     ) -> Float[Tensor, "B T S"]:
         """Return the score of each of the T queries with each of the S keys."""
-        pairs = (
-            self.project_query(query)[:, :, None] + self.project_key(key)[:, None]
-        )  # (B, T, 1, A) + (B, 1, S, A)
-        return self.reduce(pairs.tanh()).squeeze(-1)  # (B, T, S, A) -> (B, T, S)
+        queries = self.project_query(query)[:, :, None]  # (B, T, 1, A)
+        pairs = queries + self.project_key(key)[:, None]  # (B, T, S, A)
+        return self.reduce(pairs.tanh()).squeeze(-1)  # (B, T, S)
 
 
 def check_same_features(query: Tensor, key: Tensor) -> None:

@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -21,20 +21,17 @@ from torch import Tensor, nn
 
 from course_lib._files import write_whole
 from course_lib.bert.config import BertConfig
-from course_lib.bert.weights import (
-    PublishedWeights,
-    published_names,
-    some,
-    to_published,
-)
+from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.bert.weights import PublishedWeights, published_name, some, to_published
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 
 __all__ = [
-    "PretrainedModel",
+    "LoadReport",
     "checkpoint_folder",
-    "from_pretrained",
-    "save_pretrained",
+    "load_bert",
+    "read_bert",
+    "save_bert",
     "write_json",
 ]
 
@@ -47,7 +44,7 @@ MOST = 10_000_000
 # Parts that a checkpoint may lack: they are then new, and a warning says so.
 PARTS = {
     "pooler": "the pooler",
-    "mlm_head": "the head that guesses tokens",
+    "mlm_head": "the head that predicts tokens",
     "nsp_head": "the next-sentence head",
 }
 
@@ -99,14 +96,93 @@ def checkpoint_folder(
         ) from error
 
 
-def from_pretrained(
-    model_class: type[Model],
+class LoadReport(NamedTuple):
+    """What a checkpoint and a model did not have in common: parts that it lacks, which
+    are new then, and names in it for which there is no place."""
+
+    new: list[str]
+    left_over: list[str]
+
+
+@overload
+def load_bert(
     path_or_hub_id: str | Path,
+    *,
     dtype: torch.dtype | None = None,
     revision: str | None = None,
-) -> Model:
-    """Build a model from a checkpoint in Hugging Face's layout."""
+) -> BertModel: ...
+@overload
+def load_bert(
+    path_or_hub_id: str | Path,
+    model_class: type[Model],
+    dtype: torch.dtype | None = None,
+    revision: str | None = None,
+) -> Model: ...
+def load_bert(
+    path_or_hub_id: str | Path,
+    model_class: type[Any] = BertModel,
+    dtype: torch.dtype | None = None,
+    revision: str | None = None,
+) -> Any:
+    """Build a model from a checkpoint in Hugging Face's layout.
+
+    Parameters
+    ----------
+    path_or_hub_id
+        A folder, or the name of a checkpoint on the hub.
+    model_class
+        `BertModel`, or `BertForPreTraining` with the heads too.
+    dtype
+        Of the weights; torch's default if not given, whatever the file has.
+    revision
+        Of a checkpoint on the hub: a branch, a tag or a commit.
+
+    Returns
+    -------
+    nn.Module
+        In evaluation mode, on the CPU. One warning each says which parts the checkpoint
+        lacks (they are new, to be trained) and what of it was left aside.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a folder or a file is missing.
+    ValueError
+        If a file is damaged, or describes a model whose numbers would be others here.
+    ConnectionError
+        If the hub does not give the checkpoint.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> model = BertModel(BertConfig.tiny(vocab_size=50))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bert(model, folder)
+    ...     again = load_bert(folder)
+    >>> torch.equal(again.embeddings.token.weight, model.embeddings.token.weight)
+    True
+    """
     folder = checkpoint_folder(path_or_hub_id, revision)
+    model, report = read_bert(folder, model_class, dtype)
+    if report.left_over:
+        warnings.warn(
+            f"{folder / WEIGHTS}: left aside, since a {model_class.__name__} has no"
+            f" place for it: {some(report.left_over)}",
+            stacklevel=2,
+        )
+    if report.new:
+        warnings.warn(
+            f"{folder / WEIGHTS} lacks {' and '.join(report.new)}: new weights were"
+            " drawn, to be trained",
+            stacklevel=2,
+        )
+    return model
+
+
+def read_bert(
+    folder: Path, model_class: type[Model], dtype: torch.dtype | None = None
+) -> tuple[Model, LoadReport]:
+    """Do what `load_bert` does with a folder, and return what it warns of."""
     config = _read_config(folder / CONFIG)
     path = _weights_file(folder)
     try:
@@ -128,18 +204,15 @@ def _build(
     config: BertConfig,
     file: PublishedWeights,
     dtype: torch.dtype,
-) -> Model:
+) -> tuple[Model, LoadReport]:
     """Check names and shapes against a model that takes no memory, and only then read
     the weights."""
-    file.check_layers(
-        config.num_hidden_layers
-    )  # first: a model of a billion layers takes memory after all
+    # first: a model of a billion layers takes memory after all
+    file.check_layers(config.num_hidden_layers)
     with torch.device("meta"):
         model = model_class(config)
-    names = {name: published_names(name) for name in model.state_dict()}
-    there = {
-        _part(name) for name, published in names.items() if file.has_any(published)
-    }
+    names = {name: published_name(name) for name in model.state_dict()}
+    there = {_part(name) for name, published in names.items() if file.has(published)}
     new = [part for part in PARTS if part in {_part(name) for name in names} - there]
     names = {
         name: published for name, published in names.items() if _part(name) not in new
@@ -149,22 +222,14 @@ def _build(
         for name, published in names.items()
     }
     file.check_shapes(shapes)
-    if rest := file.left_over({theirs for published in shapes for theirs in published}):
-        _warn(
-            f"{file.path}: left aside, since a {type(model).__name__} has no place for"
-            f" it: {some(rest)}"
-        )
+    report = LoadReport([PARTS[part] for part in new], file.left_over(shapes))
     if new:
-        _warn(
-            f"{file.path} lacks {' and '.join(PARTS[part] for part in new)}: new"
-            " weights were drawn, to be trained"
-        )
         model = model_class(config)
     _fill(
         model,
         {name: file.read(published).to(dtype) for name, published in names.items()},
     )
-    return model.to(dtype).eval()
+    return model.to(dtype).eval(), report
 
 
 def _part(name: str) -> str:
@@ -181,10 +246,6 @@ def _fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         for name in names if found else ():
             layer, _, kind = name.rpartition(".")
             setattr(model.get_submodule(layer), kind, found[0])
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=5)
 
 
 def _read_config(path: Path) -> BertConfig:
@@ -252,13 +313,38 @@ def _weights_file(folder: Path) -> Path:
     raise FileNotFoundError(f"there is no {path}: {reason}")
 
 
-def save_pretrained(
-    model: "PretrainedModel",
+def save_bert(
+    model: BertModel | BertForPreTraining,
     folder: str | Path,
     tokenizer: WordPiece | FastWordPiece | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Write a model so that `from_pretrained` and ``transformers`` read it."""
+    """Write a model so that `load_bert` and ``transformers`` read it.
+
+    Parameters
+    ----------
+    model
+        With heads or without; it is not changed.
+    folder
+        Made if it is not there. Each file is written whole or not at all.
+    tokenizer
+        The one that the model was trained with.
+    dtype
+        Of the weights in the file, as the model's if not given.
+
+    Raises
+    ------
+    ValueError
+        If the tokenizer has more tokens than the model has embeddings.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bert(BertModel(BertConfig.tiny(vocab_size=50)), folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['config.json', 'model.safetensors']
+    """
     config = model.config
     if tokenizer is not None and len(tokenizer) > config.vocab_size:
         raise ValueError(
@@ -314,31 +400,3 @@ def _tokenizer_config(
 def write_json(path: Path, content: dict[str, Any] | list[Any]) -> None:
     """Write a file of settings, whole or not at all."""
     write_whole(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
-
-
-class PretrainedModel(nn.Module):
-    """A model that can be read from a folder or the hub, and written to a folder: what
-    all BERTs share."""
-
-    config: BertConfig
-
-    @classmethod
-    def from_pretrained(
-        cls: type[Model],
-        path_or_hub_id: str | Path,
-        dtype: torch.dtype | None = None,
-        revision: str | None = None,
-    ) -> Model:
-        """Build the model from a checkpoint: see
-        `course_lib.bert.files.from_pretrained`."""
-        return from_pretrained(cls, path_or_hub_id, dtype, revision)
-
-    def save_pretrained(
-        self,
-        folder: str | Path,
-        tokenizer: WordPiece | FastWordPiece | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        """Write the model, and its tokenizer: see
-        `course_lib.bert.files.save_pretrained`."""
-        save_pretrained(self, folder, tokenizer, dtype)

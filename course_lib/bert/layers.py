@@ -8,15 +8,12 @@ Dimension letters, everywhere in this module::
 The numbers of lines are those of :mod:`course_lib.bert.model`.
 """  # noqa: E501
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from course_lib.attention.masks import check_mask
 from course_lib.bert.config import BertConfig
-from course_lib.training.dropout import Dropout
-from course_lib.training.linear import Linear
 from course_lib.transformer.blocks import ACTIVATIONS, EncoderBlock
 from course_lib.transformer.heads import LanguageModelHead
 
@@ -26,6 +23,9 @@ __all__ = [
     "MaskedLanguageModelHead",
     "NextSentenceHead",
     "check_ids",
+    "check_inputs",
+    "check_positions",
+    "encoder_block",
     "initialise",
 ]
 
@@ -54,7 +54,7 @@ class BertEmbeddings(nn.Module):
         self.position = nn.Embedding(config.max_position_embeddings, width)
         self.segment = nn.Embedding(config.type_vocab_size, width)
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
         self,
@@ -67,10 +67,8 @@ class BertEmbeddings(nn.Module):
         segments = (
             torch.zeros_like(positions) if token_type_ids is None else token_type_ids
         )
-        hidden = (
-            self.token(input_ids) + self.position(positions) + self.segment(segments)
-        )
-        return self.dropout(self.norm(hidden))
+        hidden = self.token(input_ids) + self.position(positions)  # (B, T, D)
+        return self.dropout(self.norm(hidden + self.segment(segments)))
 
 
 class BertPooler(nn.Module):
@@ -94,7 +92,7 @@ class BertPooler(nn.Module):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """Return the vector of each sequence."""
@@ -102,8 +100,8 @@ class BertPooler(nn.Module):
 
 
 class MaskedLanguageModelHead(nn.Module):
-    """Guess the token behind each state: a layer, layer norm, and the embedding matrix
-    as output layer.
+    """Predict the token behind each state: a layer, layer norm, and the embedding
+    matrix as output layer.
 
     Parameters
     ----------
@@ -127,7 +125,7 @@ class MaskedLanguageModelHead(nn.Module):
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.activation = ACTIVATIONS[config.hidden_act]
         self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.output = LanguageModelHead(embedding)
@@ -139,7 +137,7 @@ class MaskedLanguageModelHead(nn.Module):
 
 
 class NextSentenceHead(nn.Module):
-    """Guess from the pooled state whether the second segment follows the first in the
+    """Predict from the pooled state whether the second segment follows the first in the
     text.
 
     Parameters
@@ -168,7 +166,9 @@ class NextSentenceHead(nn.Module):
 
 def initialise(module: nn.Module, std: float) -> None:
     """Draw weights from a normal distribution cut off at two standard deviations;
-    offsets 0, gains 1."""
+    biases 0, gains 1."""
+    if isinstance(module, LanguageModelHead):
+        return  # its weights are an embedding's
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.trunc_normal_(module.weight, std=std, a=-2 * std, b=2 * std)
     if isinstance(module, nn.Linear):
@@ -190,18 +190,74 @@ def check_ids(name: str, ids: Int[Tensor, "*shape"], size: int, remedy: str) -> 
         )
 
 
-def stack_of_blocks(config: BertConfig) -> Any:
-    """Make the blocks of an encoder, untrained."""
-    return nn.ModuleList(
-        EncoderBlock(
-            config.hidden_size,
-            config.num_attention_heads,
-            config.intermediate_size,
-            dropout=config.hidden_dropout_prob,
-            activation=config.hidden_act,
-            attention_dropout=config.attention_probs_dropout_prob,
-            activation_dropout=0.0,
-            norm_eps=config.layer_norm_eps,
+def check_positions(positions: Int[Tensor, "N"], input_ids: Tensor) -> None:
+    """Refuse a position outside the flattened batch."""
+    check_ids(
+        "masked_positions",
+        positions,
+        input_ids.numel(),
+        "count through the whole batch",
+    )
+
+
+def check_inputs(
+    config: BertConfig,
+    input_ids: Tensor,
+    attention_mask: Tensor | None,
+    token_type_ids: Tensor | None,
+) -> None:
+    """Refuse what torch would refuse without saying which argument is meant, or would
+    take for something else; of the mask, once for all layers."""
+    if input_ids.dim() != 2:
+        raise ValueError(
+            f"input_ids has shape {tuple(input_ids.shape)}, but a batch of sequences is"
+            " (B, T); pass input_ids[None] for a single sequence"
         )
-        for _ in range(config.num_hidden_layers)
+    if input_ids.shape[1] > config.max_position_embeddings:
+        raise ValueError(
+            f"the sequences are {input_ids.shape[1]} tokens long, but this BERT has"
+            f" {config.max_position_embeddings} positions; truncate them, or split them"
+            " into overlapping parts"
+        )
+    for name, tensor in (
+        ("attention_mask", attention_mask),
+        ("token_type_ids", token_type_ids),
+    ):
+        if tensor is not None and tensor.shape != input_ids.shape:
+            raise ValueError(
+                f"{name} is {tuple(tensor.shape)}, but input_ids is"
+                f" {tuple(input_ids.shape)}; one a token"
+            )
+    if attention_mask is not None:
+        check_mask(attention_mask, name="attention_mask")
+    check_ids(
+        "input_ids",
+        input_ids,
+        config.vocab_size,
+        "take the tokenizer that belongs to this model",
+    )
+    if token_type_ids is not None:
+        if token_type_ids.is_floating_point():
+            raise ValueError(
+                f"token_type_ids is {token_type_ids.dtype}; pass whole numbers"
+            )
+        check_ids(
+            "token_type_ids",
+            token_type_ids,
+            config.type_vocab_size,
+            "number the segments from 0",
+        )
+
+
+def encoder_block(config: BertConfig) -> EncoderBlock:
+    """Make one block of the encoder, untrained."""
+    return EncoderBlock(
+        config.hidden_size,
+        config.num_attention_heads,
+        config.intermediate_size,
+        dropout=config.hidden_dropout_prob,
+        activation=config.hidden_act,
+        attention_dropout=config.attention_probs_dropout_prob,
+        activation_dropout=0.0,
+        norm_eps=config.layer_norm_eps,
     )

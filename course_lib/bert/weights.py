@@ -1,9 +1,9 @@
 """The weights of a BERT under two sets of names: ours, and those that published
 checkpoints use.
 
-Each side calls the same numbers differently (`published_names`), and here query, key
-and value are rows of one matrix. `PublishedWeights` reads a file's header first, so
-that a file that does not fit is refused before a weight is read.
+Each side calls the same numbers differently (`published_name`). `PublishedWeights`
+reads a file's header first, so that a file that does not fit is refused before a weight
+is read.
 """
 
 import re
@@ -14,27 +14,27 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-__all__ = ["PublishedWeights", "published_names", "to_published"]
+__all__ = ["PublishedWeights", "published_name", "to_published"]
 
 # Our layers and the published ones; # is the number of a block.
-LAYERS: dict[str, tuple[str, ...]] = {
-    "embeddings.token": ("embeddings.word_embeddings",),
-    "embeddings.position": ("embeddings.position_embeddings",),
-    "embeddings.segment": ("embeddings.token_type_embeddings",),
-    "embeddings.norm": ("embeddings.LayerNorm",),
-    "blocks.#.attention.in_proj": tuple(
-        f"encoder.layer.#.attention.self.{x}" for x in ("query", "key", "value")
-    ),
-    "blocks.#.attention.out_proj": ("encoder.layer.#.attention.output.dense",),
-    "blocks.#.around_attention.norm": ("encoder.layer.#.attention.output.LayerNorm",),
-    "blocks.#.feed_forward.expand": ("encoder.layer.#.intermediate.dense",),
-    "blocks.#.feed_forward.contract": ("encoder.layer.#.output.dense",),
-    "blocks.#.around_feed_forward.norm": ("encoder.layer.#.output.LayerNorm",),
-    "pooler.dense": ("pooler.dense",),
-    "mlm_head.dense": ("cls.predictions.transform.dense",),
-    "mlm_head.norm": ("cls.predictions.transform.LayerNorm",),
-    "mlm_head.output": ("cls.predictions",),
-    "nsp_head.output": ("cls.seq_relationship",),
+LAYERS: dict[str, str] = {
+    "embeddings.token": "embeddings.word_embeddings",
+    "embeddings.position": "embeddings.position_embeddings",
+    "embeddings.segment": "embeddings.token_type_embeddings",
+    "embeddings.norm": "embeddings.LayerNorm",
+    "blocks.#.attention.query": "encoder.layer.#.attention.self.query",
+    "blocks.#.attention.key": "encoder.layer.#.attention.self.key",
+    "blocks.#.attention.value": "encoder.layer.#.attention.self.value",
+    "blocks.#.attention.output": "encoder.layer.#.attention.output.dense",
+    "blocks.#.norm1": "encoder.layer.#.attention.output.LayerNorm",
+    "blocks.#.feed_forward.expand": "encoder.layer.#.intermediate.dense",
+    "blocks.#.feed_forward.contract": "encoder.layer.#.output.dense",
+    "blocks.#.norm2": "encoder.layer.#.output.LayerNorm",
+    "pooler.dense": "pooler.dense",
+    "mlm_head.dense": "cls.predictions.transform.dense",
+    "mlm_head.norm": "cls.predictions.transform.LayerNorm",
+    "mlm_head.output": "cls.predictions",
+    "nsp_head.output": "cls.seq_relationship",
 }
 ENCODER = ("embeddings.", "encoder.", "pooler.")
 TIED = "embeddings.word_embeddings.weight"
@@ -46,7 +46,7 @@ POSITION_IDS = "embeddings.position_ids"
 FLOATS = ("F16", "BF16", "F32", "F64")
 
 
-def published_names(name: str) -> tuple[str, ...]:
+def published_name(name: str) -> str:
     """Say what published checkpoints call one of our parameters.
 
     Parameters
@@ -56,45 +56,34 @@ def published_names(name: str) -> tuple[str, ...]:
 
     Returns
     -------
-    tuple of str
-        One name, or those of query, key and value, whose rows follow each other in
-        ours; without the ``bert.`` that stands before the encoder's names in a
+    str
+        The name without the ``bert.`` that stands before the encoder's names in a
         checkpoint with heads.
 
     Examples
     --------
-    >>> published_names("bert.blocks.3.feed_forward.expand.bias")
-    ('encoder.layer.3.intermediate.dense.bias',)
-    >>> published_names("blocks.0.attention.in_proj.weight")[1]
+    >>> published_name("bert.blocks.3.feed_forward.expand.bias")
+    'encoder.layer.3.intermediate.dense.bias'
+    >>> published_name("blocks.0.attention.key.weight")
     'encoder.layer.0.attention.self.key.weight'
     """
     layer, _, kind = name.removeprefix("bert.").rpartition(".")
-    if (layer, kind) == (
-        "mlm_head.output",
-        "weight",
-    ):  # the output layer is the token embedding
-        return (TIED,)
-    number = re.search(r"\d+", layer)
-    return tuple(
-        f"{theirs}.{kind}".replace("#", number[0] if number else "#")
-        for theirs in LAYERS[re.sub(r"\d+", "#", layer)]
-    )
+    if name == "mlm_head.output.weight":  # the output layer is the token embedding
+        return TIED
+    number = re.search(r"(?<=blocks\.)\d+", layer)
+    if number is None:
+        return f"{LAYERS[layer]}.{kind}"
+    theirs = LAYERS[layer.replace(number[0], "#", 1)]
+    return f"{theirs}.{kind}".replace("#", number[0])
 
 
 def to_published(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Give a model's weights their published names, and query, key and value a matrix
-    each."""
-    published: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        if name == "mlm_head.output.weight":
-            continue
-        names = published_names(name)
-        prefix = "bert." if name.startswith("bert.") else ""
-        published |= {
-            f"{prefix}{theirs}": part
-            for theirs, part in zip(names, tensor.chunk(len(names)), strict=True)
-        }
-    return published
+    """Give a model's weights their published names."""
+    return {
+        ("bert." if name.startswith("bert.") else "") + published_name(name): tensor
+        for name, tensor in weights.items()
+        if name != "mlm_head.output.weight"
+    }
 
 
 class PublishedWeights:
@@ -117,15 +106,14 @@ class PublishedWeights:
             if copy in self.names and original not in self.names:
                 self.names[original] = self.names.pop(copy)
 
-    def read(self, published: Iterable[str]) -> Tensor:
-        """Return the tensors of these names, their rows after each other."""
-        return torch.cat(
-            [self._file.get_tensor(self.names[name]) for name in published]
-        )
+    def read(self, published: str) -> Tensor:
+        """Return the tensor of this name."""
+        tensor: Tensor = self._file.get_tensor(self.names[published])
+        return tensor
 
-    def has_any(self, published: Iterable[str]) -> bool:
-        """Say whether the file holds one of these names, beside the token embedding."""
-        return any(name in self.names and name != TIED for name in published)
+    def has(self, published: str) -> bool:
+        """Say whether the file holds this name; the token embedding is in all."""
+        return published in self.names and published != TIED
 
     def check_layers(self, expected: int) -> None:
         """Refuse a file with more or fewer blocks."""
@@ -140,29 +128,25 @@ class PublishedWeights:
                 f" {len(numbers)} layers"
             )
 
-    def check_shapes(self, shapes: Mapping[tuple[str, ...], tuple[int, ...]]) -> None:
+    def check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse a file that lacks a tensor, or has one of another shape or type;
         `shapes` has ours, by their names."""
-        if missing := sorted(
-            {name for names in shapes for name in names} - self.names.keys()
-        ):
+        if missing := sorted(shapes.keys() - self.names.keys()):
             self._refuse(
                 f"the file lacks {some(missing)}; is it a BERT's, and complete?"
             )
-        for names, shape in shapes.items():
-            expected = (shape[0] // len(names), *shape[1:])
-            for name in names:
-                found, kind = self._header(name)
-                if found != expected:
-                    self._refuse(
-                        f"{self.names[name]} is {found} in the file, but {expected} by"
-                        " the configuration"
-                    )
-                if kind not in FLOATS:
-                    self._refuse(
-                        f"{self.names[name]} is of type {kind}; only"
-                        f" {', '.join(FLOATS)} can be read"
-                    )
+        for name, expected in shapes.items():
+            found, kind = self._header(name)
+            if found != expected:
+                self._refuse(
+                    f"{self.names[name]} is {found} in the file, but {expected} by the"
+                    " configuration"
+                )
+            if kind not in FLOATS:
+                self._refuse(
+                    f"{self.names[name]} is of type {kind}; only {', '.join(FLOATS)}"
+                    " can be read"
+                )
 
     def left_over(self, used: Iterable[str]) -> list[str]:
         """List what the file holds beside the names used, and refuse it where it would
@@ -191,7 +175,7 @@ class PublishedWeights:
 
     def _equal(self, copy: str, original: str) -> bool:
         return self._header(copy) == self._header(original) and torch.equal(
-            self.read([copy]), self.read([original])
+            self.read(copy), self.read(original)
         )
 
     def _refuse(self, why: str) -> NoReturn:

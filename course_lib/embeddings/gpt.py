@@ -13,7 +13,6 @@ What this module does not do: keep keys and values while it writes, as
 `course_lib.transformer.model` does.
 """  # noqa: E501
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -22,13 +21,12 @@ from torch import Tensor, nn
 
 from course_lib.attention.masks import check_boolean
 from course_lib.bert.config import BertConfig
-from course_lib.bert.layers import check_ids, initialise, stack_of_blocks
+from course_lib.bert.layers import check_ids, encoder_block, initialise
 from course_lib.embeddings.labels import (
     LanguageModelBatch,
     cross_entropy_sum,
     neighbour_labels,
 )
-from course_lib.transformer.blocks import EncoderBlock
 from course_lib.transformer.heads import LanguageModelHead
 
 __all__ = ["CausalLanguageModel", "CausalOutput", "causal_loss_sum"]
@@ -77,7 +75,9 @@ class CausalLanguageModel(nn.Module):
         self.token = nn.Embedding(config.vocab_size, config.hidden_size)
         self.position = nn.Embedding(config.max_position_embeddings, config.hidden_size)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
-        self.blocks: Sequence[EncoderBlock] = stack_of_blocks(config)
+        self.blocks = nn.ModuleList(
+            encoder_block(config) for _ in range(config.num_hidden_layers)
+        )
         self.output = LanguageModelHead(self.token)
         self.apply(lambda module: initialise(module, config.initializer_range))
 
@@ -133,7 +133,7 @@ class CausalLanguageModel(nn.Module):
         hidden = self.dropout(self.token(input_ids) + self.position(positions))
         states = [hidden]
         for block in self.blocks:
-            hidden, _ = block.run(hidden, causal=True)
+            hidden = block(hidden, causal=True)
             states.append(hidden)
         return CausalOutput(hidden, tuple(states))
 

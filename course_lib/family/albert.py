@@ -22,11 +22,10 @@ from course_lib.bert.layers import (
     BertPooler,
     MaskedLanguageModelHead,
     NextSentenceHead,
+    encoder_block,
     initialise,
-    stack_of_blocks,
 )
 from course_lib.bert.model import BertForPreTraining, BertModel
-from course_lib.training.linear import Linear
 
 __all__ = [
     "AlbertForPreTraining",
@@ -51,7 +50,7 @@ class FactorisedEmbeddings(BertEmbeddings):
 
     def __init__(self, config: BertConfig, embedding_size: int):
         super().__init__(_narrow(config, embedding_size))
-        self.widen = Linear(embedding_size, config.hidden_size)
+        self.widen = nn.Linear(embedding_size, config.hidden_size)
 
     def forward(
         self,
@@ -59,18 +58,17 @@ class FactorisedEmbeddings(BertEmbeddings):
         token_type_ids: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Return the first hidden states, as `BertEmbeddings` does."""
-        return self.widen(
-            super().forward(input_ids, token_type_ids)
-        )  # (B, T, E) -> (B, T, D)
+        narrow = super().forward(input_ids, token_type_ids)  # (B, T, E)
+        return self.widen(narrow)  # (B, T, D)
 
 
 class FactorisedHead(MaskedLanguageModelHead):
-    """BERT's head that guesses tokens, with a layer that goes back from D to E
+    """BERT's head that predicts tokens, with a layer that goes back from D to E
     features."""
 
     def __init__(self, config: BertConfig, embedding: nn.Embedding):
         super().__init__(_narrow(config, embedding.embedding_dim), embedding)
-        self.dense = Linear(config.hidden_size, embedding.embedding_dim)
+        self.dense = nn.Linear(config.hidden_size, embedding.embedding_dim)
 
 
 class AlbertModel(nn.Module):
@@ -103,9 +101,7 @@ class AlbertModel(nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = FactorisedEmbeddings(config, embedding_size)
-        self.blocks = nn.ModuleList(
-            [stack_of_blocks(config)[0]] * config.num_hidden_layers
-        )
+        self.blocks = nn.ModuleList([encoder_block(config)] * config.num_hidden_layers)
         self.pooler = BertPooler(config)
         self.apply(lambda module: initialise(module, config.initializer_range))
 

@@ -20,10 +20,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.bert.config import BertConfig
-from course_lib.bert.layers import MaskedLanguageModelHead, initialise, stack_of_blocks
+from course_lib.bert.layers import (
+    MaskedLanguageModelHead,
+    check_positions,
+    encoder_block,
+    initialise,
+)
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.pretraining.batches import PreTrainingBatch
-from course_lib.training.dropout import Dropout
 
 __all__ = [
     "DistilBertEmbeddings",
@@ -50,7 +54,7 @@ class DistilBertEmbeddings(nn.Module):
         )
         self.position = nn.Embedding(config.max_position_embeddings, width)
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
         self,
@@ -94,7 +98,9 @@ class DistilBertModel(nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = DistilBertEmbeddings(config)
-        self.blocks = stack_of_blocks(config)
+        self.blocks = nn.ModuleList(
+            encoder_block(config) for _ in range(config.num_hidden_layers)
+        )
         self.pooler = FirstState()
         self.apply(lambda module: initialise(module, config.initializer_range))
 
@@ -117,7 +123,7 @@ class MaskedLanguageModelOutput(NamedTuple):
 
 
 class DistilBertForMaskedLM(nn.Module):
-    """A `DistilBertModel` with the head that guesses tokens, and no other.
+    """A `DistilBertModel` with the head that predicts tokens, and no other.
 
     Parameters
     ----------
@@ -148,9 +154,10 @@ class DistilBertForMaskedLM(nn.Module):
     ) -> MaskedLanguageModelOutput:
         """Score the tokens; arguments as in
         `course_lib.bert.model.BertForPreTraining`."""
-        hidden = self.bert(
-            input_ids, attention_mask, positions=masked_positions
-        ).last_hidden_state
+        hidden = self.bert(input_ids, attention_mask).last_hidden_state
+        if masked_positions is not None:
+            check_positions(masked_positions, input_ids)
+            hidden = hidden.flatten(0, 1)[masked_positions]  # (B, T, D) -> (N, D)
         return MaskedLanguageModelOutput(self.mlm_head(hidden), hidden)
 
 
@@ -183,7 +190,7 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     >>> len(student.bert.blocks)
     3
     >>> old, new = teacher.bert.blocks[4], student.bert.blocks[2]
-    >>> torch.equal(old.attention.in_proj.weight, new.attention.in_proj.weight)
+    >>> torch.equal(old.attention.query.weight, new.attention.query.weight)
     True
     """
     kept = range(0, teacher.config.num_hidden_layers, 2)
@@ -297,19 +304,16 @@ def distillation_loss_sum(
         )
         if share.soft or share.cosine:
             with torch.no_grad():
-                encoded = teacher.bert(
-                    batch.input_ids,
-                    batch.attention_mask,
-                    batch.token_type_ids,
-                    positions=batch.masked_positions,
-                )
-                wanted = teacher.mlm_head(encoded.last_hidden_state)
+                states = teacher.bert(
+                    batch.input_ids, batch.attention_mask, batch.token_type_ids
+                ).last_hidden_state
+                # (B, T, D) -> (N, D)
+                states = states.flatten(0, 1)[batch.masked_positions]
+                wanted = teacher.mlm_head(states)
             loss = loss + share.soft * soft_target_loss(
                 found.prediction_logits, wanted, share.temperature
             )
-            loss = loss + share.cosine * cosine_distance(
-                found.hidden, encoded.last_hidden_state
-            )
+            loss = loss + share.cosine * cosine_distance(found.hidden, states)
         return loss * len(batch.input_ids), len(batch.input_ids)
 
     return loss_sum

@@ -17,7 +17,7 @@ ways (:mod:`course_lib.finetuning.task_model`).
 """  # noqa: E501
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -81,9 +81,8 @@ class SequenceClassifier(TaskModel):
     ) -> Float[Tensor, "B L"]:
         """Return the logits of the labels, or in one column the numbers; arguments as
         in `BertModel`."""
-        return self.classifier(
-            self.dropout(pooled(self.bert, input_ids, attention_mask, token_type_ids))
-        )
+        output = self.bert(input_ids, attention_mask, token_type_ids)
+        return self.classifier(self.dropout(output.pooler_output))
 
     def loss_sum(
         self,
@@ -296,7 +295,8 @@ class MultipleChoiceClassifier(TaskModel):
             None if x is None else x.flatten(0, 1)
             for x in (input_ids, attention_mask, token_type_ids)
         ]
-        scores = self.classifier(self.dropout(pooled(self.bert, *rows)))  # (B C, 1)
+        pooled = self.bert(*rows).pooler_output  # (B C, D)
+        scores = self.classifier(self.dropout(pooled))  # (B C, 1)
         return scores.view(input_ids.shape[:2])  # (B C, 1) -> (B, C)
 
     def loss_sum(
@@ -325,10 +325,3 @@ def without_pooler(bert: BertModel) -> BertModel:
     does the same."""
     bert.pooler = nn.Identity()  # type: ignore[assignment]
     return bert
-
-
-def pooled(bert: BertModel, *inputs: Any) -> Float[Tensor, "B D"]:
-    """Return the pooled state of [CLS]; the last feed-forward is computed at [CLS]
-    only."""
-    nowhere = torch.empty(0, dtype=torch.long, device=inputs[0].device)
-    return bert(*inputs, positions=nowhere).pooler_output

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from course_lib.bert.files import PretrainedModel
 from course_lib.finetuning.examples import Example, collate, text_examples
 from course_lib.finetuning.heads import (
     MultipleChoiceClassifier,
@@ -96,7 +95,7 @@ class Answer(NamedTuple):
 
 
 def predict(
-    model: PretrainedModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any
+    model: TaskModel, tokenizer: Tokenizer, inputs: Sequence[Any], **options: Any
 ) -> list[Any]:
     """Guess on raw text, whatever the task.
 

@@ -24,13 +24,14 @@ from course_lib.bert.config import BertConfig
 from course_lib.bert.files import (
     CONFIG,
     WEIGHTS,
-    PretrainedModel,
+    LoadReport,
     checkpoint_folder,
-    save_pretrained,
+    read_bert,
+    save_bert,
     write_json,
 )
 from course_lib.bert.model import BertModel
-from course_lib.bert.weights import PublishedWeights, published_names, some
+from course_lib.bert.weights import some
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 
@@ -41,7 +42,7 @@ POOLER = frozenset({"pooler.dense.weight", "pooler.dense.bias"})
 Model = TypeVar("Model", bound="TaskModel")
 
 
-class TaskModel(PretrainedModel):
+class TaskModel(nn.Module):
     """What all fine-tuned models share: an encoder, a head, the names of the labels,
     and how they are kept."""
 
@@ -83,13 +84,9 @@ class TaskModel(PretrainedModel):
         """Take the encoder of any BERT, and the head that the checkpoint holds, or a
         new one."""
         folder = checkpoint_folder(path_or_hub_id, revision)
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            # What it says of pooler and heads is said below, for the model as a whole.
-            warnings.filterwarnings(
-                "ignore", message=".*: left aside|.* new weights were drawn"
-            )
-            bert = BertModel.from_pretrained(folder, dtype)
+            bert, report = read_bert(folder, BertModel, dtype)
             held = _held_head(cls, folder, bert.config.hidden_size)
             names = _chosen_labels(cls, folder, labels, held)
             model = cls(bert.config) if cls.fixed_labels else cls(bert.config, names)  # type: ignore[call-arg]
@@ -106,7 +103,7 @@ class TaskModel(PretrainedModel):
             )
         else:
             held = None
-        _tell(cls, folder / WEIGHTS, bert, head_is_new=held is None)
+        _warn(cls, folder / WEIGHTS, report, head_is_new=held is None)
         return model.to(dtype or torch.get_default_dtype()).eval()
 
     def save_pretrained(
@@ -118,7 +115,7 @@ class TaskModel(PretrainedModel):
         """Write encoder, head and labels, and the tokenizer, so that ``transformers``
         reads them too."""
         folder = Path(folder)
-        save_pretrained(self.bert, folder, tokenizer, dtype)
+        save_bert(self.bert, folder, tokenizer, dtype)
         tensors = {
             f"bert.{name}": tensor
             for name, tensor in load_file(folder / WEIGHTS).items()
@@ -301,19 +298,15 @@ def _agree(held: tuple[str, ...], names: tuple[str, ...]) -> bool:
     return held == names or held == label_names(len(names))
 
 
-def _tell(
-    kind: type[TaskModel], path: Path, bert: BertModel, head_is_new: bool
+def _warn(
+    kind: type[TaskModel], path: Path, report: LoadReport, head_is_new: bool
 ) -> None:
-    with safe_open(path, framework="pt") as file:
-        weights = PublishedWeights(path, file)
-        used = {
-            theirs for name in bert.state_dict() for theirs in published_names(name)
-        } | POOLER
-        if not head_is_new:
-            used |= {f"{kind.head}.weight", f"{kind.head}.bias"}
-        rest = weights.left_over(used)
-        new = [] if weights.names.keys() >= POOLER or not kind.pools else ["the pooler"]
-    new += ["the head"] if head_is_new else []
+    used = set() if head_is_new else {f"{kind.head}.weight", f"{kind.head}.bias"}
+    if not kind.pools:
+        used |= POOLER | {f"bert.{name}" for name in POOLER}
+    rest = [name for name in report.left_over if name not in used]
+    new = report.new if kind.pools else []
+    new = [*new, "the head"] if head_is_new else new
     if rest:
         warnings.warn(
             f"{path}: left aside, since this {kind.__name__} has no place for it:"

@@ -155,7 +155,7 @@ def _places(path: Path) -> dict[str, str]:
         raise FileNotFoundError(
             f"there is no {path}, which says how sentences become vectors. For a plain"
             " BERT decide that yourself:"
-            " SentenceBert(BertModel.from_pretrained(folder),"
+            " SentenceBert(load_bert(folder),"
             " FastWordPiece.load(folder), pooling='mean')"
         )
     places: dict[str, str] = {}

@@ -12,7 +12,6 @@ trained on stands in :mod:`course_lib.sentence_bert.losses` and
 :mod:`course_lib.sentence_bert.files`.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,16 +19,14 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from safetensors import safe_open
 from torch import Tensor, nn
 
 from course_lib.attention.masks import check_mask
-from course_lib.bert.files import WEIGHTS, checkpoint_folder, save_pretrained
+from course_lib.bert.files import checkpoint_folder, read_bert, save_bert
 from course_lib.bert.model import BertModel
-from course_lib.bert.weights import PublishedWeights
 from course_lib.finetuning.examples import Example, collate
 from course_lib.finetuning.heads import without_pooler
-from course_lib.finetuning.task_model import POOLER, looking
+from course_lib.finetuning.task_model import looking
 from course_lib.sentence_bert.files import (
     FILES,
     POOLINGS,
@@ -355,7 +352,7 @@ class SentenceBert(nn.Module):
         Parameters
         ----------
         path_or_hub_id, dtype, revision
-            As in `course_lib.bert.files.from_pretrained`.
+            As in `course_lib.bert.files.load_bert`.
 
         Returns
         -------
@@ -369,7 +366,7 @@ class SentenceBert(nn.Module):
             If a file is missing.
         ValueError
             If a file is damaged, or asks for what this course does not do; and as
-            `from_pretrained` of a BERT.
+            `load_bert`.
         ConnectionError
             As in `course_lib.bert.files.checkpoint_folder`.
         """
@@ -405,10 +402,10 @@ class SentenceBert(nn.Module):
         folder
             Made if it is not there. Each file is written whole or not at all.
         dtype
-            As in `course_lib.bert.files.save_pretrained`.
+            As in `course_lib.bert.files.save_bert`.
         """
         folder = Path(folder)
-        save_pretrained(self.bert, folder, self.tokenizer, dtype)
+        save_bert(self.bert, folder, self.tokenizer, dtype)
         write_layout(
             folder,
             SentenceLayout(self.pooling, self.normalize, self.max_length),
@@ -419,11 +416,6 @@ class SentenceBert(nn.Module):
 def _encoder(folder: Path, dtype: torch.dtype | None) -> BertModel:
     """Read the encoder, without a pooler where the file has none: a new one would be
     noise that is then saved."""
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".* lacks the pooler: new weights were drawn"
-        )
-        bert = BertModel.from_pretrained(folder, dtype)
-    with safe_open(folder / WEIGHTS, framework="pt") as file:
-        has_pooler = PublishedWeights(folder / WEIGHTS, file).names.keys() >= POOLER
-    return bert if has_pooler else without_pooler(bert).eval()
+    with torch.random.fork_rng(devices=[]):
+        bert, report = read_bert(folder, BertModel, dtype)
+    return without_pooler(bert).eval() if report.new else bert

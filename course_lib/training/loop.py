@@ -40,7 +40,6 @@ from torch import Tensor, nn
 
 from course_lib.training.batches import batches, set_seed, stream, to_device
 from course_lib.training.config import History, TrainingConfig
-from course_lib.training.memory import keep_freed_memory
 from course_lib.training.parallel import (
     all_reduce_gradients,
     all_reduce_sum,
@@ -261,7 +260,6 @@ def train(
             f" evenly; set accumulate to a multiple of {processes}, and make each batch"
             " smaller by as much"
         )
-    keep_freed_memory()
     model.to(chosen).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)

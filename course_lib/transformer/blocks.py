@@ -9,18 +9,15 @@ Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks
 """  # noqa: E501
 
 from collections.abc import Callable
-from typing import Literal, overload
 
+import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.attention.masks import check_mask
 from course_lib.attention.multi_head import MultiHeadAttention
-from course_lib.training.dropout import Dropout
-from course_lib.training.linear import Linear
 
-__all__ = ["EncoderBlock", "FeedForward", "Sublayer", "layer_norm"]
+__all__ = ["EncoderBlock", "FeedForward", "NoSkip", "check_norm", "layer_norm"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("post", "pre", "none")
@@ -29,7 +26,7 @@ NORMS = ("post", "pre", "none")
 def layer_norm(
     hidden: Float[Tensor, "*shape D"],
     gain: Float[Tensor, "D"],
-    offset: Float[Tensor, "D"],
+    bias: Float[Tensor, "D"],
     eps: float = 1e-5,
 ) -> Float[Tensor, "*shape D"]:
     r"""Normalise the features of each token to mean 0 and variance 1, then scale and
@@ -42,7 +39,7 @@ def layer_norm(
     hidden
         Any number of leading dimensions: each vector of D features is normalised on its
         own.
-    gain, offset
+    gain, bias
         The learned γ and β.
     eps
         Keeps a constant vector from being divided by zero.
@@ -63,15 +60,14 @@ def layer_norm(
     >>> layer_norm(
     ...     torch.tensor([[1.0, 3.0]]),
     ...     gain=torch.tensor([1.0, 2.0]),
-    ...     offset=torch.tensor([0.0, 0.5]),
+    ...     bias=torch.tensor([0.0, 0.5]),
     ... )
     tensor([[-1.0000,  2.5000]])
     """
     mean = hidden.mean(dim=-1, keepdim=True)
-    variance = (
-        (hidden - mean).square().mean(dim=-1, keepdim=True)
-    )  # divided by D, not by D - 1
-    return gain * (hidden - mean) / (variance + eps).sqrt() + offset
+    # divided by D, not by D - 1
+    variance = (hidden - mean).square().mean(dim=-1, keepdim=True)
+    return gain * (hidden - mean) / (variance + eps).sqrt() + bias
 
 
 class FeedForward(nn.Module):
@@ -109,10 +105,10 @@ class FeedForward(nn.Module):
             raise ValueError(
                 f"activation is {activation!r}; choose one of {', '.join(ACTIVATIONS)}"
             )
-        self.expand = Linear(dim, hidden_dim)
-        self.contract = Linear(hidden_dim, dim)
+        self.expand = nn.Linear(dim, hidden_dim)
+        self.contract = nn.Linear(hidden_dim, dim)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         for layer in (self.expand, self.contract):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -122,37 +118,18 @@ class FeedForward(nn.Module):
         return self.contract(self.dropout(self.activation(self.expand(hidden))))
 
 
-class Sublayer(nn.Module):
-    """What surrounds attention and feed-forward: where the norm stands, and whether the
-    input is added back."""
+def check_norm(norm: str) -> None:
+    """Refuse a place where no layer norm can stand."""
+    if norm not in NORMS:
+        raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
 
-    def __init__(
-        self,
-        dim: int,
-        dropout: float,
-        norm: str,
-        residual: bool,
-        norm_eps: float = 1e-5,
-    ):
-        super().__init__()
-        if norm not in NORMS:
-            raise ValueError(f"norm is {norm!r}; choose one of {', '.join(NORMS)}")
-        self.place, self.residual = norm, residual
-        self.norm = nn.LayerNorm(dim, norm_eps) if norm != "none" else nn.Identity()
-        self.dropout = Dropout(dropout)
 
-    def before(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D"]:
-        """Return what the sub-layer reads."""
-        return self.norm(hidden) if self.place == "pre" else hidden
+class NoSkip(nn.Module):
+    """What stands for the skip connection where there is none: for an ablation only."""
 
-    def after(
-        self, hidden: Float[Tensor, "*shape D"], output: Float[Tensor, "*shape D"]
-    ) -> Float[Tensor, "*shape D"]:
-        """Return what the next sub-layer gets, from this one's input and output."""
-        output = self.dropout(output)
-        if self.residual:
-            output = hidden + output
-        return self.norm(output) if self.place == "post" else output
+    def forward(self, hidden: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Return zeros, to which a sub-layer's output is added."""
+        return torch.zeros_like(hidden)
 
 
 class EncoderBlock(nn.Module):
@@ -209,70 +186,29 @@ class EncoderBlock(nn.Module):
     ):
         super().__init__()
         attention_dropout = dropout if attention_dropout is None else attention_dropout
-        activation_dropout = (
-            dropout if activation_dropout is None else activation_dropout
-        )
+        between = dropout if activation_dropout is None else activation_dropout
+        check_norm(norm)
+        self.pre_norm = norm == "pre"
         self.attention = MultiHeadAttention(dim, num_heads, attention_dropout)
-        self.feed_forward = FeedForward(dim, hidden_dim, activation_dropout, activation)
-        self.around_attention = Sublayer(dim, dropout, norm, residual, norm_eps)
-        self.around_feed_forward = Sublayer(dim, dropout, norm, residual, norm_eps)
+        self.feed_forward = FeedForward(dim, hidden_dim, between, activation)
+        make_norm = nn.Identity if norm == "none" else nn.LayerNorm
+        self.norm1, self.norm2 = make_norm(dim, norm_eps), make_norm(dim, norm_eps)
+        self.skip = nn.Identity() if residual else NoSkip()
+        self.dropout = nn.Dropout(dropout)
 
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        *,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, Tensor]: ...
     def forward(
         self,
         hidden: Float[Tensor, "B T D"],
         mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
         causal: bool = False,
-        return_weights: bool = False,
-    ) -> (
-        Float[Tensor, "B T D"] | tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"]]
-    ):
-        """Return the new hidden states, with the attention weights if asked; the
-        options are `MultiHeadAttention`'s."""
-        if mask is not None:
-            check_mask(mask, causal=causal)
-        hidden, weights = self.run(hidden, mask, causal, return_weights)
-        return hidden if weights is None else (hidden, weights)
-
-    def run(
-        self,
-        hidden: Float[Tensor, "B T D"],
-        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
-        causal: bool = False,
-        return_weights: bool = False,
-        positions: Int[Tensor, "N"] | None = None,
-    ) -> tuple[Float[Tensor, "*places D"], Float[Tensor, "B H T T"] | None]:
-        """Do what `forward` does, without checking the mask; None stands for no
-        weights.
-
-        With `positions`, indices into the flattened batch, it returns the states ``(N,
-        D)`` there and computes no others: behind attention each position is on its own.
-        """
-        normed = self.around_attention.before(hidden)
-        attended, weights = self.attention.run(
-            normed, mask=mask, causal=causal, return_weights=return_weights
-        )
-        if positions is not None:  # (B, T, D) -> (B * T, D) -> (N, D)
-            hidden, attended = (
-                states.flatten(0, 1).index_select(0, positions)
-                for states in (hidden, attended)
-            )
-        hidden = self.around_attention.after(hidden, attended)
-        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), weights
+    ) -> Float[Tensor, "B T D"]:
+        """Return the new hidden states; the options are `MultiHeadAttention`'s."""
+        if self.pre_norm:
+            mixed = self.attention(self.norm1(hidden), mask=mask, causal=causal)
+            hidden = self.skip(hidden) + self.dropout(mixed)
+            mixed = self.feed_forward(self.norm2(hidden))
+            return self.skip(hidden) + self.dropout(mixed)
+        mixed = self.attention(hidden, mask=mask, causal=causal)
+        hidden = self.norm1(self.skip(hidden) + self.dropout(mixed))
+        mixed = self.feed_forward(hidden)
+        return self.norm2(self.skip(hidden) + self.dropout(mixed))

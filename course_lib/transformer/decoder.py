@@ -1,4 +1,5 @@
-"""The Transformer's decoder block, at once in training and word by word in decoding.
+"""The Transformer's decoder block; word by word it runs in
+:mod:`course_lib.transformer.cache`.
 
 Dimension letters, everywhere in this module::
 
@@ -8,35 +9,13 @@ Dimension letters, everywhere in this module::
 Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks`).
 """  # noqa: E501
 
-from dataclasses import dataclass
-from typing import Literal, overload
-
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.attention.masks import check_mask
-from course_lib.attention.multi_head import KeyValue, MultiHeadAttention
-from course_lib.transformer.blocks import FeedForward, Sublayer
+from course_lib.attention.multi_head import MultiHeadAttention
+from course_lib.transformer.blocks import FeedForward, NoSkip, check_norm
 
-__all__ = ["BlockCache", "DecoderBlock"]
-
-
-@dataclass
-class BlockCache:
-    """What a `DecoderBlock` keeps between steps: keys and values of the words written,
-    and of the source.
-
-    Parameters
-    ----------
-    written
-        Of its self-attention, one position longer after each step; None before the
-        first.
-    memory
-        Of its cross-attention, computed once.
-    """
-
-    written: KeyValue | None
-    memory: KeyValue
+__all__ = ["DecoderBlock"]
 
 
 class DecoderBlock(nn.Module):
@@ -72,45 +51,23 @@ class DecoderBlock(nn.Module):
         residual: bool = True,
     ):
         super().__init__()
+        check_norm(norm)
+        self.pre_norm = norm == "pre"
         self.attention = MultiHeadAttention(dim, num_heads, dropout)
         self.cross_attention = MultiHeadAttention(dim, num_heads, dropout)
         self.feed_forward = FeedForward(dim, hidden_dim, dropout, activation)
-        self.around_attention = Sublayer(dim, dropout, norm, residual)
-        self.around_cross_attention = Sublayer(dim, dropout, norm, residual)
-        self.around_feed_forward = Sublayer(dim, dropout, norm, residual)
+        make_norm = nn.Identity if norm == "none" else nn.LayerNorm
+        self.norm1, self.norm2, self.norm3 = (make_norm(dim) for _ in range(3))
+        self.skip = nn.Identity() if residual else NoSkip()
+        self.dropout = nn.Dropout(dropout)
 
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        mask: Tensor | None = None,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        hidden: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        mask: Tensor | None = None,
-        *,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
     def forward(
         self,
         hidden: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
         mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
-        return_weights: bool = False,
-    ) -> (
-        Float[Tensor, "B T D"]
-        | tuple[
-            Float[Tensor, "B T D"], Float[Tensor, "B H T T"], Float[Tensor, "B H T S"]
-        ]
-    ):
+    ) -> Float[Tensor, "B T D"]:
         """Run all positions of a known target at once; position t sees target positions
         up to t only.
 
@@ -125,84 +82,27 @@ class DecoderBlock(nn.Module):
         mask
             True where self-attention is allowed, beside its being causal. Padding on
             the right needs none: no word before it can see it.
-        return_weights
-            Whether to return the weights of self-attention and of cross-attention too.
 
         Returns
         -------
-        Tensor or tuple of Tensor
-            The new hidden states, or these and both kinds of weights.
+        Tensor
+            The new hidden states.
 
         Raises
         ------
         ValueError
-            If a mask is not boolean or leaves a position nothing to attend to.
+            If a mask is not boolean or, on a CPU, leaves a position nothing to attend
+            to.
         """
-        if memory_mask is not None:
-            check_mask(memory_mask, name="memory_mask")
-        if mask is not None:
-            check_mask(mask, causal=True)
-        hidden, weights, cross_weights = self.run(
-            hidden, memory, memory_mask, mask, return_weights
-        )
-        return (
-            hidden
-            if weights is None or cross_weights is None
-            else (hidden, weights, cross_weights)
-        )
-
-    def run(
-        self,
-        hidden: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        memory_mask: Bool[Tensor, "#B #T S"] | Bool[Tensor, "#T S"] | None = None,
-        mask: Bool[Tensor, "#B #T T"] | Bool[Tensor, "#T T"] | None = None,
-        return_weights: bool = False,
-    ) -> tuple[
-        Float[Tensor, "B T D"],
-        Float[Tensor, "B H T T"] | None,
-        Float[Tensor, "B H T S"] | None,
-    ]:
-        """Do what `forward` does, without checking the masks; None stands for no
-        weights."""
-        normed = self.around_attention.before(hidden)
-        attended, weights = self.attention.run(
-            normed, mask=mask, causal=True, return_weights=return_weights
-        )
-        hidden = self.around_attention.after(hidden, attended)
-        normed = self.around_cross_attention.before(hidden)
-        attended, cross_weights = self.cross_attention.run(
-            normed, memory, mask=memory_mask, return_weights=return_weights
-        )
-        hidden = self.around_cross_attention.after(hidden, attended)
-        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return (
-            self.around_feed_forward.after(hidden, transformed),
-            weights,
-            cross_weights,
-        )
-
-    def start(self, memory: Float[Tensor, "B S D"]) -> BlockCache:
-        """Compute the keys and values of the source once, before the first word is
-        written."""
-        return BlockCache(None, self.cross_attention.project(memory))
-
-    def step(
-        self,
-        hidden: Float[Tensor, "B 1 D"],
-        cache: BlockCache,
-        memory_mask: Bool[Tensor, "B 1 S"] | None = None,
-    ) -> tuple[Float[Tensor, "B 1 D"], BlockCache]:
-        """Run one new position; what `forward` gives for it, without computing the
-        others again."""
-        attended, written = self.attention.extend(
-            self.around_attention.before(hidden), cache.written
-        )
-        hidden = self.around_attention.after(hidden, attended)
-        normed = self.around_cross_attention.before(hidden)
-        attended = self.cross_attention.attend_cached(normed, cache.memory, memory_mask)
-        hidden = self.around_cross_attention.after(hidden, attended)
-        transformed = self.feed_forward(self.around_feed_forward.before(hidden))
-        return self.around_feed_forward.after(hidden, transformed), BlockCache(
-            written, cache.memory
-        )
+        x = hidden
+        if self.pre_norm:
+            mixed = self.attention(self.norm1(x), mask=mask, causal=True)
+            x = self.skip(x) + self.dropout(mixed)
+            mixed = self.cross_attention(self.norm2(x), memory, mask=memory_mask)
+            x = self.skip(x) + self.dropout(mixed)
+            return self.skip(x) + self.dropout(self.feed_forward(self.norm3(x)))
+        mixed = self.attention(x, mask=mask, causal=True)
+        x = self.norm1(self.skip(x) + self.dropout(mixed))
+        mixed = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(self.skip(x) + self.dropout(mixed))
+        return self.norm3(self.skip(x) + self.dropout(self.feed_forward(x)))

@@ -7,15 +7,14 @@ Dimension letters, everywhere in this module::
     V  words in the vocabulary     N  predictions     C  classes
 """
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-
-from course_lib.training.linear import linear
 
 __all__ = ["ClassificationHead", "LanguageModelHead", "label_smoothing_loss"]
 
 
-class LanguageModelHead(nn.Module):
+class LanguageModelHead(nn.Linear):
     """Score every word at every position with the embedding matrix itself (Press and
     Wolf 2017).
 
@@ -23,7 +22,7 @@ class LanguageModelHead(nn.Module):
     ----------
     embedding
         The embedding that is shared ("tied"): row v scores word v, so the head adds one
-        offset a word and no matrix.
+        bias a word and no matrix.
 
     Notes
     -----
@@ -38,13 +37,10 @@ class LanguageModelHead(nn.Module):
     """
 
     def __init__(self, embedding: nn.Embedding):
-        super().__init__()
-        self.weight = embedding.weight
-        self.bias = nn.Parameter(embedding.weight.new_zeros(embedding.num_embeddings))
-
-    def forward(self, hidden: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape V"]:
-        """Return the logits of the words."""
-        return linear(hidden, self.weight, self.bias)
+        vocab_size, dim = embedding.weight.shape
+        super().__init__(dim, vocab_size, device="meta")  # nothing is drawn:
+        self.weight = embedding.weight  # it is there
+        self.bias = nn.Parameter(embedding.weight.new_zeros(vocab_size))
 
 
 class ClassificationHead(nn.Module):
@@ -130,11 +126,8 @@ def label_smoothing_loss(
             f"smoothing is {smoothing}; it is a share, at least 0 and below 1, e.g. 0.1"
         )
     counted = labels != ignore_index
-    log_probs = (
-        logits.float().log_softmax(dim=-1)
-        if logits.dtype.itemsize < 4
-        else logits.log_softmax(dim=-1)
-    )
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    log_probs = logits.to(precise).log_softmax(dim=-1)
     right = log_probs.gather(-1, labels[:, None]).squeeze(-1)  # (N, V) -> (N)
     losses = -(1 - smoothing) * right - smoothing * log_probs.mean(dim=-1)
     return losses.masked_fill(~counted, 0.0).sum(), counted.sum()

@@ -11,26 +11,20 @@ trains it, the same searches decode with it. What this module does not do: no re
 positions, no sharing of weights between layers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention.masks import check_mask, padding_mask
 from course_lib.transformer.blocks import EncoderBlock
-from course_lib.transformer.decoder import BlockCache, DecoderBlock
+from course_lib.transformer.cache import CachedDecoding
+from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.heads import LanguageModelHead
 from course_lib.transformer.positions import WordAndPosition
 
-__all__ = [
-    "AttentionMaps",
-    "Transformer",
-    "TransformerConfig",
-    "TransformerEncoder",
-    "TransformerState",
-]
+__all__ = ["Transformer", "TransformerConfig", "TransformerEncoder"]
 
 
 @dataclass(frozen=True)
@@ -118,20 +112,10 @@ def _embedding(vocab_size: int, dim: int) -> nn.Embedding:
     return embedding
 
 
-def _stack(block: type[nn.Module], config: TransformerConfig) -> Any:
-    """A ModuleList; to a type checker it holds modules of any kind, so those who keep
-    it say which blocks these are."""
-    names = (
-        "dim",
-        "num_heads",
-        "hidden_dim",
-        "dropout",
-        "activation",
-        "norm",
-        "residual",
-    )
-    settings = {name: getattr(config, name) for name in names}
-    return nn.ModuleList(block(**settings) for _ in range(config.num_layers))
+def _block_options(config: TransformerConfig) -> dict[str, Any]:
+    """What a block is told by the model's configuration."""
+    names = ("dim", "num_heads", "hidden_dim", "dropout", "activation", "norm")
+    return {name: getattr(config, name) for name in (*names, "residual")}
 
 
 class TransformerEncoder(nn.Module):
@@ -165,102 +149,29 @@ class TransformerEncoder(nn.Module):
         self.embed = WordAndPosition(
             embedding, config.positions, config.max_length, config.dropout
         )
-        self.blocks: Sequence[EncoderBlock] = _stack(EncoderBlock, config)
+        self.blocks = nn.ModuleList(
+            EncoderBlock(**_block_options(config)) for _ in range(config.num_layers)
+        )
         self.final_norm = (
             nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         )
 
-    @overload
-    def forward(
-        self,
-        ids: Tensor,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        ids: Tensor,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        *,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, list[Tensor]]: ...
     def forward(
         self,
         ids: Int[Tensor, "B S"],
         mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
         causal: bool = False,
-        return_weights: bool = False,
-    ) -> (
-        Float[Tensor, "B S D"]
-        | tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]
-    ):
-        """Return the top layer's states, and each layer's weights if asked; the options
-        are `MultiHeadAttention`'s."""
+    ) -> Float[Tensor, "B S D"]:
+        """Return the top layer's states; the options are `MultiHeadAttention`'s."""
         if mask is not None:
             check_mask(mask, causal=causal)
-        hidden, weights = self.run(ids, mask, causal, return_weights)
-        return (hidden, weights) if return_weights else hidden
-
-    def run(
-        self,
-        ids: Int[Tensor, "B S"],
-        mask: Bool[Tensor, "#B #S S"] | Bool[Tensor, "#S S"] | None = None,
-        causal: bool = False,
-        return_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B S D"], list[Float[Tensor, "B H S S"]]]:
-        """Do what `forward` does, without checking the mask; the list is empty if no
-        weights are asked for."""
         hidden = self.embed(ids)
-        maps = []
         for block in self.blocks:
-            hidden, weights = block.run(hidden, mask, causal, return_weights)
-            if weights is not None:
-                maps.append(weights)
-        return self.final_norm(hidden), maps
+            hidden = block(hidden, mask, causal)
+        return self.final_norm(hidden)
 
 
-@dataclass
-class AttentionMaps:
-    """All attention weights of one pass: for each layer a tensor of batch, heads,
-    queries, keys.
-
-    Parameters
-    ----------
-    encoder
-        Source words looking at source words, ``(B, H, S, S)`` each.
-    decoder
-        Target positions looking at target positions up to their own, ``(B, H, T, T)``
-        each.
-    cross
-        Target positions looking at source words, ``(B, H, T, S)`` each.
-    """
-
-    encoder: list[Tensor]
-    decoder: list[Tensor]
-    cross: list[Tensor]
-
-
-@dataclass
-class TransformerState:
-    """What decoding carries from one step to the next; the first dimension of every
-    tensor is the sentence.
-
-    Parameters
-    ----------
-    source_mask
-        True at source words, False at padding, ``(B, 1, S)``.
-    caches
-        One for each decoder block.
-    """
-
-    source_mask: Tensor
-    caches: list[BlockCache]
-
-
-class Transformer(nn.Module):
+class Transformer(CachedDecoding):
     """Translate with attention alone: no recurrence, so all positions of a known target
     are computed at once.
 
@@ -293,6 +204,8 @@ class Transformer(nn.Module):
     torch.Size([2, 2, 8])
     """
 
+    encoder: TransformerEncoder
+
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.config = config
@@ -306,7 +219,9 @@ class Transformer(nn.Module):
         self.embed = WordAndPosition(
             target, config.positions, config.max_length, config.dropout
         )
-        self.blocks: Sequence[DecoderBlock] = _stack(DecoderBlock, config)
+        self.blocks = nn.ModuleList(
+            DecoderBlock(**_block_options(config)) for _ in range(config.num_layers)
+        )
         self.final_norm = (
             nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()
         )
@@ -314,38 +229,12 @@ class Transformer(nn.Module):
             target if config.tie_output else _embedding(config.target_vocab, config.dim)
         )
 
-    def _encode(
-        self, source_ids: Tensor, source_lengths: Tensor, return_weights: bool = False
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        mask = padding_mask(source_lengths, max_length=source_ids.shape[1])[
-            :, None
-        ]  # (B, S) -> (B, 1, S)
-        memory, maps = self.encoder.run(source_ids, mask, return_weights=return_weights)
-        return memory, mask, maps
-
-    @overload
-    def forward(
-        self,
-        source_ids: Tensor,
-        source_lengths: Tensor,
-        target_ids: Tensor,
-        return_weights: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self,
-        source_ids: Tensor,
-        source_lengths: Tensor,
-        target_ids: Tensor,
-        return_weights: Literal[True],
-    ) -> tuple[Tensor, AttentionMaps]: ...
     def forward(
         self,
         source_ids: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, "B"],
         target_ids: Int[Tensor, "B T"],
-        return_weights: bool = False,
-    ) -> Float[Tensor, "B T V"] | tuple[Float[Tensor, "B T V"], AttentionMaps]:
+    ) -> Float[Tensor, "B T V"]:
         """Score a known target: teacher forcing.
 
         Parameters
@@ -355,71 +244,20 @@ class Transformer(nn.Module):
         target_ids
             The target, shifted: it begins with ``<bos>`` and lacks the last token.
             Position t predicts token t + 1.
-        return_weights
-            Whether to return all attention weights too.
 
         Returns
         -------
-        Tensor or tuple
-            Logits, or logits and weights.
+        Tensor
+            Logits.
 
         Raises
         ------
         ValueError
             If a source sentence is empty, or a sequence is longer than ``max_length``.
         """
-        memory, mask, encoder_maps = self._encode(
-            source_ids, source_lengths, return_weights
-        )
+        mask = padding_mask(source_lengths, source_ids.shape[1])[:, None]  # (B, 1, S)
+        memory = self.encoder(source_ids, mask)
         hidden = self.embed(target_ids)
-        maps = AttentionMaps(encoder_maps, [], [])
         for block in self.blocks:
-            hidden, weights, cross_weights = block.run(
-                hidden, memory, mask, return_weights=return_weights
-            )
-            if weights is not None and cross_weights is not None:
-                maps.decoder.append(weights)
-                maps.cross.append(cross_weights)
-        logits = self.output(self.final_norm(hidden))
-        return (logits, maps) if return_weights else logits
-
-    def start(
-        self, source_ids: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"]
-    ) -> TransformerState:
-        """Encode the source and return the state before the first target word; the
-        arguments are `forward`'s."""
-        memory, mask, _ = self._encode(source_ids, source_lengths)
-        return TransformerState(mask, [block.start(memory) for block in self.blocks])
-
-    def step(
-        self, state: TransformerState, tokens: Int[Tensor, "B"]
-    ) -> tuple[Float[Tensor, "B V"], TransformerState]:
-        """Read one target word for each sentence and score the next.
-
-        Parameters
-        ----------
-        state
-            From `start` or from the step before.
-        tokens
-            The word just written (``<bos>`` at first).
-
-        Returns
-        -------
-        tuple of Tensor and TransformerState
-            Log-probabilities of the next word, and the state after reading `tokens`.
-
-        Raises
-        ------
-        ValueError
-            If the target grows longer than ``max_length``.
-        """
-        written = state.caches[0].written
-        hidden = self.embed(
-            tokens[:, None], first=0 if written is None else written.key.shape[-2]
-        )  # (B) -> (B, 1, D)
-        caches = []
-        for block, cache in zip(self.blocks, state.caches, strict=True):
-            hidden, cache = block.step(hidden, cache, state.source_mask)
-            caches.append(cache)
-        logits = self.output(self.final_norm(hidden))[:, 0]  # (B, 1, V) -> (B, V)
-        return logits.log_softmax(dim=-1), TransformerState(state.source_mask, caches)
+            hidden = block(hidden, memory, mask)
+        return self.output(self.final_norm(hidden))

@@ -150,10 +150,7 @@ def block_difference() -> float:
     )
     hidden = torch.randn(2, 7, 64, dtype=torch.float64)
     with torch.no_grad():
-        first, second = (
-            cast(nn.LayerNorm, part.norm)
-            for part in (block.around_attention, block.around_feed_forward)
-        )
+        first, second = (cast(nn.LayerNorm, x) for x in (block.norm1, block.norm2))
         middle = layer_norm(hidden + block.attention(hidden), first.weight, first.bias)
         output = layer_norm(
             block.feed_forward(middle) + middle, second.weight, second.bias

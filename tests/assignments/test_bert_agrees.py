@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from safetensors.torch import load_file, save_file
 from traitlets.config import Config
 
-from course_lib.bert.model import BertModel
+from course_lib.bert.files import load_bert
 from course_lib.pretraining.batches import pretraining_loss
 from course_tools.grading.assignments.source import is_demonstration, read_source
 
@@ -97,7 +97,7 @@ def test_the_student_s_bert_the_library_s_and_the_published_one_are_one(
     (tmp_path / "config.json").write_text(
         json.dumps({"model_type": "bert", **fields(config)}), encoding="utf-8"
     )
-    ours = BertModel.from_pretrained(tmp_path, dtype=torch.float64).eval()
+    ours = load_bert(tmp_path, dtype=torch.float64).eval()
     student = bert["BertModel"](config).double().eval()
     assert bert["load_published"](student, tensors) == []
     generator = torch.Generator().manual_seed(seed)

@@ -219,7 +219,7 @@ class TestModel:
         with torch.no_grad():
             model.words.weight.zero_()
             model.positions.weight.copy_(torch.eye(6))
-            query, key, _ = model.mixer.in_proj.weight.chunk(3)
+            query, key = model.mixer.query.weight, model.mixer.key.weight
             query.copy_(100 * torch.eye(6))
             key.copy_(
                 torch.eye(6).roll(1, dims=0)
@@ -239,7 +239,8 @@ class TestModel:
             .eval()
         )
         with torch.no_grad():
-            model.mixer.in_proj.weight.mul_(5)  # far from uniform
+            for layer in (model.mixer.query, model.mixer.key, model.mixer.value):
+                layer.weight.mul_(5)  # far from uniform
             table = weights_by_distance(task, model, distances=[1, 3, 5], sentences=9)
             ids = task.batch(
                 9, torch.Generator().manual_seed(self_attention.EVALUATION_SEED)

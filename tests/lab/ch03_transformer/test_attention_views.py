@@ -10,6 +10,7 @@ from course_lab.ch03_transformer.attention_views import (
     CROSS,
     DECODER,
     ENCODER,
+    attention_maps,
     attention_views,
 )
 from course_lib.figures.explorer import attention_explorer
@@ -57,12 +58,7 @@ def test_each_sentence_has_its_three_kinds_with_the_words_and_weights_of_the_mod
 
     batch = collate([corpus.pairs["test"][1]])
     with torch.no_grad():
-        _, maps = model(
-            batch["source_ids"],
-            batch["source_lengths"],
-            batch["target_ids"],
-            return_weights=True,
-        )
+        maps = attention_maps(model, batch)
     for view, layers in zip(
         views[:3], (maps.encoder, maps.decoder, maps.cross), strict=True
     ):

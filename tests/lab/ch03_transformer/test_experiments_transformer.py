@@ -11,6 +11,7 @@ from course_lab.ch01_seq2seq import alignment, seq2seq
 from course_lab.ch01_seq2seq.positions import replace_positions
 from course_lab.ch01_seq2seq.text import PAD, collate
 from course_lab.ch03_transformer import speed, transformer
+from course_lab.ch03_transformer.attention_views import attention_maps
 from course_lab.ch03_transformer.plans import Plan, Variant
 from course_lib.training.loop import TrainingConfig, device
 from course_lib.transformer.model import Transformer, TransformerConfig
@@ -217,12 +218,7 @@ class TestAlignmentOfHeads:
         )
         batch = {name: tensor.to(device()) for name, tensor in collate([pair]).items()}
         with torch.no_grad():
-            _, maps = model(
-                batch["source_ids"],
-                batch["source_lengths"],
-                batch["target_ids"],
-                return_weights=True,
-            )
+            maps = attention_maps(model, batch)
         (table,) = alignment.cross_attention_weights(model, [pair])
         for layer, expected in zip(table, maps.cross, strict=True):
             torch.testing.assert_close(

@@ -12,6 +12,7 @@ import torch
 from course_lab.ch01_seq2seq import seq2seq
 from course_lab.ch01_seq2seq.text import collate, encode_pairs, train_tokenizer
 from course_lab.ch03_transformer import pronouns
+from course_lab.ch03_transformer.attention_views import attention_maps
 from course_lab.ch03_transformer.pronoun_attention import (
     QUERIES,
     Rows,
@@ -207,12 +208,7 @@ def test_rows_are_those_of_each_sentence_alone(model, corpus):
     for row in (0, 7, 33):
         batch = collate([corpus.pairs["test"][row]])
         with torch.no_grad():
-            _, maps = model(
-                batch["source_ids"],
-                batch["source_lengths"],
-                batch["target_ids"],
-                return_weights=True,
-            )
+            maps = attention_maps(model, batch)
         for query, tables, place in (
             ("it", maps.encoder, where.it),
             ("adjective", maps.encoder, where.adjective),
@@ -236,10 +232,10 @@ def test_in_the_first_layer_it_cannot_know_which_noun_is_meant(model):
     ]
     tokenizer = train_tokenizer(sentences, "word")
     ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(sentences)])
-    with torch.no_grad():
-        _, maps = model.encoder(ids, return_weights=True)
+    with torch.no_grad(), watch_attention(model.encoder) as weights:
+        model.encoder(ids)
     nouns = [
-        [table[:, :, 8, 6] / table[:, :, 8, 1]][0] for table in maps
+        table[:, :, 8, 6] / table[:, :, 8, 1] for (table,) in weights.values()
     ]  # street over cat: (B, H)
     torch.testing.assert_close(nouns[0][0], nouns[0][1], atol=1e-6, rtol=1e-5)
     assert (nouns[1][0] - nouns[1][1]).abs().max() > 1e-4, "in the second it can"

@@ -10,6 +10,7 @@ from torch import nn
 
 from course_lab.ch05_bert import bert_page, padding
 from course_lab.records import Record
+from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertConfig, BertForPreTraining, BertModel
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
@@ -127,7 +128,7 @@ class TestWeights:
         position_ids."""
         model = BertForPreTraining(SMALL)
         bert_page.draw_all(model, seed=2)
-        model.save_pretrained(tmp_path)
+        save_bert(model, tmp_path)
         with safe_open(tmp_path / "model.safetensors", "pt") as file:
             before = set(file.keys())
         bert_page.make_old(tmp_path)
@@ -144,7 +145,7 @@ class TestWeights:
         }
         assert after == before - norms | greek | {"bert.embeddings.position_ids"}
         assert torch.equal(
-            BertForPreTraining.from_pretrained(tmp_path).mlm_head.norm.bias,
+            load_bert(tmp_path, BertForPreTraining).mlm_head.norm.bias,
             model.mlm_head.norm.bias,
         )
 

@@ -21,6 +21,7 @@ from course_lab.ch08_finetuning.error_runs import (
 from course_lab.ch08_finetuning.finetuning_plans import FineTuningStudy, Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
 from course_lib.bert.config import BertConfig
+from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
 from course_lib.finetuning.finetune import (
     FineTuningConfig,
@@ -209,7 +210,7 @@ TAGGED = Dataset.from_dict(
 def recorded(tmp_path, monkeypatch):
     """A tagger's mistakes, recorded by the command."""
     torch.manual_seed(0)
-    BertModel(CONFIG).save_pretrained(tmp_path / "mini", TOKENIZER)
+    save_bert(BertModel(CONFIG), tmp_path / "mini", TOKENIZER)
     plan = FineTuningStudy(
         "wnut17",
         {"fine-tuned, 3": Variant("fine-tuned", 3, FineTuningConfig(steps=3))},

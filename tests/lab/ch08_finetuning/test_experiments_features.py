@@ -20,6 +20,7 @@ from course_lab.ch08_finetuning.features import (
     read_features,
     whole_sentences,
 )
+from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertModel
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
@@ -264,7 +265,7 @@ def test_frozen_features_of_a_published_model_tell_good_reviews_from_bad(real_da
     parts = [
         (part["sentence"][:], part["label"][:]) for part in (train, data["validation"])
     ]
-    model, tokenizer = BertModel.from_pretrained(folder), FastWordPiece.load(folder)
+    model, tokenizer = load_bert(folder), FastWordPiece.load(folder)
     rows = [
         read_features(model, tokenizer, sentences, Way("concat_last_4", "mean"))
         for sentences, _ in parts

@@ -14,6 +14,7 @@ from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, 
 from course_lab.ch08_finetuning.finetuning_runs import build_model
 from course_lab.ch08_finetuning.finetuning_tasks import SPECS, Task, read_task
 from course_lib.bert.config import BertConfig
+from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
 from course_lib.data.benchmarks import as_squad, of_endings
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate
@@ -124,7 +125,7 @@ def checkpoint(tmp_path):
         vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,  # noqa: E501
         max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
     )  # fmt: skip
-    BertModel(config).save_pretrained(folder, TOKENIZER)
+    save_bert(BertModel(config), folder, TOKENIZER)
     return folder
 
 

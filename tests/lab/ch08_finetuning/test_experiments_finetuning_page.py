@@ -18,6 +18,7 @@ from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, 
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
 from course_lab.records import Record
 from course_lib.bert.config import BertConfig
+from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertModel
 from course_lib.finetuning.finetune import FineTuningConfig
 from course_lib.wordpiece.fast import FastWordPiece
@@ -92,7 +93,7 @@ def page(monkeypatch, tmp_path):
     """A checkpoint of two layers and a task of a few words, under the name of one of
     the page's."""
     torch.manual_seed(0)
-    BertModel(CONFIG).save_pretrained(tmp_path / "tiny", TOKENIZER)
+    save_bert(BertModel(CONFIG), tmp_path / "tiny", TOKENIZER)
     rows = Rows(
         [
             f"{word} {other}"
@@ -126,7 +127,7 @@ def test_a_task_is_learnt_by_what_may_learn_and_a_frozen_encoder_stays(page):
     live = train_ways("pydocs-topic", folder=page)
     assert list(live.models) == list(WAYS)
     assert live.scores["fine-tuned"] == {"accuracy": 1.0}
-    before = BertModel.from_pretrained(page).embeddings.token.weight
+    before = load_bert(page).embeddings.token.weight
     assert torch.equal(live.models["frozen"].bert.embeddings.token.weight, before)
     assert not torch.equal(
         live.models["fine-tuned"].bert.embeddings.token.weight, before

@@ -35,8 +35,8 @@ def test_a_diff_has_the_lines_that_differ_and_no_docstring():
     added, removed = plus_minus(
         family_page.difference(family_page.bert_states, family_page.gpt_states)
     )
-    assert "+        hidden, _ = block.run(hidden, causal=True)" in added
-    assert "-        hidden, _ = block.run(hidden)" in removed
+    assert "+        hidden = block(hidden, causal=True)" in added
+    assert "-        hidden = block(hidden)" in removed
     assert not any('"""' in line for line in added + removed)
 
 

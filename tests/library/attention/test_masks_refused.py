@@ -1,9 +1,8 @@
 """Whatever takes a mask refuses one of numbers in words: torch would add 0 and 1 to the
 scores, and forbid nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import jaxtyping
 import pytest
 import torch
 from torch import Tensor
@@ -32,6 +31,7 @@ from course_lib.pretraining.masking import VocabIds, mask_tokens
 from course_lib.sentence_bert.classifier import SentenceClassifier
 from course_lib.sentence_bert.model import pool
 from course_lib.transformer.blocks import EncoderBlock
+from course_lib.transformer.cache import attend_cached, project
 from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.model import Transformer, TransformerConfig
 
@@ -66,28 +66,15 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
             *[HIDDEN[0]] * 3, mask.expand(T, T)
         ),
         "MultiHeadAttention": lambda mask: ATTENTION(HIDDEN, mask=mask),
-        "MultiHeadAttention.run": lambda mask: ATTENTION.run(HIDDEN, mask=mask),
-        "MultiHeadAttention.attend_cached": lambda mask: ATTENTION.attend_cached(
-            HIDDEN, ATTENTION.project(HIDDEN), mask
+        "attend_cached": lambda mask: attend_cached(
+            ATTENTION, HIDDEN, project(ATTENTION, HIDDEN), mask[:, None]
         ),
         "EncoderBlock": lambda mask: ENCODER(HIDDEN, mask),
-        "EncoderBlock.run": lambda mask: ENCODER.run(HIDDEN, mask),
         "DecoderBlock": lambda mask: DECODER(HIDDEN, HIDDEN, mask=mask.expand(T, T)),
-        "DecoderBlock.run, memory": lambda mask: DECODER.run(
-            HIDDEN, HIDDEN, memory_mask=mask
-        ),
-        "DecoderBlock.step": lambda mask: DECODER.step(
-            HIDDEN[:, :1], DECODER.start(HIDDEN), mask[:, None]
-        ),
+        "DecoderBlock, memory": lambda mask: DECODER(HIDDEN, HIDDEN, memory_mask=mask),
         "the Transformer's encoder": lambda mask: TRANSFORMER.encoder(
             IDS, mask[:, None]
         ),
-        "the Transformer's encoder, run": lambda mask: TRANSFORMER.encoder.run(
-            IDS, mask[:, None]
-        ),
-    },
-    "memory_mask": {
-        "DecoderBlock, memory": lambda mask: DECODER(HIDDEN, HIDDEN, memory_mask=mask)
     },
     "attention_mask": {
         "BertModel": lambda mask: BertModel(CONFIG)(IDS, mask),
@@ -123,16 +110,6 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
         "mask_tokens": lambda mask: mask_tokens(IDS, mask, torch.Generator(), VOCAB)
     },
 }
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Without the tests' checker of shapes, which would refuse such a mask before the
-    library sees it."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -15,15 +15,18 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
-from course_lab.peers import parameter_pairs, peer
+from course_lab.peers import gradient_pairs, parameter_pairs, peer
+from course_lib.attention.checks import check_attention_inputs
 from course_lib.attention.masks import causal_mask, padding_mask
 from course_lib.attention.multi_head import (
-    KeyValue,
     MultiHeadAttention,
     scaled_dot_product_attention,
     self_attention_loops,
 )
+from course_lib.attention.weights import watch_attention
 from course_lib.seq2seq.search import reorder_state
+from course_lib.training.cpu import speed_up
+from course_lib.transformer.cache import KeyValue, attend_cached, project
 
 # All different, so that a transposed or confused dimension cannot go unseen: 3 heads of
 # 4 features.
@@ -66,8 +69,12 @@ def by_loops(
     """Each sentence and each head by itself, with attention as the lectures write it:
     two nested loops."""
     dim = query.shape[-1] // attention.num_heads
-    w_query, w_key, w_value = attention.in_proj.weight.split(query.shape[-1])
-    b_query, b_key, b_value = attention.in_proj.bias.split(query.shape[-1])
+    w_query, w_key, w_value = (
+        layer.weight for layer in (attention.query, attention.key, attention.value)
+    )
+    b_query, b_key, b_value = (
+        layer.bias for layer in (attention.query, attention.key, attention.value)
+    )
     sentences = []
     for b in range(query.shape[0]):
         heads = []
@@ -78,8 +85,7 @@ def by_loops(
             v = value[b] @ w_value[rows].T + b_value[rows]
             heads.append(self_attention_loops(q, k, v, mask[b])[0])
         sentences.append(
-            torch.cat(heads, dim=-1) @ attention.out_proj.weight.T
-            + attention.out_proj.bias
+            torch.cat(heads, dim=-1) @ attention.output.weight.T + attention.output.bias
         )
     return torch.stack(sentences)
 
@@ -155,10 +161,11 @@ class TestFourWays:
         everything = torch.ones(B, T, keys, dtype=torch.bool)
         full = everything if mask is None else mask.expand_as(everything)
         parameters = list(attention.parameters())
+        fused = speed_up(make(dtype))
         ways = [
             (lambda: by_loops(attention, *three(leaves), full), parameters),
             (lambda: attention(*leaves, mask=mask, return_weights=True)[0], parameters),
-            (lambda: attention(*leaves, mask=mask), parameters),
+            (lambda: fused(*leaves, mask=mask), list(fused.parameters())),
         ]
         self.compare(ways, attention, leaves, tolerance)
 
@@ -173,22 +180,22 @@ class TestFourWays:
             if mask is None
             else ~mask.expand(B, T, keys).repeat_interleave(H, dim=0)
         )
-        pairs = list(parameter_pairs(attention, theirs))
 
         def torch_output():
             return theirs(
                 *three(leaves), attn_mask=forbidden, average_attn_weights=False
             )
 
-        ways = [
-            (lambda: torch_output()[0], [its for _, _, its in pairs]),
-            (
-                lambda: attention(*leaves, mask=mask, return_weights=True)[0],
-                [ours for _, ours, _ in pairs],
-            ),
-            (lambda: attention(*leaves, mask=mask), [ours for _, ours, _ in pairs]),
-        ]
-        self.compare(ways, attention, leaves, tolerance)
+        direction = 0.3 * numbers(B, T, D, dtype=dtype, seed=4)
+        found = []
+        for output in (torch_output()[0], attention(*leaves, mask=mask)):
+            for leaf in leaves:
+                leaf.grad = None
+            (output * direction).sum().backward()
+            found.append([output, *(leaf.grad for leaf in leaves)])
+        slopes = [(its, mine) for _, mine, its in gradient_pairs(attention, theirs)]
+        for expected, got in [*zip(*found, strict=True), *slopes]:
+            torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
         _, weights = attention(*leaves, mask=mask, return_weights=True)
         torch.testing.assert_close(
             weights, torch_output()[1], rtol=tolerance, atol=tolerance
@@ -323,14 +330,14 @@ class TestArguments:
         matrices that cannot be multiplied."""
         query, narrow = numbers(B, T, D), numbers(B, T, D - 4)
         for name, inputs in {
-            "key": (query, narrow, None),
+            "key": (query, narrow, narrow),
             "value": (query, query, narrow),
         }.items():
             with pytest.raises(
                 ValueError,
                 match=f"{name} has 8 features, but this attention is made for 12",
             ):
-                make()._check_inputs(*inputs, mask=None, causal=False)
+                check_attention_inputs(D, *inputs, mask=None, causal=False)
 
     def test_values_of_its_own_need_no_keys_of_their_own(self):
         attention, query, value = make(), numbers(B, T, D), numbers(B, T, D, seed=1)
@@ -376,23 +383,17 @@ class TestFusedPath:
         monkeypatch.setattr(F, "scaled_dot_product_attention", spy)
         return seen
 
-    def test_without_weights_the_fused_kernel_runs_and_with_weights_it_does_not(
-        self, calls
-    ):
+    def test_sped_up_the_fused_kernel_runs_unless_weights_are_asked_for(self, calls):
         attention, hidden = make(), numbers(B, T, D)
         attention(hidden)
+        assert not calls
+        speed_up(attention)(hidden)
         assert len(calls) == 1
         attention(hidden, return_weights=True)
         assert len(calls) == 1
 
-    def test_causal_alone_needs_no_matrix_of_pairs(self, calls):
-        """A T × T mask would make memory grow with the square of the length again."""
-        make()(numbers(B, T, D), causal=True)
-        assert calls[0]["is_causal"]
-        assert calls[0]["attn_mask"] is None
-
     def test_dropout_falls_on_the_weights_in_training_alone(self, calls):
-        attention, hidden = make(dropout=0.3), numbers(B, T, D)
+        attention, hidden = speed_up(make(dropout=0.3)), numbers(B, T, D)
         attention(hidden)
         attention.eval()(hidden)
         assert [call["dropout_p"] for call in calls] == [0.3, 0.0]
@@ -405,7 +406,7 @@ class TestFusedPath:
         expected = attention.eval()(hidden[:1])[0]
         attention.train()
         torch.manual_seed(5)
-        for answer in (attention(hidden), attention(hidden, return_weights=True)[0]):
+        for answer in (attention(hidden), speed_up(attention)(hidden)):
             assert answer.std(dim=0).min() > 0.01
             error = (answer.mean(dim=0) - expected) / (answer.std(dim=0) / 4000**0.5)
             assert error.abs().max() < 5
@@ -420,8 +421,8 @@ class TestFusedPath:
             numbers(40, 1, D, seed=1),
         )
         with torch.no_grad():
-            attention.out_proj.weight.copy_(torch.eye(D))
-            attention.out_proj.bias.zero_()
+            attention.output.weight.copy_(torch.eye(D))
+            attention.output.bias.zero_()
         torch.manual_seed(5)
         answer = attention(query, memory, return_weights=return_weights)
         shares = (answer[0] if return_weights else answer) / attention.eval()(
@@ -484,15 +485,16 @@ class TestStructure:
         query, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
         bare, zeros = make(bias=False), make()
         with torch.no_grad():
-            for bias in (zeros.in_proj.bias, zeros.out_proj.bias):
-                bias.zero_()
-            zeros.in_proj.weight.copy_(bare.in_proj.weight)
-            zeros.out_proj.weight.copy_(bare.out_proj.weight)
+            for name in ("query", "key", "value", "output"):
+                layer = getattr(zeros, name)
+                layer.bias.zero_()
+                layer.weight.copy_(getattr(bare, name).weight)
         ways = (
             lambda attention: attention(query),
             lambda attention: attention(query, memory),
-            lambda attention: attention.attend_cached(query, attention.project(memory)),
-            lambda attention: attention.extend(query[:, :1], None)[0],
+            lambda attention: attend_cached(
+                attention, query, project(attention, memory)
+            ),
         )
         for way in ways:
             torch.testing.assert_close(way(bare), way(zeros), rtol=0, atol=1e-12)
@@ -507,8 +509,10 @@ class TestStructure:
 
     def test_one_head_is_attention_between_two_projections(self):
         attention, hidden = make(num_heads=1), numbers(B, T, D)
-        query, key, value = attention.in_proj(hidden).chunk(3, dim=-1)
-        expected = attention.out_proj(scaled_dot_product_attention(query, key, value))
+        projected = [
+            layer(hidden) for layer in (attention.query, attention.key, attention.value)
+        ]
+        expected = attention.output(scaled_dot_product_attention(*projected)[0])
         torch.testing.assert_close(attention(hidden), expected, rtol=0, atol=1e-12)
 
     def test_each_head_acts_on_its_own(self):
@@ -516,12 +520,12 @@ class TestStructure:
         where head 2 looks does."""
         attention, hidden = make(), numbers(B, T, D)
         with torch.no_grad():
-            attention.out_proj.weight[:, 4:8] = 0
+            attention.output.weight[:, 4:8] = 0
             before = attention(hidden)
-            attention.in_proj.weight[4:8] += 1  # its queries
-            attention.in_proj.weight[D + 4 : D + 8] += 1  # its keys
+            attention.query.weight[4:8] += 1
+            attention.key.weight[4:8] += 1
             assert torch.equal(attention(hidden), before)
-            attention.in_proj.weight[8:12] += 1  # the queries of head 2
+            attention.query.weight[8:12] += 1  # of head 2
             assert not torch.allclose(attention(hidden), before)
 
     def test_permuting_the_words_permutes_the_outputs_and_nothing_else(self):
@@ -583,6 +587,59 @@ class TestStructure:
         assert torch.equal(after, before)
 
 
+class TestCalledLayers:
+    def test_a_hook_on_each_projection_fires_once(self):
+        attention, fired = make(), []
+        for name, layer in attention.named_children():
+            layer.register_forward_hook(lambda *_, name=name: fired.append(name))
+        attention(numbers(B, T, D), numbers(B, S, D))
+        assert fired == ["query", "key", "value", "dropout", "output"]
+
+    @pytest.mark.parametrize(
+        ("query", "key", "value", "name"),
+        [
+            ((T, D), None, None, "query"),
+            ((B, T, D), (S, D), None, "key"),
+            ((B, T, D), (1, S, D), None, "key"),
+            ((B, T, D), (B, S, D), (1, S, D), "value"),
+        ],
+    )
+    @pytest.mark.usefixtures("unchecked")
+    def test_what_lacks_a_batch_is_refused_and_not_broadcast(
+        self, query, key, value, name
+    ):
+        given = [
+            None if shape is None else numbers(*shape) for shape in (query, key, value)
+        ]
+        with pytest.raises(ValueError, match=rf"^{name} is .* with the batch of the"):
+            make()(*given)
+
+    def test_weights_are_kept_while_they_are_looked_at_and_outputs_stay(self):
+        attention, hidden = make(), numbers(B, T, D)
+        before, expected = attention(hidden, return_weights=True)
+        with watch_attention(attention) as weights:
+            assert torch.equal(attention(hidden), before)
+        assert torch.equal(weights[""][0], expected)
+        assert isinstance(attention(hidden), Tensor)
+
+
+class TestDerivatives:
+    def test_it_is_differentiable_twice(self):
+        attention = make(dim=4, num_heads=2)
+        hidden = numbers(1, 3, 4).requires_grad_()
+        assert torch.autograd.gradgradcheck(attention, hidden)
+
+    def test_forward_mode_gives_the_slope_along_a_direction(self):
+        attention, hidden = make(), numbers(B, T, D)
+        direction = numbers(B, T, D, seed=9)
+        _, slope = torch.func.jvp(attention, (hidden,), (direction,))
+        step = 1e-6
+        expected = attention(hidden + step * direction) - attention(
+            hidden - step * direction
+        )
+        torch.testing.assert_close(slope, expected / (2 * step), rtol=0, atol=1e-7)
+
+
 class TestCache:
     def test_projected_once_a_memory_serves_every_query(self):
         attention, query, memory, mask = (
@@ -591,44 +648,41 @@ class TestCache:
             numbers(B, S, D, seed=1),
             CROSS_MASKS["padding"],
         )
-        cache = attention.project(memory)
-        assert isinstance(cache, KeyValue)
+        cache = project(attention, memory)
         assert cache.key.shape == cache.value.shape == (B, H, S, D // H)
         expected = attention(query, memory, mask=mask)
         torch.testing.assert_close(
-            attention.attend_cached(query, cache, mask), expected, rtol=0, atol=1e-12
+            attend_cached(attention, query, cache, mask), expected, rtol=0, atol=1e-12
         )
         for t in range(T):
-            word = attention.attend_cached(query[:, t : t + 1], cache, mask)
+            word = attend_cached(attention, query[:, t : t + 1], cache, mask)
             torch.testing.assert_close(word, expected[:, t : t + 1], rtol=0, atol=1e-12)
 
     def test_word_by_word_gives_what_the_causal_mask_gives(self):
         attention, hidden = make(), numbers(B, T, D)
         expected, cache = attention(hidden, causal=True), None
         for t in range(T):
-            output, cache = attention.extend(hidden[:, t : t + 1], cache)
+            word = hidden[:, t : t + 1]
+            new = project(attention, word)
+            cache = new if cache is None else cache.append(new)
             torch.testing.assert_close(
-                output, expected[:, t : t + 1], rtol=0, atol=1e-12
+                attend_cached(attention, word, cache),
+                expected[:, t : t + 1],
+                rtol=0,
+                atol=1e-12,
             )
-            in_order = attention.project(hidden[:, : t + 1])
-            torch.testing.assert_close(cache.key, in_order.key, rtol=0, atol=1e-12)
-            torch.testing.assert_close(cache.value, in_order.value, rtol=0, atol=1e-12)
 
-    def test_extending_leaves_the_old_cache_as_it_was(self):
+    def test_appending_leaves_the_old_cache_as_it_was(self):
         """A beam may go on from the same cache twice."""
         attention, hidden = make(), numbers(B, T, D)
-        _, first = attention.extend(hidden[:, :1], None)
+        first, second = (project(attention, hidden[:, t : t + 1]) for t in (0, 1))
         kept = first.key.clone(), first.value.clone()
-        one, _ = attention.extend(hidden[:, 1:2], first)
-        attention.extend(hidden[:, 2:3], first)
-        again, _ = attention.extend(hidden[:, 1:2], first)
+        first.append(second)
         assert torch.equal(first.key, kept[0])
         assert torch.equal(first.value, kept[1])
-        assert torch.equal(one, again)
 
     def test_a_search_can_drop_and_copy_its_rows(self):
-        attention, hidden = make(), numbers(B, T, D)
-        _, cache = attention.extend(hidden[:, :1], None)
+        cache = project(make(), numbers(B, T, D))
         picked = reorder_state(cache, torch.tensor([1, 1, 0]))
         assert isinstance(picked, KeyValue)
         assert torch.equal(picked.key, cache.key[[1, 1, 0]])
@@ -669,9 +723,7 @@ def test_weights_sum_to_one_masked_keys_get_nothing_and_outputs_are_averages(
     # scores.
     alone = F.one_hot(mask.int().argmax(-1), keys).bool()
     answer = attention(query, memory, mask=alone)
-    value = attention.in_proj(memory)[..., 2 * dim :]
+    value = attention.value(memory)
     chosen = value.gather(1, mask.int().argmax(-1)[..., None].expand(-1, -1, dim))
-    torch.testing.assert_close(
-        answer, attention.out_proj(chosen), rtol=1e-11, atol=1e-11
-    )
+    torch.testing.assert_close(answer, attention.output(chosen), rtol=1e-11, atol=1e-11)
     assert output.shape == (batch, queries, dim)

@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from course_lib.attention.weights import watch_attention
 from course_lib.bert.config import BertConfig
 from course_lib.bert.layers import (
     BertEmbeddings,
     BertPooler,
     MaskedLanguageModelHead,
+    check_inputs,
     initialise,
 )
-from course_lib.bert.model import BertForPreTraining, BertModel, _check_inputs
+from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.transformer.blocks import EncoderBlock, layer_norm
 
 # All sizes differ, so that a transposed pair shows.
@@ -238,13 +240,13 @@ class TestInput:
         with pytest.raises(
             ValueError, match=rf"{name} is \(1, 7\), but input_ids is \(3, 7\)"
         ):
-            _check_inputs(CONFIG, ids(B, T), **given)
+            check_inputs(CONFIG, ids(B, T), **given)
 
     def test_segments_that_are_no_whole_numbers_are_refused_in_words(self):
         with pytest.raises(
             ValueError, match=r"token_type_ids is torch\.float32; pass whole numbers"
         ):
-            _check_inputs(CONFIG, ids(B, T), None, torch.zeros(B, T))
+            check_inputs(CONFIG, ids(B, T), None, torch.zeros(B, T))
 
 
 class TestMask:
@@ -301,9 +303,12 @@ class TestMask:
 
     def test_weights_show_both_directions_and_no_padding(self):
         mask = padding([7, 3, 1])
-        output = lively(CONFIG, BertModel).eval()(ids(B, T), mask, return_weights=True)
-        assert [weights.shape for weights in output.attentions] == [(B, H, T, T)] * 2
-        for weights in output.attentions:
+        model = lively(CONFIG, BertModel).eval()
+        with watch_attention(model) as kept:
+            model(ids(B, T), mask)
+        assert list(kept) == ["blocks.0.attention", "blocks.1.attention"]
+        for (weights,) in kept.values():
+            assert weights.shape == (B, H, T, T)
             torch.testing.assert_close(
                 weights.sum(-1), torch.ones(B, H, T, dtype=weights.dtype)
             )
@@ -311,7 +316,6 @@ class TestMask:
             assert (weights[0] > 0).all(), (
                 "every token sees every token, before and after it"
             )
-        assert lively(CONFIG, BertModel)(ids(B, T)).attentions is None
 
 
 class TestStates:
@@ -333,17 +337,15 @@ class TestStates:
             dataclasses.replace(CONFIG, attention_probs_dropout_prob=0.2)
         ).blocks:
             assert type(block) is EncoderBlock
-            assert (block.around_attention.place, block.feed_forward.activation) == (
-                "post",
-                F.gelu,
-            )
+            assert not block.pre_norm
+            assert block.feed_forward.activation is F.gelu
             dropouts = (
-                block.attention.dropout,
+                block.attention.dropout.p,
                 block.feed_forward.dropout.p,
-                block.around_attention.dropout.p,
+                block.dropout.p,
             )
             assert dropouts == (0.2, 0.0, 0.1)
-            assert block.around_feed_forward.norm.eps == 1e-12
+            assert block.norm2.eps == 1e-12
 
     def test_layers_share_nothing(self):
         first, second = BertModel(CONFIG).blocks
@@ -351,7 +353,7 @@ class TestStates:
             id(x) for x in second.parameters()
         }
         assert not torch.equal(
-            first.attention.in_proj.weight, second.attention.in_proj.weight
+            first.attention.query.weight, second.attention.query.weight
         )
 
     def test_the_pooler_reads_the_first_position_through_tanh(self):

@@ -10,9 +10,12 @@ import transformers
 from bert_peer import gradients, lively, theirs_for
 from torch import Tensor
 
+from course_lib.attention.weights import watch_attention
 from course_lib.bert.config import BertConfig
+from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.bert.weights import to_published
+from course_lib.training.cpu import speed_up
 from course_lib.wordpiece.fast import FastWordPiece
 
 SIZES = ("tiny", "mini", "small", "medium", "base", "large")
@@ -131,11 +134,11 @@ def test_outputs_loss_and_gradients_are_those_of_transformers(
 
 @ATTENTION
 def test_at_a_published_size_all_agrees_too(attention):
-    """Products as large as `course_lib.training.linear` gives to another library, and
-    the first weights that a model has."""
+    """Products as large as `course_lib.training.cpu` gives to another library, and the
+    first weights that a model has."""
     torch.manual_seed(0)
     config = BertConfig.mini(vocab_size=997)
-    ours = BertForPreTraining(config).eval()
+    ours = speed_up(BertForPreTraining(config).eval())
     theirs, batch = theirs_for(ours, attention), Batch(config, 0, length=70)
     found = ours(**batch.inputs())
     expected = theirs(
@@ -162,9 +165,8 @@ def test_every_layer_and_every_attention_weight_agrees(attention, dtype, toleran
     config = random_config(5, num_hidden_layers=3)
     ours = lively(config, BertModel, seed=5).to(dtype).eval()
     theirs, batch = theirs_for(ours, attention), Batch(config, 5)
-    found = ours(
-        **batch.inputs(), return_hidden_states=True, return_weights=attention == "eager"
-    )
+    with watch_attention(ours) as kept:
+        found = ours(**batch.inputs(), return_hidden_states=True)
     expected = theirs(
         **batch.inputs(),
         output_hidden_states=True,
@@ -176,20 +178,20 @@ def test_every_layer_and_every_attention_weight_agrees(attention, dtype, toleran
     for mine, its in zip(found.hidden_states, expected.hidden_states, strict=True):
         close(mine, its, tolerance)
     if attention == "eager":  # their other kind cannot show its weights
-        assert len(found.attentions) == len(expected.attentions) == 3
-        for mine, its in zip(found.attentions, expected.attentions, strict=True):
+        assert len(kept) == len(expected.attentions) == 3
+        for (mine,), its in zip(kept.values(), expected.attentions, strict=True):
             close(mine, its, tolerance)
 
 
-@pytest.mark.parametrize(("attention", "weights"), [("sdpa", False), ("eager", True)])
-def test_dropout_falls_where_theirs_falls(attention, weights):
+@ATTENTION
+def test_dropout_falls_where_theirs_falls(attention):
     """Seeded alike, both draw the same places in the same order: embeddings, weights,
     and both sums of each layer."""
     config = random_config(7, num_hidden_layers=2)
     ours = lively(config, BertModel, seed=7).train()
     theirs, batch = theirs_for(ours, attention), Batch(config, 7)
     torch.manual_seed(8)
-    found = ours(**batch.inputs(), return_weights=weights).last_hidden_state
+    found = ours(**batch.inputs()).last_hidden_state
     torch.manual_seed(8)
     expected = theirs(**batch.inputs()).last_hidden_state
     close(found, expected, 1e-10)
@@ -258,7 +260,7 @@ def test_published_weights_give_the_published_numbers(published):
         assert row[: len(encoding.ids)] == encoding.ids
     assert not batch["attention_mask"].all()
     mine = {**batch, "attention_mask": batch["attention_mask"].bool()}
-    ours = BertModel.from_pretrained(published)
+    ours = load_bert(published)
     theirs = transformers.BertModel.from_pretrained(published, dtype=torch.float32)
     with torch.no_grad():
         found, expected = (
@@ -276,7 +278,7 @@ def test_published_weights_give_the_published_numbers(published):
 @pytest.mark.real_data
 def test_published_weights_that_we_saved_load_with_automodel(published, tmp_path):
     tokenizer = FastWordPiece.load(published)
-    BertModel.from_pretrained(published).save_pretrained(tmp_path, tokenizer)
+    save_bert(load_bert(published), tmp_path, tokenizer)
     model, told = transformers.AutoModel.from_pretrained(
         tmp_path, output_loading_info=True
     )

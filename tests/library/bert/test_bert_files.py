@@ -11,8 +11,9 @@ from bert_checkpoint import CONFIG, rewrite
 from bert_peer import lively
 from safetensors.torch import load_file
 
+from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining, BertModel
-from course_lib.bert.weights import published_names
+from course_lib.bert.weights import published_name
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 
@@ -60,7 +61,7 @@ def model():
 @pytest.fixture
 def folder(tmp_path, model):
     """A good checkpoint for pre-training, to be spoiled."""
-    model.save_pretrained(tmp_path / "good")
+    save_bert(model, tmp_path / "good")
     return tmp_path / "good"
 
 
@@ -68,8 +69,8 @@ class TestThereAndBack:
     @BOTH
     def test_a_saved_model_is_the_same_after_loading(self, kind, tmp_path):
         made = lively(CONFIG, kind).float()
-        made.save_pretrained(tmp_path / "deep" / "folder")
-        loaded = kind.from_pretrained(tmp_path / "deep" / "folder")
+        save_bert(made, tmp_path / "deep" / "folder")
+        loaded = load_bert(tmp_path / "deep" / "folder", kind)
         assert loaded.config == made.config
         assert loaded.state_dict().keys() == made.state_dict().keys()
         for name, tensor in made.state_dict().items():
@@ -78,7 +79,7 @@ class TestThereAndBack:
         assert files == ["config.json", "model.safetensors"]
 
     def test_a_loaded_model_does_not_drop_out_can_be_trained_and_is_tied(self, folder):
-        loaded = BertForPreTraining.from_pretrained(folder)
+        loaded = load_bert(folder, BertForPreTraining)
         assert not any(module.training for module in loaded.modules())
         assert all(
             parameter.requires_grad and parameter.is_leaf
@@ -91,32 +92,32 @@ class TestThereAndBack:
 
     def test_loading_draws_no_random_number(self, folder):
         torch.manual_seed(4)
-        BertForPreTraining.from_pretrained(folder)
+        load_bert(folder, BertForPreTraining)
         found = torch.rand(3)
         torch.manual_seed(4)
         assert torch.equal(found, torch.rand(3))
 
     def test_training_a_loaded_model_leaves_its_file_alone(self, folder):
         before = (folder / "model.safetensors").read_bytes()
-        loaded = BertForPreTraining.from_pretrained(folder)
+        loaded = load_bert(folder, BertForPreTraining)
         with torch.no_grad():
             for parameter in loaded.parameters():
                 parameter.add_(1)
         assert (folder / "model.safetensors").read_bytes() == before
-        loaded.save_pretrained(folder)  # over the file that it came from
+        save_bert(loaded, folder)  # over the file that it came from
         assert (folder / "model.safetensors").read_bytes() != before
-        same(BertForPreTraining.from_pretrained(folder), loaded)
+        same(load_bert(folder, BertForPreTraining), loaded)
 
     def test_half_precision_in_the_file_is_float32_in_memory_unless_asked(
         self, tmp_path, model
     ):
-        model.save_pretrained(tmp_path, dtype=torch.float16)
+        save_bert(model, tmp_path, dtype=torch.float16)
         stored = load_file(tmp_path / "model.safetensors")
         assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
-        loaded = BertForPreTraining.from_pretrained(tmp_path)
+        loaded = load_bert(tmp_path, BertForPreTraining)
         assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
         same(loaded, model, tolerance=2e-2)
-        double = BertForPreTraining.from_pretrained(tmp_path, dtype=torch.float64)
+        double = load_bert(tmp_path, BertForPreTraining, dtype=torch.float64)
         assert {parameter.dtype for parameter in double.parameters()} == {torch.float64}
         assert model.mlm_head.dense.weight.dtype == torch.float32, (
             "saving changed the model itself"
@@ -127,7 +128,7 @@ class TestThereAndBack:
         tokenizer = tokenizer_kind(
             [*SPECIAL_TOKENS, "We", "em", "##bed", "##s", "."], lowercase=False
         )
-        model.save_pretrained(tmp_path, tokenizer)
+        save_bert(model, tmp_path, tokenizer)
         names = {path.name for path in tmp_path.iterdir()}
         assert names == {
             "config.json",
@@ -162,7 +163,7 @@ class TestThereAndBack:
             ValueError,
             match="the tokenizer has 32 pieces, but the model has embeddings for 31",
         ):
-            model.save_pretrained(tmp_path / "none", tokenizer)
+            save_bert(model, tmp_path / "none", tokenizer)
         assert not (tmp_path / "none").exists()
 
     def test_a_save_that_fails_leaves_the_earlier_checkpoint_and_no_debris(
@@ -176,7 +177,7 @@ class TestThereAndBack:
 
         monkeypatch.setattr("course_lib.bert.files.save_file", full_disk)
         with pytest.raises(OSError, match="No space left"):
-            lively(CONFIG, seed=1).save_pretrained(folder)
+            save_bert(lively(CONFIG, seed=1), folder)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -187,7 +188,7 @@ class TestTheirs:
     @BOTH
     def test_they_read_what_we_write_and_miss_nothing(self, kind, tmp_path):
         ours = lively(CONFIG, kind).float().eval()
-        ours.save_pretrained(tmp_path)
+        save_bert(ours, tmp_path)
         theirs, told = getattr(transformers, kind.__name__).from_pretrained(
             tmp_path, output_loading_info=True
         )
@@ -205,7 +206,7 @@ class TestTheirs:
         for parameter in theirs.parameters():
             parameter.data.add_(0.1 * torch.randn_like(parameter))
         theirs.save_pretrained(tmp_path)
-        ours = kind.from_pretrained(tmp_path)
+        ours = load_bert(tmp_path, kind)
         assert ours.config == CONFIG
         same(ours, theirs)
 
@@ -239,13 +240,13 @@ class TestOldAndOther:
         assert "bert.embeddings.LayerNorm.gamma" in load_file(
             folder / "model.safetensors"
         )
-        same(BertForPreTraining.from_pretrained(folder), model)
+        same(load_bert(folder, BertForPreTraining), model)
 
     @pytest.mark.parametrize("prefix", [True, False])
     def test_the_encoder_s_names_may_have_the_prefix_or_not(
         self, tmp_path, model, prefix
     ):
-        model.bert.save_pretrained(tmp_path)
+        save_bert(model.bert, tmp_path)
         names = list(load_file(tmp_path / "model.safetensors"))
         assert not any(name.startswith("bert.") for name in names)
         if prefix:
@@ -255,7 +256,7 @@ class TestOldAndOther:
                     f"bert.{name}": tensor for name, tensor in tensors.items()
                 },
             )
-        same(BertModel.from_pretrained(tmp_path), model.bert)
+        same(load_bert(tmp_path), model.bert)
 
     def test_position_ids_and_a_second_copy_of_tied_weights_are_no_surprise(
         self, folder, model
@@ -276,7 +277,7 @@ class TestOldAndOther:
             )
 
         rewrite(folder, older)
-        same(BertForPreTraining.from_pretrained(folder), model)
+        same(load_bert(folder, BertForPreTraining), model)
 
     def test_the_output_layer_s_bias_may_have_its_other_name_alone(self, folder, model):
         rewrite(
@@ -286,7 +287,7 @@ class TestOldAndOther:
                 for n, t in x.items()
             },
         )
-        same(BertForPreTraining.from_pretrained(folder), model)
+        same(load_bert(folder, BertForPreTraining), model)
 
     def test_heads_of_the_file_that_the_model_lacks_are_named(self, folder, model):
         rewrite(
@@ -299,25 +300,25 @@ class TestOldAndOther:
                 " cls."
             ),
         ) as told:
-            loaded = BertModel.from_pretrained(folder)
+            loaded = load_bert(folder)
         assert len(told) == 1
         same(loaded, model.bert)
         with pytest.warns(
             UserWarning,
             match="a BertForPreTraining has no place for it: classifier.weight$",
         ):
-            same(BertForPreTraining.from_pretrained(folder), model)
+            same(load_bert(folder, BertForPreTraining), model)
 
     def test_heads_that_the_file_lacks_are_new_and_named(self, tmp_path, model):
-        model.bert.save_pretrained(tmp_path)
+        save_bert(model.bert, tmp_path)
         torch.manual_seed(6)
         with pytest.warns(
             UserWarning,
             match=(
-                "lacks the head that guesses tokens and the next-sentence head: new wei"
+                "lacks the head that predicts tokens and the next-sentence head: new w"
             ),
         ) as told:
-            loaded = BertForPreTraining.from_pretrained(tmp_path)
+            loaded = load_bert(tmp_path, BertForPreTraining)
         assert len(told) == 1
         same(loaded.bert, model.bert)
         assert loaded.mlm_head.output.weight is loaded.bert.embeddings.token.weight
@@ -342,7 +343,7 @@ class TestOldAndOther:
         )
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            loaded = kind.from_pretrained(folder)
+            loaded = load_bert(folder, kind)
         text = " ".join(str(warning.message) for warning in told)
         assert (
             "lacks the pooler: "
@@ -356,10 +357,8 @@ class TestOldAndOther:
 def test_every_parameter_has_a_published_name_of_its_own():
     with torch.device("meta"):
         model = BertForPreTraining(CONFIG)
-    names = [
-        name for ours, _ in model.named_parameters() for name in published_names(ours)
-    ]
+    names = [published_name(ours) for ours, _ in model.named_parameters()]
     assert len(names) == len(set(names)) == 2 * 16 + 5 + 2 + 5 + 2
-    assert published_names("mlm_head.output.weight") == published_names(
+    assert published_name("mlm_head.output.weight") == published_name(
         "bert.embeddings.token.weight"
     )

@@ -13,14 +13,14 @@ import torch
 from bert_checkpoint import CONFIG, configure, rewrite
 from bert_peer import lively
 
-from course_lib.bert.files import checkpoint_folder
-from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.bert.files import checkpoint_folder, load_bert, save_bert
+from course_lib.bert.model import BertForPreTraining
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A good checkpoint for pre-training, to be spoiled."""
-    lively(CONFIG).float().save_pretrained(tmp_path / "good")
+    save_bert(lively(CONFIG).float(), tmp_path / "good")
     return tmp_path / "good"
 
 
@@ -129,7 +129,7 @@ class TestWhatDoesNotFit:
     ):
         rewrite(folder, change)
         with pytest.raises(ValueError, match=message) as error:
-            BertForPreTraining.from_pretrained(folder)
+            load_bert(folder, BertForPreTraining)
         assert str(error.value).startswith(
             f"{folder / 'model.safetensors'} does not fit this BERT: "
         )
@@ -187,7 +187,7 @@ class TestWhatDoesNotFit:
     ):
         configure(folder, **settings)
         with pytest.raises(ValueError, match=message) as error:
-            BertForPreTraining.from_pretrained(folder)
+            load_bert(folder, BertForPreTraining)
         assert str(error.value).startswith(
             f"{folder / 'config.json'} describes no BERT that this course can build: "
         )
@@ -205,12 +205,12 @@ class TestWhatDoesNotFit:
                 r" 9999999"
             ),
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
         configure(folder, num_hidden_layers=10**7)
         with pytest.raises(
             ValueError, match="num_hidden_layers=10000000, but the file has 2 layers"
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
 
     def test_settings_that_are_absent_are_the_published_ones_and_others_do_not_matter(
         self, folder
@@ -232,11 +232,11 @@ class TestWhatDoesNotFit:
         (folder / "config.json").write_text(
             json.dumps(content | others), encoding="utf-8"
         )
-        loaded = BertForPreTraining.from_pretrained(folder)
+        loaded = load_bert(folder, BertForPreTraining)
         assert loaded.config == dataclasses.replace(CONFIG, hidden_dropout_prob=0.1)
         configure(folder, pad_token_id=None, layer_norm_eps=1)
         assert (
-            BertForPreTraining.from_pretrained(folder).bert.embeddings.token.padding_idx
+            load_bert(folder, BertForPreTraining).bert.embeddings.token.padding_idx
             is None
         )
 
@@ -259,7 +259,7 @@ class TestWhatDoesNotFit:
                 f"config.json describes no BERT that this course can build: .*{message}"
             ),
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
 
     @pytest.mark.parametrize("part", [0, 7, 200, -1])
     def test_a_truncated_file_of_weights_is_refused_in_words(self, folder, part):
@@ -272,7 +272,7 @@ class TestWhatDoesNotFit:
                 r" again"
             ),
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
 
     @pytest.mark.parametrize(
         ("present", "message"),
@@ -297,7 +297,7 @@ class TestWhatDoesNotFit:
         with pytest.raises(
             FileNotFoundError, match=rf"there is no .*model\.safetensors: {message}"
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
 
     def test_a_pickle_is_never_opened(self, folder):
         """It lies where transformers would find it, and would leave a file if anything
@@ -308,7 +308,7 @@ class TestWhatDoesNotFit:
             b"cos\nsystem\n(S'touch " + os.fsencode(proof) + b"'\ntR."
         )
         with pytest.raises(FileNotFoundError, match="pickle"):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
         assert not proof.exists()
 
     def test_a_folder_without_configuration_is_refused_in_words(self, folder):
@@ -317,7 +317,7 @@ class TestWhatDoesNotFit:
             FileNotFoundError,
             match=r"there is no .*config\.json, which says how large the model is",
         ):
-            BertModel.from_pretrained(folder)
+            load_bert(folder)
 
 
 class TestHub:
@@ -329,8 +329,8 @@ class TestHub:
             return str(folder)
 
         monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-        found = BertForPreTraining.from_pretrained(
-            "someone/some-bert", revision="abc"
+        found = load_bert(
+            "someone/some-bert", BertForPreTraining, revision="abc"
         ).state_dict()
         assert torch.equal(
             found["bert.pooler.dense.weight"],
@@ -344,7 +344,7 @@ class TestHub:
         shutil.copytree(folder, folder.parent / "google-bert" / "bert-base-uncased")
         monkeypatch.chdir(folder.parent)
         assert (
-            BertForPreTraining.from_pretrained("google-bert/bert-base-uncased").config
+            load_bert("google-bert/bert-base-uncased", BertForPreTraining).config
             == CONFIG
         )
 
@@ -356,7 +356,7 @@ class TestHub:
             r" give it \(\w+\): check the name"
         )
         with pytest.raises(ConnectionError, match=message):
-            BertModel.from_pretrained("someone/no-such-bert")
+            load_bert("someone/no-such-bert")
 
     @pytest.mark.parametrize(
         "name",

@@ -72,14 +72,14 @@ GROUP = "encoder.albert_layer_groups.0.albert_layers.0."
 ALBERT = {
     **EMBEDDINGS,
     "embeddings.widen": ["encoder.embedding_hidden_mapping_in"],
-    "blocks.0.attention.in_proj": [
-        f"{GROUP}attention.{x}" for x in ("query", "key", "value")
-    ],
-    "blocks.0.attention.out_proj": [f"{GROUP}attention.dense"],
-    "blocks.0.around_attention.norm": [f"{GROUP}attention.LayerNorm"],
+    "blocks.0.attention.query": [f"{GROUP}attention.query"],
+    "blocks.0.attention.key": [f"{GROUP}attention.key"],
+    "blocks.0.attention.value": [f"{GROUP}attention.value"],
+    "blocks.0.attention.output": [f"{GROUP}attention.dense"],
+    "blocks.0.norm1": [f"{GROUP}attention.LayerNorm"],
     "blocks.0.feed_forward.expand": [f"{GROUP}ffn"],
     "blocks.0.feed_forward.contract": [f"{GROUP}ffn_output"],
-    "blocks.0.around_feed_forward.norm": [f"{GROUP}full_layer_layer_norm"],
+    "blocks.0.norm2": [f"{GROUP}full_layer_layer_norm"],
     "pooler.dense": ["pooler"],
 }
 ALBERT_HEAD = {
@@ -95,12 +95,14 @@ def distilbert_names(layers):
     for number in range(layers):
         ours, theirs = f"blocks.{number}.", f"transformer.layer.{number}."
         names |= {
-            f"{ours}attention.in_proj": [f"{theirs}attention.{x}_lin" for x in "qkv"],
-            f"{ours}attention.out_proj": [f"{theirs}attention.out_lin"],
-            f"{ours}around_attention.norm": [f"{theirs}sa_layer_norm"],
+            f"{ours}attention.query": [f"{theirs}attention.q_lin"],
+            f"{ours}attention.key": [f"{theirs}attention.k_lin"],
+            f"{ours}attention.value": [f"{theirs}attention.v_lin"],
+            f"{ours}attention.output": [f"{theirs}attention.out_lin"],
+            f"{ours}norm1": [f"{theirs}sa_layer_norm"],
             f"{ours}feed_forward.expand": [f"{theirs}ffn.lin1"],
             f"{ours}feed_forward.contract": [f"{theirs}ffn.lin2"],
-            f"{ours}around_feed_forward.norm": [f"{theirs}output_layer_norm"],
+            f"{ours}norm2": [f"{theirs}output_layer_norm"],
         }
     return names
 

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from task_peer import CONFIG, KINDS, TaskInputs, by_their_names, lively_task, theirs_for
 from torch import Tensor
 
+from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.finetuning.heads import (
     MultipleChoiceClassifier,
@@ -308,7 +309,7 @@ def test_the_encoder_of_a_pre_trained_model_gets_a_new_head_and_says_so(kind, tm
 
 def test_what_is_new_is_drawn_from_the_seed_and_disturbs_no_other_draws(tmp_path):
     bert = BertModel(CONFIG)
-    bert.save_pretrained(tmp_path)
+    save_bert(bert, tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
     save_file(
         {name: x for name, x in weights.items() if "pooler" not in name},
@@ -391,7 +392,7 @@ def test_a_head_of_another_kind_of_task_is_not_taken_though_its_name_and_shape_f
 
 
 def test_labels_must_be_known(tmp_path):
-    BertModel(CONFIG).save_pretrained(tmp_path)
+    save_bert(BertModel(CONFIG), tmp_path)
     with pytest.raises(
         ValueError,
         match=(

@@ -1,5 +1,7 @@
 """What makes a BERT faster changes no number: attention written out or fused, and
-states at some positions only."""
+logits at some positions only."""
+
+import copy
 
 import pytest
 import torch
@@ -8,7 +10,8 @@ from bert_peer import gradients, lively
 
 from course_lib.attention.multi_head import MultiHeadAttention
 from course_lib.bert.config import BertConfig
-from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.bert.model import BertForPreTraining
+from course_lib.training.cpu import FastLinear, FusedAttention, speed_up
 
 # All sizes differ, so that a transposed pair shows.
 B, T, D, H, V = 3, 7, 20, 5, 31
@@ -32,17 +35,15 @@ MASKS = {
 def attention_layer(dtype: torch.dtype, dropout: float = 0.0) -> MultiHeadAttention:
     torch.manual_seed(0)
     layer = MultiHeadAttention(D, H, dropout).to(dtype)
-    torch.nn.init.normal_(
-        layer.in_proj.weight, std=0.4
-    )  # scores that tell the keys apart
+    for projection in (layer.query, layer.key, layer.value):
+        torch.nn.init.normal_(projection.weight, std=0.4)  # scores tell keys apart
     return layer
 
 
-def attend_both_ways(layer, hidden, **options):
+def attend_both_ways(written_out, hidden, **options):
     """Output and gradients with the fused kernel and without it."""
     found = []
-    for fused in (True, False):
-        layer.fused = fused
+    for layer in (speed_up(copy.deepcopy(written_out)), written_out):
         inputs = hidden.clone().requires_grad_()
         torch.manual_seed(1)
         output = layer(inputs, **options)
@@ -89,81 +90,54 @@ def test_both_ways_drop_the_same_share_of_weights():
     is 1 on average."""
     layer = attention_layer(torch.float32, dropout=0.3)
     query = torch.randn(64, H, 50, D // H)
-    for fused in (True, False):
-        layer.fused = fused
-        output, _ = layer._attend(
-            query,
-            query,
-            torch.ones_like(query),
-            None,
-            causal=False,
-            return_weights=False,
-        )
+    ones = torch.ones_like(query)
+    for kernel in (layer.kernel, FusedAttention(layer.kernel)):
+        output, _ = kernel(query, query, ones, None, layer.dropout)
         assert output.mean().item() == pytest.approx(1, abs=0.01)
         assert output.std().item() > 0.05
-        kept, _ = layer.eval()._attend(
-            query,
-            query,
-            torch.ones_like(query),
-            None,
-            causal=False,
-            return_weights=False,
-        )
-        torch.testing.assert_close(kept, torch.ones_like(kept))
+        kept, _ = kernel(query, query, ones, None, layer.dropout.eval())
+        torch.testing.assert_close(kept, ones)
         layer.train()
 
 
 @pytest.mark.parametrize(
     ("dtype", "calls"), [(torch.float32, 1), (torch.float64, 1), (torch.bfloat16, 0)]
 )
-def test_left_alone_attention_is_written_out_in_bfloat16_on_a_cpu(
+def test_sped_up_attention_is_written_out_in_bfloat16_on_a_cpu(
     dtype, calls, kernel_calls
 ):
-    layer = attention_layer(dtype)
-    hidden = torch.randn(B, T, D, dtype=dtype)
-    by_choice = layer(hidden)
+    layer = speed_up(attention_layer(dtype))
+    layer(torch.randn(B, T, D, dtype=dtype))
     assert len(kernel_calls) == calls
-    layer.fused = True
-    # bfloat16 has 8 bits of precision, and the two ways round at other places.
-    torch.testing.assert_close(
-        by_choice, layer(hidden), rtol=0, atol=0.05 if dtype == torch.bfloat16 else 0
-    )
 
 
-def test_weights_come_only_where_they_were_asked_for():
-    layer, hidden = attention_layer(torch.float32), torch.randn(B, T, D)
-    layer.fused = False
-    assert isinstance(layer(hidden), torch.Tensor)
-    _, weights = layer(hidden, return_weights=True)
-    assert weights.shape == (B, H, T, T)
+def test_weights_come_where_they_were_asked_for_though_the_kernel_has_none():
+    layer, hidden = attention_layer(torch.float64), torch.randn(B, T, D).double()
+    expected = layer(hidden, return_weights=True)
+    found = speed_up(layer)(hidden, return_weights=True)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
-POSITIONS = torch.tensor(
-    [16, 1, 5, 7, 16]
-)  # in any order, of [CLS] too (7 = 1 · T), some twice; none of the rest
-
-
-@pytest.mark.parametrize(
-    "mask",
-    [None, torch.arange(T) < torch.tensor([7, 2, 5])[:, None]],
-    ids=["full", "padded"],
-)
-@pytest.mark.parametrize("training", [False, True])
-def test_final_states_at_some_positions_are_those_of_all_positions_there(
-    mask, training
-):
-    model = lively(CONFIG, BertModel).train(training)
+def test_speeding_up_changes_layers_and_neither_weights_nor_hooks():
+    """Twice is once; tied weights stay tied; outputs agree to rounding."""
+    model, fired = lively(CONFIG).eval(), []
     tokens = torch.randint(1, V, (B, T), generator=torch.Generator().manual_seed(3))
-    everywhere, there = model(tokens, mask), model(tokens, mask, positions=POSITIONS)
-    torch.testing.assert_close(
-        there.last_hidden_state,
-        everywhere.last_hidden_state.flatten(0, 1)[POSITIONS],
-        rtol=0,
-        atol=1e-12,
-    )
-    torch.testing.assert_close(
-        there.pooler_output, everywhere.pooler_output, rtol=0, atol=1e-12
-    )
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    expected = model(tokens)
+    for block in model.bert.blocks:
+        block.attention.register_forward_hook(lambda *_: fired.append(1))
+    speed_up(speed_up(model))
+    found = tuple(model(tokens))
+    torch.testing.assert_close(found, tuple(expected), rtol=0, atol=1e-12)
+    assert len(fired) == 2
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert model.mlm_head.output.weight is model.bert.embeddings.token.weight
+    kinds = {type(module) for module in model.modules()}
+    assert not kinds & {torch.nn.Linear, torch.nn.Dropout}
+    assert isinstance(model.mlm_head.output, FastLinear)
+    assert isinstance(model.bert.blocks[0].attention.kernel, FusedAttention)
 
 
 def test_the_loss_at_chosen_positions_has_the_gradients_of_the_loss_with_labels_elsewhere_ignored():  # noqa: E501
@@ -194,26 +168,8 @@ def test_the_loss_at_chosen_positions_has_the_gradients_of_the_loss_with_labels_
     torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-12)
 
 
-def test_what_does_not_go_together_is_refused():
-    model, tokens = BertModel(CONFIG), torch.ones(B, T, dtype=torch.long)
-    with pytest.raises(
-        ValueError, match="with positions there are final states at these only"
-    ):
-        model(tokens, return_hidden_states=True, positions=torch.tensor([3]))
-
-
 @pytest.mark.cpu  # on a GPU no position is looked at
 def test_a_position_outside_the_batch_is_refused():
-    model, tokens = BertModel(CONFIG), torch.ones(B, T, dtype=torch.long)
+    model, tokens = BertForPreTraining(CONFIG), torch.ones(B, T, dtype=torch.long)
     with pytest.raises(ValueError, match="positions holds 21, but goes from 0 to 20"):
-        model(tokens, positions=torch.tensor([B * T]))
-
-
-def test_only_the_last_layer_s_feed_forward_leaves_positions_out():
-    model, rows = BertForPreTraining(CONFIG), []
-    for block in model.bert.blocks:
-        block.feed_forward.register_forward_hook(
-            lambda module, inputs, output: rows.append(output.shape[:-1].numel())
-        )
-    model(torch.ones(B, T, dtype=torch.long), masked_positions=torch.tensor([4, 12]))
-    assert rows == [B * T, B + 2]
+        model(tokens, masked_positions=torch.tensor([B * T]))

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from course_lab.peers import parameter_pairs, peer
+from course_lab.peers import gradient_pairs, peer
 from course_lib.attention.masks import causal_mask, padding_mask
+from course_lib.attention.weights import watch_attention
 from course_lib.transformer.model import Transformer, TransformerConfig
 from course_lib.transformer.positions import sinusoidal_positions
 
@@ -115,10 +116,10 @@ class TestAgainstTorch:
         (expected * direction).sum().backward()
 
         compared = set()
-        for name, _, its in parameter_pairs(ours, theirs):
+        for name, _, its in gradient_pairs(ours, theirs):
             torch.testing.assert_close(
                 gradients[name],
-                its.grad,
+                its,
                 rtol=tolerance,
                 atol=tolerance,
                 msg=lambda m, n=name: n + m,
@@ -257,54 +258,44 @@ class TestWords:
         assert torch.equal(model(padded, lengths, mixed)[:, :cut], before[:, :cut])
 
 
-class TestAttentionMaps:
+class TestAttentionWeights:
     def test_every_layer_and_kind_of_attention_comes_back_and_sums_to_one(self, batch):
         model = make()
-        logits, maps = model(**batch, return_weights=True)
+        with watch_attention(model) as weights:
+            logits = model(**batch)
         torch.testing.assert_close(logits, model(**batch), rtol=0, atol=1e-12)
-        shapes = {
-            "encoder": (B, H, S, S),
-            "decoder": (B, H, T, T),
-            "cross": (B, H, T, S),
-        }
+        layers = range(SIZES["num_layers"])
+        shapes = {f"encoder.blocks.{n}.attention": (B, H, S, S) for n in layers}
+        shapes |= {f"blocks.{n}.attention": (B, H, T, T) for n in layers}
+        shapes |= {f"blocks.{n}.cross_attention": (B, H, T, S) for n in layers}
+        assert weights.keys() == shapes.keys()
         padding = ~padding_mask(batch["source_lengths"])[:, None, None]
         for name, shape in shapes.items():
-            layers = getattr(maps, name)
-            assert [tuple(weights.shape) for weights in layers] == [shape] * SIZES[
-                "num_layers"
-            ]
-            for weights in layers:
-                assert (weights.sum(-1) - 1).abs().max() < 1e-12
-                if name == "decoder":
-                    assert (weights.triu(1) == 0).all()
-                else:
-                    assert (weights[padding.expand(shape)] == 0).all()
-                    assert (weights[~padding.expand(shape)] > 0).all()
+            (found,) = weights[name]
+            assert found.shape == shape
+            assert (found.sum(-1) - 1).abs().max() < 1e-12
+            if shape == (B, H, T, T):
+                assert (found.triu(1) == 0).all()
+            else:
+                assert (found[padding.expand(shape)] == 0).all()
+                assert (found[~padding.expand(shape)] > 0).all()
 
-    def test_the_decoder_s_maps_are_those_of_its_blocks_in_order(self, batch):
+    def test_each_block_s_weights_are_its_own(self, batch):
         model = make()
-        _, maps = model(**batch, return_weights=True)
+        with watch_attention(model) as weights:
+            model(**batch)
         mask = padding_mask(batch["source_lengths"])[:, None]
         hidden, memory = (
             model.embed(batch["target_ids"]),
             model.encoder(batch["source_ids"], mask),
         )
-        for own, cross, block in zip(
-            maps.decoder, maps.cross, model.blocks, strict=True
-        ):
-            hidden, expected, expected_cross = block(
-                hidden, memory, mask, return_weights=True
-            )
-            torch.testing.assert_close(own, expected, rtol=0, atol=1e-12)
-            torch.testing.assert_close(cross, expected_cross, rtol=0, atol=1e-12)
-
-    def test_the_encoder_s_first_map_is_that_of_its_first_block(self, batch):
-        encoder, mask = make().encoder, padding_mask(batch["source_lengths"])[:, None]
-        _, maps = encoder(batch["source_ids"], mask, return_weights=True)
-        hidden = embedded(encoder.embed.embedding, batch["source_ids"])
-        for weights, block in zip(maps, encoder.blocks, strict=True):
-            hidden, expected = block(hidden, mask, return_weights=True)
-            torch.testing.assert_close(weights, expected, rtol=0, atol=1e-12)
+        for number, block in enumerate(model.blocks):
+            with watch_attention(block) as expected:
+                hidden = block(hidden, memory, mask)
+            for name, (found,) in expected.items():
+                torch.testing.assert_close(
+                    weights[f"blocks.{number}.{name}"][0], found, rtol=0, atol=1e-12
+                )
 
 
 class TestParameters:

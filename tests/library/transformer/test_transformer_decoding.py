@@ -10,11 +10,8 @@ from torch import Tensor
 
 from course_lib.seq2seq.batched_search import beam_search_batch
 from course_lib.seq2seq.search import Hypothesis, check_state, greedy, reorder_state
-from course_lib.transformer.model import (
-    Transformer,
-    TransformerConfig,
-    TransformerState,
-)
+from course_lib.transformer.cache import TransformerState
+from course_lib.transformer.model import Transformer, TransformerConfig
 
 BOS, EOS = 1, 2
 SIZES = {

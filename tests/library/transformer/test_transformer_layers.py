@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
-from course_lab.peers import parameter_pairs, peer
+from course_lab.peers import gradient_pairs, peer
 from course_lib.attention.masks import causal_mask, padding_mask
+from course_lib.attention.weights import watch_attention
 from course_lib.transformer.blocks import EncoderBlock, FeedForward, layer_norm
+from course_lib.transformer.cache import BlockCache, project, step_block
 from course_lib.transformer.decoder import DecoderBlock
 
 # All different: 3 heads of 4 features, and a hidden layer that is no multiple of the
@@ -201,13 +203,9 @@ def compare(ours, theirs, leaves, our_output, torch_output, tolerance):
     (expected * direction).sum().backward()
     for got, want in zip(gradients, expected_gradients, strict=True):
         torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
-    for name, mine, its in parameter_pairs(ours, theirs):
+    for name, mine, its in gradient_pairs(ours, theirs):
         torch.testing.assert_close(
-            mine.grad,
-            its.grad,
-            rtol=tolerance,
-            atol=tolerance,
-            msg=lambda m, n=name: f"{n}: {m}",
+            mine, its, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
         )
 
 
@@ -215,9 +213,8 @@ class TestEncoderBlock:
     @precisions
     @variants
     @pytest.mark.parametrize("mask_name", ENCODER_MASKS)
-    @pytest.mark.parametrize("return_weights", [False, True])
     def test_equals_torch_with_gradients(
-        self, norm, activation, mask_name, return_weights, dtype, tolerance
+        self, norm, activation, mask_name, dtype, tolerance
     ):
         """torch's module is in training mode, or its fast path would run a kernel
         without gradients."""
@@ -232,15 +229,11 @@ class TestEncoderBlock:
         if "causal" in options:
             forbidden["src_mask"] = ~causal_mask(T, hidden.device)
 
-        def output():
-            answer = ours(hidden, **options, return_weights=return_weights)
-            return answer[0] if return_weights else answer
-
         compare(
             ours,
             theirs,
             [hidden],
-            output,
+            lambda: ours(hidden, **options),
             lambda: theirs(hidden, **forbidden),
             tolerance,
         )
@@ -251,16 +244,10 @@ class TestEncoderBlock:
         block, x = randomise(EncoderBlock(D, H, F_DIM)), numbers(B, T, D)
         t1 = block.attention(x)
         t2 = x + t1
-        t3 = layer_norm(
-            t2, block.around_attention.norm.weight, block.around_attention.norm.bias
-        )
+        t3 = layer_norm(t2, block.norm1.weight, block.norm1.bias)
         t4 = block.feed_forward(t3)
         t5 = t4 + t3
-        expected = layer_norm(
-            t5,
-            block.around_feed_forward.norm.weight,
-            block.around_feed_forward.norm.bias,
-        )
+        expected = layer_norm(t5, block.norm2.weight, block.norm2.bias)
         torch.testing.assert_close(block(x), expected, rtol=0, atol=1e-12)
 
     def test_without_norm_and_residual_only_the_two_layers_are_left(self):
@@ -276,9 +263,7 @@ class TestEncoderBlock:
             residual(x), middle + residual.feed_forward(middle), rtol=0, atol=1e-12
         )
         normed = randomise(EncoderBlock(D, H, F_DIM, residual=False))
-        expected = normed.around_feed_forward.norm(
-            normed.feed_forward(normed.around_attention.norm(normed.attention(x)))
-        )
+        expected = normed.norm2(normed.feed_forward(normed.norm1(normed.attention(x))))
         torch.testing.assert_close(normed(x), expected, rtol=0, atol=1e-12)
 
     @variants
@@ -320,11 +305,13 @@ class TestEncoderBlock:
         assert [
             part.eps for part in block.modules() if isinstance(part, nn.LayerNorm)
         ] == [0.5, 0.5]
-        assert EncoderBlock(D, H, F_DIM).around_attention.norm.eps == 1e-5
+        assert EncoderBlock(D, H, F_DIM).norm1.eps == 1e-5
 
     def test_weights_are_those_of_the_attention(self):
         block, hidden = randomise(EncoderBlock(D, H, F_DIM)), numbers(B, T, D)
-        _, weights = block(hidden, return_weights=True)
+        with watch_attention(block) as kept:
+            block(hidden)
+        (weights,) = kept["attention"]
         assert weights.shape == (B, H, T, T)
         torch.testing.assert_close(
             weights, block.attention(hidden, return_weights=True)[1]
@@ -378,9 +365,8 @@ class TestDecoderBlock:
     @precisions
     @variants
     @pytest.mark.parametrize("masked", [False, True], ids=["no masks", "masks"])
-    @pytest.mark.parametrize("return_weights", [False, True])
     def test_equals_torch_with_gradients(
-        self, norm, activation, masked, return_weights, dtype, tolerance
+        self, norm, activation, masked, dtype, tolerance
     ):
         ours = randomise(
             DecoderBlock(D, H, F_DIM, activation=activation, norm=norm), dtype
@@ -398,15 +384,11 @@ class TestDecoderBlock:
             forbidden["memory_key_padding_mask"] = ~self.MEMORY_MASK[:, 0]
             forbidden["tgt_key_padding_mask"] = ~self.TARGET_MASK[:, 0]
 
-        def output():
-            answer = ours(hidden, memory, **options, return_weights=return_weights)
-            return answer[0] if return_weights else answer
-
         compare(
             ours,
             theirs,
             [hidden, memory],
-            output,
+            lambda: ours(hidden, memory, **options),
             lambda: theirs(hidden, memory, **forbidden),
             tolerance,
         )
@@ -431,9 +413,10 @@ class TestDecoderBlock:
         block = randomise(DecoderBlock(D, H, F_DIM, norm=norm, residual=residual))
         hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
         expected = block(hidden, memory, self.MEMORY_MASK)
-        cache = block.start(memory)
+        cache = BlockCache(None, project(block.cross_attention, memory))
         for t in range(T):
-            output, cache = block.step(hidden[:, t : t + 1], cache, self.MEMORY_MASK)
+            word = hidden[:, t : t + 1]
+            output, cache = step_block(block, word, cache, self.MEMORY_MASK)
             torch.testing.assert_close(
                 output, expected[:, t : t + 1], rtol=1e-12, atol=1e-12
             )
@@ -441,7 +424,9 @@ class TestDecoderBlock:
     def test_weights_of_both_attentions_come_back(self):
         block = randomise(DecoderBlock(D, H, F_DIM))
         hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
-        _, own, cross = block(hidden, memory, self.MEMORY_MASK, return_weights=True)
+        with watch_attention(block) as kept:
+            block(hidden, memory, self.MEMORY_MASK)
+        (own,), (cross,) = kept["attention"], kept["cross_attention"]
         assert own.shape == (B, H, T, T)
         assert cross.shape == (B, H, T, S)
         assert (own.triu(1) == 0).all()
