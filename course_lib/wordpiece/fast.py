@@ -20,6 +20,7 @@ from tokenizers import (
 )
 from tokenizers import Encoding as LibraryEncoding
 
+from course_lib.wordpiece.files import Settings, check_vocab, load, save
 from course_lib.wordpiece.normalize import check_text
 from course_lib.wordpiece.tokenizer import (
     CLS,
@@ -28,12 +29,8 @@ from course_lib.wordpiece.tokenizer import (
     UNK,
     Encoding,
     Padding,
-    Settings,
     Text,
     check_room,
-    check_vocab,
-    load,
-    save,
 )
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
@@ -94,7 +91,7 @@ class FastWordPiece:
     @classmethod
     def load(cls, path: Path | str) -> "FastWordPiece":
         """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
-        `course_lib.wordpiece.tokenizer.load`."""
+        `course_lib.wordpiece.files.load`."""
         pieces, settings = load(Path(path))
         return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 

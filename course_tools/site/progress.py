@@ -33,7 +33,7 @@ class Job:
         Of how many cells it consists.
     steps
         A file in which a training run leaves how far it is: see
-        `course_lib.training.loop`.
+        `course_lib.training.console`.
     """
 
     name: str

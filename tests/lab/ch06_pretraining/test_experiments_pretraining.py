@@ -39,7 +39,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     train_on_stories,
 )
 from course_lib.data import stories_lexicon as lex
-from course_lib.figures.maps import choice_heatmap
+from course_lib.figures.tables import choice_heatmap
 from course_tools import command
 
 

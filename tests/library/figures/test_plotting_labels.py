@@ -4,7 +4,7 @@ replace them."""
 import numpy as np
 import pytest
 
-from course_lib.figures.curves import label_curves
+from course_lib.figures.panels import label_curves
 from course_lib.figures.style import SIZE, alt_text, style_of
 
 LABELS = [32, 200, 2000]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from course_lib.figures.scatter import SENSES, sense_panels
+from course_lib.figures.panels import SENSES, sense_panels
 from course_lib.figures.style import SIZE, alt_text, contrast_ratio
 
 USES = ["fruit", "company", "fruit", "fruit"]

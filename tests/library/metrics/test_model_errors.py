@@ -6,8 +6,8 @@ import pytest
 from scipy.special import softmax
 
 from course_lib.figures.curves import reliability_diagram
-from course_lib.figures.maps import confusion_map
 from course_lib.figures.style import alt_text
+from course_lib.figures.tables import confusion_map
 from course_lib.metrics.entities import Entity, entity_scores
 from course_lib.metrics.errors import (
     ANSWERS,

@@ -8,7 +8,8 @@ from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, Settings, WordPiece, load
+from course_lib.wordpiece.files import Settings, load
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 
 VOCAB = ["a", *SPECIAL_TOKENS, "##é", "É", "中", "##\U0001d165"]
 TEXT = "aé É中[MASK] Aé\u200b"

@@ -15,7 +15,7 @@ from pages import TRIAL, lay_out_book
 
 from course_lab import records
 from course_lib.training.config import History, TrainingConfig
-from course_lib.training.loop import progress
+from course_lib.training.console import progress
 from course_tools.site.build import SiteError, build
 from course_tools.site.cache import PageCache
 from course_tools.site.execute import COSTS, execute_pages
