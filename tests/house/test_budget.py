@@ -12,11 +12,11 @@ from house import ROOT, library_modules, relative, tracked_files
 
 #: Of each measure: what the design asks for, and what it may be at most today.
 BUDGET = {
-    "lines of course_lib": (16_000, 28_688),
-    "lines of course_lab": (8_500, 12_812),
-    "lines of course_tools": (11_000, 21_036),
-    "lines of tests": (33_000, 51_581),
-    "modules below course_lib.bert.model": (8, 19),
+    "lines of course_lib": (16_000, 28_150),
+    "lines of course_lab": (8_500, 13_700),
+    "lines of course_tools": (11_000, 18_200),
+    "lines of tests": (33_000, 52_250),
+    "modules below course_lib.bert.model": (8, 8),
     "entries in course_lib": (18, 19),
 }
 #: What tests read as data: wrong and right answers to the assignments.
@@ -24,22 +24,21 @@ DATA = "tests/assignments/mutants/"
 
 #: Modules that are longer than they should be, and by how much at most.
 LONGER = {
-    "course_lib/attention/multi_head.py": 315,
-    "course_tools/cli.py": 452,
-    "course_tools/cli_grading.py": 365,
-    "course_tools/pretrain_command.py": 304,
+    "course_lab/ch01_seq2seq/seq2seq.py": 339,
     "course_lib/data/benchmarks.py": 417,
     "course_lib/data/catalogue.py": 427,
     "course_lib/data/grammar.py": 333,
     "course_lib/data/stories_lexicon.py": 315,
     "course_lib/data/stories_plots.py": 341,
-    "course_lab/ch01_seq2seq/seq2seq.py": 350,
-    "course_tools/grading/bridge/codec.py": 437,
-    "course_tools/grading/bridge/modules.py": 431,
-    "course_tools/grading/bridge/peer.py": 494,
+    "course_tools/cli.py": 465,
+    "course_tools/cli_grading.py": 340,
+    "course_tools/grading/bridge/codec.py": 429,
+    "course_tools/grading/bridge/modules.py": 424,
+    "course_tools/grading/bridge/peer.py": 487,
     "course_tools/grading/collect/collect.py": 327,
-    "course_tools/grading/reports/export.py": 367,
-    "course_tools/grading/run/referee.py": 343,
+    "course_tools/grading/reports/export.py": 330,
+    "course_tools/grading/run/referee.py": 339,
+    "course_tools/pretrain_command.py": 303,
 }
 
 
