@@ -49,12 +49,12 @@ def part_of(name: str) -> str:
     """Say which of `PARTS` a parameter of a `BertForPreTraining` belongs to; each layer
     norm counts with its sub-layer."""
     rules = {
-        "embeddings": ".embeddings.",
-        "attention": "attention",
-        "feed-forward": "feed_forward",
+        "embeddings": (".embeddings.",),
+        "attention": ("attention", ".norm1."),
+        "feed-forward": ("feed_forward", ".norm2."),
     }
     for part, words in rules.items():
-        if words in name:
+        if any(word in name for word in words):
             return part
     if "pooler" in name or "_head" in name:
         return "pooler and heads"
@@ -83,7 +83,7 @@ def draw_all(model: nn.Module, seed: int) -> None:
         for name, parameter in model.named_parameters():
             centre = (
                 1.0
-                if name.endswith("norm.weight")
+                if re.search(r"norm\d?\.weight$", name)
                 or (isinstance(model, nn.LayerNorm) and name == "weight")
                 else 0.0
             )

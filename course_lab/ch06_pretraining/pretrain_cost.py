@@ -41,13 +41,10 @@ def training_flops(
     width, inner, layers, tokens = (
         config.hidden_size, config.intermediate_size, config.num_hidden_layers, int(lengths.sum())  # noqa: E501
     )  # fmt: skip
-    read = chosen + len(
-        lengths
-    )  # of the last layer's output: the chosen positions, and [CLS]
     in_attention = layers * (
         8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum())
     )
-    in_feed_forward = 4 * width * inner * ((layers - 1) * tokens + read)
+    in_feed_forward = 4 * width * inner * layers * tokens
     in_mlm_head = 2 * (width**2 + width * config.vocab_size) * chosen
     in_pooler_and_nsp_head = 2 * (width**2 + 2 * width) * len(lengths)
     return 3.0 * (in_attention + in_feed_forward + in_mlm_head + in_pooler_and_nsp_head)

@@ -149,10 +149,7 @@ class TestCost:
         layers, again, other = (
             attention_cost.make_layers(8, seed) for seed in (1, 1, 2)
         )
-        explicit, fused = (
-            layers["explicit attention"].attention,
-            layers["fused attention"],
-        )
+        explicit, fused = (layers["explicit attention"], layers["fused attention"])
         assert explicit.num_heads == fused.num_heads == 1
         for name, layer in layers.items():
             weights = [next(each[name].parameters()) for each in (layers, again, other)]

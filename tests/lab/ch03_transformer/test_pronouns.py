@@ -23,6 +23,7 @@ from course_lab.ch03_transformer.pronoun_attention import (
     preference,
 )
 from course_lab.ch03_transformer.pronoun_cuts import CUTS, Cut, _masks, pronoun_accuracy
+from course_lib.attention.weights import watch_attention
 from course_lib.data.pronouns import generate
 from course_lib.training.loop import History
 from course_lib.transformer.model import Transformer

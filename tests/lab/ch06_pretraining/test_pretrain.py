@@ -251,13 +251,12 @@ def test_flops_of_a_small_model_counted_by_hand():
 
     Forward, two operations a weight. Attention, twice: 8 tokens x 2 x 4 x 16 = 1,024
     and 4 x 4 x (9 + 25) = 544 for scores and sums. Feed-forward: 2 x 2 x 24 = 96 a
-    token, for 8 in the first layer, 2 + 2 in the last: 1,152. Output: 2 x 2 x (16 + 40)
-    = 224; pooler and pairs: 2 x 2 x (16 + 8) = 96. Three times as much with the
-    gradients.
+    token, for 8 in both layers: 1,536. Output: 2 x 2 x (16 + 40) = 224; pooler and
+    pairs: 2 x 2 x (16 + 8) = 96. Three times as much with the gradients.
     """
     config = BertConfig(10, 4, 2, 2, 6)
     assert training_flops(config, np.array([3, 5]), chosen=2) == 3 * (
-        2 * (1024 + 544) + 1152 + 224 + 96
+        2 * (1024 + 544) + 1536 + 224 + 96
     )
 
 

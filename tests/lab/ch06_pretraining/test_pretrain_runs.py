@@ -14,7 +14,6 @@ from datasets import config as datasets_config
 from safetensors.torch import load_file
 
 from course_lab.ch06_pretraining.pretrain_card import card, write_card
-from course_lib.bert.files import load_bert
 from course_lib.training.state import load_tensors
 from course_tools.pretrain_command import CHECKPOINT, PretrainError, run_in_folder
 
@@ -93,7 +92,7 @@ def test_the_folder_holds_a_model_that_transformers_reads_and_a_log_of_every_ste
     from transformers import AutoTokenizer, BertForPreTraining
 
     model, tokenizer = (
-        load_bert(finished, BertForPreTraining),
+        BertForPreTraining.from_pretrained(finished),
         AutoTokenizer.from_pretrained(finished),
     )
     assert model.config.hidden_size == 128

@@ -222,7 +222,7 @@ def test_each_form_is_trained_and_scored_by_its_metric(
     task = read_task(name)
     config = FineTuningConfig(steps=50, learning_rate=0.02, batch_size=6)
     variant = Variant("fine-tuned", config=config)
-    found = finetuning_runs.run_variant(task, variant, checkpoint, 1, 40, task.train)
+    found = finetuning_runs.run_variant(task, variant, checkpoint, 2, 40, task.train)
     assert found["scores"].keys() == figures
     assert found["rows"] == len(task.train.inputs)
     assert found["steps"] == 50
