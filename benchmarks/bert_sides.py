@@ -17,7 +17,7 @@ import transformers
 from side_by_side import TOLERANCES, Step, inference, precision
 from torch import Tensor, nn
 
-from course_lab.peers import parameter_pairs, peer
+from course_lab.peers import gradient_pairs, peer
 from course_lib.bert.model import BertForPreTraining
 from course_lib.bert.weights import to_published
 from course_lib.pretraining.batches import pretraining_loss
@@ -183,9 +183,9 @@ class Torch:
         for number, (mine, theirs) in enumerate(
             zip(self.blocks, encoder.layers, strict=True)
         ):
-            pairs = parameter_pairs(mine, theirs)
             found |= {
-                f"bert.blocks.{number}.{name}": slope(its) for name, _, its in pairs
+                f"bert.blocks.{number}.{name}": its
+                for name, _, its in gradient_pairs(mine, theirs)
             }
         return to_published(found)
 

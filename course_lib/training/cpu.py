@@ -187,8 +187,9 @@ class _WordDropout(torch.autograd.Function):
 
 
 class FusedAttention:
-    """Softmax(QKᵀ/√d)V in torch's fused kernel, without weights; in bfloat16 on a CPU,
-    where its backward pass takes three times as long, as it is written out."""
+    """Softmax(QKᵀ/√d)V in torch's fused kernel, without weights; on a CPU as it is
+    written out in bfloat16, where the kernel's backward pass takes three times as long,
+    and with dropout, with which torch stores the weights all the same."""
 
     def __init__(self, written_out: Callable[..., tuple[Tensor, Tensor]]):
         self.written_out = written_out
@@ -202,9 +203,9 @@ class FusedAttention:
         dropout: nn.Dropout | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output, and None for the weights."""
-        if query.device.type == "cpu" and query.dtype == torch.bfloat16:
-            return self.written_out(query, key, value, mask, dropout)
         share = dropout.p if dropout is not None and dropout.training else 0.0
+        if query.device.type == "cpu" and (share or query.dtype == torch.bfloat16):
+            return self.written_out(query, key, value, mask, dropout)
         output = F.scaled_dot_product_attention(query, key, value, mask, share)
         return output, None
 

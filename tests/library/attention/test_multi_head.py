@@ -396,7 +396,9 @@ class TestFusedPath:
         attention, hidden = speed_up(make(dropout=0.3)), numbers(B, T, D)
         attention(hidden)
         attention.eval()(hidden)
-        assert [call["dropout_p"] for call in calls] == [0.3, 0.0]
+        # on a CPU, with dropout, attention is written out
+        expected = [0.0] if hidden.device.type == "cpu" else [0.3, 0.0]
+        assert [call["dropout_p"] for call in calls] == expected
 
     def test_dropped_weights_are_made_up_for_on_both_paths(self):
         """Dropout keeps the expectation: 4,000 draws of the same query come within five
