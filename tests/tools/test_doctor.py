@@ -59,7 +59,7 @@ def test_a_torch_outside_the_required_range_is_told_with_both_versions(monkeypat
     )
     finding = doctor.check_torch()
     assert not finding.ok
-    assert finding.found == "torch 2.5.1; the course needs torch>=2.6"
+    assert finding.found == "torch 2.5.1; the course needs torch>=2.9"
     assert "constraints.txt" in finding.remedy
 
 

@@ -162,6 +162,6 @@ def test_this_course_can_be_handed_out(tmp_path: Path) -> None:
         "results",
     }
     assert {Path(file).parts[0] for file in files} == {
-        "exercises", "course_lib", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",  # noqa: E501
+        "exercises", "course_lib", "course_lab", "course_tools", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",  # noqa: E501
         "CITATION.cff", "README.md", ".gitignore",
     }  # fmt: skip
