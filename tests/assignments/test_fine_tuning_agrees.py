@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 from course_lib.bert.config import BertConfig
 from course_lib.embeddings.contextual import LayerMix, pool_words, sense_separation
-from course_lib.finetuning.heads import MultipleChoiceClassifier, pooled
+from course_lib.finetuning.heads import MultipleChoiceClassifier
 from course_lib.finetuning.spans import Window, best_spans
 from course_lib.finetuning.tagging import align_labels
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
@@ -164,7 +164,10 @@ def test_the_student_s_choices_are_scored_as_the_library_scores_them(
     types = torch.randint(2, (2, 3, 6), generator=generator)
     with torch.no_grad():
         mine = answers["choice_logits"](
-            lambda *rows: model.classifier(pooled(model.bert, *rows)), ids, mask, types
+            lambda *rows: model.classifier(model.bert(*rows).pooler_output),
+            ids,
+            mask,
+            types,
         )
         torch.testing.assert_close(mine, model(ids, mask, types), rtol=1e-6, atol=1e-6)
 
