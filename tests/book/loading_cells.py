@@ -37,9 +37,11 @@ def reaches(thing, wanted):
         if wanted(thing):
             return True
         thing = inspect.unwrap(thing) if callable(thing) else thing
-        if isinstance(thing, types.FunctionType) and thing.__module__.partition(".")[
-            0
-        ] in ("course_lib", PAGE):
+        ours = ("course_lib", "course_lab", PAGE)
+        if (
+            isinstance(thing, types.FunctionType)
+            and thing.__module__.partition(".")[0] in ours
+        ):
             if thing not in seen:
                 waiting += uses(thing)
             seen.add(thing)

@@ -16,9 +16,11 @@ from IPython.core.inputtransformer2 import TransformerManager
 from places import BOOK, ROOT
 
 REPOSITORY = "https://github.com/somebody/a-fork"
-SHIPPED = {"course_lib": "course_lib", "exercises": "course_lib/exercises"} | {
-    f"book/{name}": f"course_lib/{name}" for name in ("checkpoints", "results")
-}
+SHIPPED = (
+    {name: name for name in ("course_lib", "course_lab", "course_tools")}
+    | {"exercises": "course_lib/exercises"}
+    | {f"book/{name}": f"course_lib/{name}" for name in ("checkpoints", "results")}
+)
 pytestmark = pytest.mark.slow
 
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.slow
 def wheel(tmp_path_factory) -> Path:
     """The library's wheel, built from a copy, without a network."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for folder in (*SHIPPED, "course_lab", "course_tools"):
+    for folder in SHIPPED:
         shutil.copytree(
             ROOT / folder,
             source / folder,
