@@ -23,37 +23,12 @@ from classroom import Classroom
 from mini_assignment import graded_cell, nbgrader_metadata, solution_cell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from whole import WHOLE
 
 from course_tools.grading.run.grade import Report, grade
 from course_tools.grading.sandbox.sandbox import Limits
 from course_tools.grading.sandbox.ways import adopt
 
 ALL_ATTACKS = sorted(Path(__file__).with_name("attacks").glob("*.py"))
-#: What `make test` runs: what takes no time to be stopped, and one of each other kind.
-QUICK = [
-    "broken_text",
-    "called_number",
-    "calls_the_referee",
-    "deleted_tests",
-    "endless_output",
-    "eq_liar",
-    "exits",
-    "fork_bomb",
-    "html_everywhere",
-    "lone_surrogates",
-    "long_number",
-    "nested_terms",
-    "null_marks",
-    "open_tags",
-    "patched_allclose",
-    "reads_hidden_tests",
-    "skip_tag",
-    "symlinked_solution",
-    "tells_later",
-    "writes_gradebook",
-]
-ATTACKS = [path for path in ALL_ATTACKS if WHOLE or path.stem in QUICK]
 POINTS = {"scale-tests": 3.0, "count-tests": 4.0, "why": 2.0}
 #: Stands in hidden tests alone: as what they ask for, and in what they say.
 SECRETS = ("7319", "never-to-be-seen")

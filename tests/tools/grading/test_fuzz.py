@@ -16,11 +16,12 @@ from typing import Any
 
 import nbformat
 import pytest
-from attack_class import LIMITS, POINTS, WHOLE, answered, open_class
+from attack_class import LIMITS, POINTS, answered, open_class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 from walled import need_a_sandbox
+from whole import WHOLE
 
 from course_tools.grading.nbgrader.harmless import harmless
 from course_tools.grading.run.assignment import load

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from attack_class import POINTS, SCALE, WHOLE, answered, open_class
+from attack_class import POINTS, SCALE, answered, open_class
 from classroom import REPOSITORY, Classroom
+from whole import WHOLE
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attack_class import WHOLE
 from nbgrader.tests.apps import conftest as upstream_fixtures
 from nbgrader.tests.apps import test_nbgrader_autograde as upstream
+from whole import WHOLE
 
 from course_tools.grading.nbgrader.stock_nbgrader import bring_back
 

@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from attack_class import ALL_ATTACKS, HONEST, POINTS, WHOLE
+from attack_class import ALL_ATTACKS, HONEST, POINTS
 from classroom import REPOSITORY
+from whole import WHOLE
 
 
 @pytest.fixture(scope="module")
