@@ -255,9 +255,14 @@ def rows() -> tuple[Row, ...]:
 
 
 def chapter_pages(book: Path) -> dict[int, str]:
-    """Return the names of the chapters' pages that the book has, by number."""
+    """Return the names of the chapters' pages that the book has, by number.
+
+    A chapter that teaches is `NN-name.md`; its laboratory is `NN-name-lab.md`.
+    """
     return {
-        int(page.stem[:2]): page.stem for page in sorted(book.glob("[0-9][0-9]-*.md"))
+        int(page.stem[:2]): page.stem
+        for page in sorted(book.glob("[0-9][0-9]-*.md"))
+        if not page.stem.endswith("-lab")
     }
 
 

@@ -158,10 +158,10 @@ def row_labels(book: Path) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     pages = chapter_pages(book)
     for stem in pages.values():
-        for label, number in LABEL.findall(
-            (book / f"{stem}.md").read_text(encoding="utf-8")
-        ):
-            found.setdefault(int(number), []).append(label)
+        for page in (book / f"{stem}.md", book / f"{stem}-lab.md"):
+            text = page.read_text(encoding="utf-8") if page.is_file() else ""
+            for label, number in LABEL.findall(text):
+                found.setdefault(int(number), []).append(label)
     for row in rows():
         labels = found.get(row.number, [])
         if row.chapter in pages and f"row-{row.number}" not in labels:

@@ -49,7 +49,7 @@ class Evidence:
         self._glue = cache(self._glue_of)
 
     def glued(self, chapter: int, key: str) -> float:
-        """Return a number that a chapter's page glued under a key."""
+        """Return a number that a chapter or its laboratory glued under a key."""
         page, glue = self._glue(chapter)
         if key not in glue:
             known = ", ".join(sorted(glue)) or "nothing"
@@ -77,8 +77,12 @@ class Evidence:
                 f"{page}.ipynb has not been executed: build the book, or mend the"
                 " page's own error first"
             )
-        file = self._executed / f"{page}.glue.json"
-        glue = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        glue: dict[str, Any] = {}
+        for name in (page, f"{page}-lab"):
+            file = self._executed / f"{name}.glue.json"
+            if file.is_file():
+                of_page = json.loads(file.read_text(encoding="utf-8"))
+                glue |= {key: of_page[key] for key in of_page.keys() - glue.keys()}
         return page, glue
 
     def _runs(self, record: str) -> list[dict[str, Any]]:

@@ -12,7 +12,9 @@ import yaml
 from places import BOOK, ROOT
 from pybtex.database import parse_file
 
-CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
+from course_tools.claims.check import chapter_pages
+
+CHAPTERS = [BOOK / f"{stem}.md" for stem in chapter_pages(BOOK).values()]
 PAGES = sorted(BOOK.glob("*.md"))
 CODE_CELL = re.compile(
     r"^```\{code-cell\}.*?\n(?:---\n(?P<options>.*?)^---\n)?(?P<code>.*?)^```",
