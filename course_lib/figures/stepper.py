@@ -13,6 +13,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from course_lib.figures.diagrams import Diagram
 from course_lib.figures.explorer import Explorer
 
 __all__ = ["Row", "Step", "Table", "stepped_figure"]
@@ -78,11 +79,14 @@ class Step:
         What the reader sees, from left to right.
     text
         One or two sentences below the title.
+    diagram
+        A picture above the tables.
     """
 
     title: str
-    tables: Sequence[Table]
+    tables: Sequence[Table] = ()
     text: str = ""
+    diagram: Diagram | None = None
 
 
 def stepped_figure(steps: Sequence[Step], title: str) -> Explorer:
@@ -126,10 +130,11 @@ def stepped_figure(steps: Sequence[Step], title: str) -> Explorer:
 def _step(step: Step) -> str:
     name = html.escape(step.title)
     text = f"<p>{html.escape(step.text)}</p>" if step.text else ""
+    picture = step.diagram.svg() if step.diagram else ""
     tables = "".join(_table(table) for table in step.tables)
     return (
         f'<li class="stepper-step" data-title="{name}"><p'
-        f' class="stepper-heading">{name}</p>{text}<div'
+        f' class="stepper-heading">{name}</p>{text}{picture}<div'
         f' class="stepper-tables">{tables}</div></li>'
     )
 
