@@ -129,7 +129,7 @@ def build_page(root: Path, name: str) -> Path:
 
 def find_page(root: Path, name: str) -> Path:
     """Find the page of the book whose name begins with `name`, e.g. 03."""
-    pages = sorted((root / "book").glob("*.md"))
+    pages = sorted((root / "book").glob("*.md"), key=lambda page: page.stem)
     for page in pages:
         if page.stem.startswith(name.removesuffix(".md")):
             return page
