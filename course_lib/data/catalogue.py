@@ -2,421 +2,159 @@
 `course data` all read.
 
 To add a data set, add a row to `DATASETS` (and, when it is generated here, the function
-that makes its splits).
+that makes its splits), and its words to `cards.toml`.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from datasets import Dataset, DatasetDict, Features, List, Value
 
 from course_lib.data import (
     corpus,
+    probes,
     pronouns,
     pydocs,
-    pydocs_reading,
+    pydocs_choice,
+    pydocs_entries,
+    pydocs_pair,
+    pydocs_span,
+    pydocs_tag,
+    pydocs_tasks,
+    pydocs_topic,
+    readings,
     stories,
     translation,
     wikitext,
 )
-from course_lib.data.benchmarks import BENCHMARKS
-from course_lib.data.data_set import SPLITS, DataSet, Hub
-from course_lib.data.probes_catalogue import PROBE_ROWS
-from course_lib.data.pydocs_tasks_catalogue import TASK_ROWS
-from course_lib.data.sentence_benchmarks import SENTENCE_BENCHMARKS
+from course_lib.data.benchmarks import BENCHMARKS, SENTENCE_BENCHMARKS
+from course_lib.data.data_set import SPLITS, DataSet, Hub, described, hub, texts
 
-__all__ = ["DATASETS", "SPLITS", "DataSet", "Hub", "make_embedded"]
+__all__ = ["DATASETS", "SPLITS", "TASKS", "DataSet", "Hub", "make_embedded"]
 
 log = logging.getLogger("course_lib.data")
+TASKS: Mapping[str, ModuleType] = {
+    "pydocs-topic": pydocs_topic,
+    "pydocs-pair": pydocs_pair,
+    "pydocs-span": pydocs_span,
+    "pydocs-tag": pydocs_tag,
+    "pydocs-choice": pydocs_choice,
+}
+_ALIGNED = texts("en", "fr", alignment=List(List(Value("int64"))))
+_PLACES = ("pronoun", "antecedent", "other_noun")
+_CAPTIONS = texts("en", "fr")
 
 
 def _translation_splits() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     train = translation.generate(20_000, seed=1)
-    validation = translation.generate(
-        1_000, seed=2, exclude={pair["en"] for pair in train}
-    )
-    test = translation.generate(
-        1_000, seed=3, exclude={pair["en"] for pair in (*train, *validation)}
-    )
+    seen = {pair["en"] for pair in train}
+    validation = translation.generate(1_000, seed=2, exclude=seen)
+    seen |= {pair["en"] for pair in validation}
+    test = translation.generate(1_000, seed=3, exclude=seen)
     return {"train": train, "validation": validation, "test": test}
 
 
 def _pydocs_splits() -> Mapping[str, Dataset]:
     splits = pydocs.load()
-    if other := pydocs_reading.differences(pydocs.fingerprint()):
+    if other := readings.differences(pydocs.fingerprint()):
         log.warning("pydocs: not the corpus that the course was made with: %s", other)
     return splits
 
 
 def _pydocs_card(data: DatasetDict) -> str:
-    return pydocs_reading.reading_card(data, pydocs.fingerprint())
+    return readings.corpus_card(data, pydocs.fingerprint())
+
+
+def _card_of_task(name: str, data: DatasetDict) -> str:
+    """Return what the card of a labelled set says besides: what guesses reach, and what
+    a reader found."""
+    # Here and not above: scikit-learn takes a second to import, and only cards need it.
+    from course_lib.data.task_controls import controls_card
+
+    reading = [readings.task_card(name, data)] if name in TASKS else []
+    return "\n\n".join([controls_card(name, data), *reading])
+
+
+def _task(name: str, module: ModuleType) -> DataSet:
+    return described(
+        name,
+        module.FEATURES,
+        embedded=lambda: pydocs_tasks.load(
+            name, module.FEATURES, module.make, module, pydocs_entries
+        ),
+        more=lambda data: _card_of_task(name, data),
+        made="derived from pydocs on this machine",
+    )
+
+
+def _probe(
+    name: str, features: Features, embedded: Callable[[], probes.Rows]
+) -> DataSet:
+    no_guesses = name == "senses"
+    return described(
+        name,
+        features,
+        ("test",) if no_guesses else ("train", "test"),
+        embedded=embedded,
+        more=None if no_guesses else lambda data: _card_of_task(name, data),
+        made="written by hand",
+    )
 
 
 DATASETS: dict[str, DataSet] = {
     row.name: row
     for row in (
-        DataSet(
-            name="translation",
-            title="English-French pairs from a phrase grammar",
-            description=(
-                "Sentence pairs that a synchronous phrase grammar generates, with the"
-                " word alignment that the grammar itself knows. English sentences have"
-                " 3 to 60 words, as many of each length."
-            ),
-            features=Features(
-                {
-                    "en": Value("string"),
-                    "fr": Value("string"),
-                    "alignment": List(List(Value("int64"))),
-                }
-            ),
-            column_notes={
-                "en": "English sentence, lower case, words separated by one space",
-                "fr": (
-                    "French sentence, likewise; l', d', n', qu' are words of their own"
-                ),
-                "alignment": (
-                    "gold links [English position, French position], counted from 0"
-                ),
-            },
-            splits=SPLITS,
-            licence="BSD-3-Clause, as the code that generates it",
-            citation=(
-                "Generated by `course_lib.data.translation`. Synchronous grammars: Wu"
-                " (1997), Stochastic inversion transduction grammars; Chiang (2007),"
-                " Hierarchical phrase-based translation."
-            ),
-            quirks=(
-                (
-                    "Sentences are grammatical, not sensible: words are drawn freely,"
-                    " so that none can be guessed."
-                ),
-                "Each English sentence has one French translation; real text has many.",
-                (
-                    "Every French word has a link; an English word may have none (the"
-                    ' article of "i am a student").'
-                ),
-                "No English sentence occurs in two splits, or twice in one.",
-            ),
-            get_it=(
-                'Nothing to get: `load("translation")` generates it on your machine.'
-            ),
-            embedded=_translation_splits,
-        ),
-        DataSet(
-            name="pronouns",
-            title='English-French pairs in which "it" is one of two nouns',
-            description=(
-                'Sentences such as "the animal did not cross the street because it was'
-                ' too tired": the last word decides which noun "it" is, and the French'
-                " pronoun and adjective agree with that noun. In validation and test"
-                " the nouns differ in gender: a translation is right only if the"
-                " pronoun is resolved."
-            ),
-            features=Features(
-                {
-                    "en": Value("string"),
-                    "fr": Value("string"),
-                    "alignment": List(List(Value("int64"))),
-                    **{
-                        name: Value("int64")
-                        for name in ("pronoun", "antecedent", "other_noun")
-                    },
-                }
-            ),
-            column_notes={
-                "en": "English sentence, lower case, words separated by one space",
-                "fr": "French sentence, likewise; l', n', qu' are words of their own",
-                "alignment": (
-                    "gold links [English position, French position], counted from 0"
-                ),
-                "pronoun": 'English position of "it", counted from 0',
-                "antecedent": 'English position of the noun that "it" stands for',
-                "other_noun": "English position of the noun that it does not stand for",
-            },
-            splits=SPLITS,
-            licence="BSD-3-Clause, as the code that generates it",
-            citation=(
-                "Generated by `course_lib.data.pronouns`. The example: Uszkoreit"
-                " (2017), Transformer: a novel neural network architecture for language"
-                " understanding. Pairs of this kind: Levesque, Davis and Morgenstern"
-                " (2012), The Winograd schema challenge."
-            ),
-            quirks=(
-                (
-                    "A pair of nouns occurs in one split only; each noun, verb and"
-                    " adjective occurs in all."
-                ),
-                (
-                    '"It" is the first noun as often as the second, the animal as often'
-                    " as the place, masculine as often as feminine, and so in each"
-                    " combination of these: neither place nor gender nor kind can be"
-                    " guessed."
-                ),
-                (
-                    'One adjective has one form for both genders ("wide", large): there'
-                    " the pronoun alone tells."
-                ),
-                (
-                    "Sentences are grammatical, not sensible: any animal may be too"
-                    " proud to cross a staircase."
-                ),
-            ),
-            get_it='Nothing to get: `load("pronouns")` generates it on your machine.',
+        described("translation", _ALIGNED, embedded=_translation_splits),
+        described(
+            "pronouns",
+            Features({**_ALIGNED, **dict.fromkeys(_PLACES, Value("int64"))}),
             embedded=lambda: {split: pronouns.generate(split) for split in SPLITS},
         ),
-        DataSet(
-            name="pydocs",
-            title=(
-                "English prose from the documentation that is installed with the course"
-            ),
-            description=(
-                "What the standard library and the scientific packages say about"
-                " themselves, cleaned to paragraphs of plain prose, with document"
-                " boundaries. For subword vocabularies and for pre-training."
-            ),
-            features=corpus.FEATURES,
-            column_notes=corpus.column_notes(
-                package='the installed package, "python" for the standard library',
-                module="dotted name of the module: the unit that is split",
-                title=(
-                    "the class, function, module or topic that the document describes"
-                ),
-                paragraphs=(
-                    "the document: plain prose, one string a paragraph, in their order"
-                ),
-            ),
-            splits=SPLITS,
-            licence=(
-                "That of each package; the text is read on your machine. The repository"
-                " has none of it; the site has it in its search, with the licences"
-            ),
-            citation=(
-                "The documentation of Python and of the packages listed below, by their"
-                " authors."
-            ),
-            quirks=(
-                (
-                    "Another version of a package or of Python gives another corpus,"
-                    " and loading says so. All packages come with the course's own"
-                    " requirements; where one is missing, loading fails and names it."
-                ),
-                (
-                    "Docstrings are parsed from source files. What only compiled code"
-                    " documents is not in it."
-                ),
-                (
-                    "A document is a class with its methods, a function, a module's own"
-                    " text or a topic of `pydoc`. A module's documents are all in one"
-                    " split: 90% of the modules in training, 5% in each of the others."
-                ),
-                (
-                    "Code, tables, doctests, lists of parameters, results and"
-                    " references are left out, so a paragraph may announce with a colon"
-                    " what is not there."
-                ),
-                (
-                    "Of paragraphs that share 70% of their runs of three words (Jaccard"
-                    " index), the first is kept: none has a near-duplicate in its own"
-                    " split or in another."
-                ),
-            ),
-            get_it=(
-                'Nothing to get: `load("pydocs")` reads it from the packages installed'
-                " on your machine."
-            ),
+        described(
+            "pydocs",
+            corpus.FEATURES,
             embedded=_pydocs_splits,
             more=_pydocs_card,
             made="read from the packages on this machine",
         ),
-        DataSet(
-            name="stories",
-            title="Short narratives from a phrase grammar",
-            description=(
-                "Stories of three paragraphs about people, places and things, some 120"
-                " words each, with about 1,300 different words in all: small enough"
-                " that a model pre-trained for minutes on a CPU learns a lot."
-            ),
-            features=corpus.FEATURES,
-            column_notes=corpus.column_notes(
-                package='"stories"',
-                module="the plot: lost, gift, repair, journey, trade or rescue",
-                title="the hero and the thing",
-                paragraphs=(
-                    "beginning, middle and end; sentences end with . ? or ! (or a"
-                    " quotation mark after it)"
-                ),
-            ),
-            splits=SPLITS,
-            licence="BSD-3-Clause, as the code that generates it",
-            citation=(
-                "Generated by `course_lib.data.stories`, from the plots in"
-                " `course_lib.data.stories_plots`."
-            ),
-            quirks=(
-                (
-                    "Consecutive sentences depend on each other: people, things and"
-                    " places persist, pronouns agree, the times of day go forward only,"
-                    " events keep their order."
-                ),
-                (
-                    "A combination of hero, thing and goal is in one split only, so no"
-                    " story of one split is in another; the same plots and words are in"
-                    " all."
-                ),
-                (
-                    "Each story is at home in one of eight worlds, by the sea or on a"
-                    " farm, with people, places and things of its own; the word of rank"
-                    " r in a list is drawn with a chance in proportion to 1/r (Zipf's"
-                    " law)."
-                ),
-                "Moods and weather are drawn freely and cannot be guessed.",
-            ),
-            get_it='Nothing to get: `load("stories")` generates it on your machine.',
+        described(
+            "stories",
+            corpus.FEATURES,
             embedded=lambda: {split: stories.generate(split) for split in SPLITS},
         ),
-        DataSet(
-            name="two_worlds",
-            title="Stories of two worlds only, by the sea and on a farm",
-            description=(
-                "As many stories as in `stories`, by the same grammar, but of two of"
-                " its eight worlds: fewer different words, each told more often. A"
-                " model pre-trained for two minutes on one CPU thread learns much"
-                " of it."
-            ),
-            features=corpus.FEATURES,
-            column_notes=corpus.column_notes(
-                package='"stories"',
-                module="the plot: lost, gift, repair, journey, trade or rescue",
-                title="the hero and the thing",
-                paragraphs=(
-                    "beginning, middle and end; sentences end with . ? or ! (or a"
-                    " quotation mark after it)"
-                ),
-            ),
-            splits=SPLITS,
-            licence="BSD-3-Clause, as the code that generates it",
-            citation=(
-                "Generated by `course_lib.data.stories`, from the plots in"
-                " `course_lib.data.stories_plots`."
-            ),
-            quirks=(
-                (
-                    "All that is said of `stories` holds here too; with two worlds, one"
-                    " bit says in which a story is at home, and four people are left in"
-                    " each."
-                ),
-                (
-                    "Names of documents are those of `stories`, but the stories are"
-                    " others."
-                ),
-            ),
-            get_it='Nothing to get: `load("two_worlds")` generates it on your machine.',
+        described(
+            "two_worlds",
+            corpus.FEATURES,
             embedded=lambda: {
                 split: stories.generate(split, worlds=stories.WORLDS["two_worlds"])
                 for split in SPLITS
             },
         ),
-        DataSet(
-            name="wikitext2_raw",
-            title="WikiText-2, raw: verified good and featured articles of Wikipedia",
-            description=(
-                "The articles of WikiText-2 in its raw form, with their boundaries. The"
-                " usual small benchmark for language models: 600 articles for training,"
-                " 60 for validation, 60 for test."
-            ),
-            features=corpus.FEATURES,
-            column_notes=corpus.column_notes(
-                package='"wikitext2_raw"',
-                module="the same as document: an article is the unit that is split",
-                title="title of the article",
-                paragraphs=(
-                    "its paragraphs, headings left out; words and punctuation separated"
-                    " by spaces, as released"
-                ),
-            ),
-            splits=SPLITS,
-            licence="CC BY-SA 3.0 and GFDL (text of Wikipedia)",
-            citation=(
-                "Merity, Xiong, Bradbury and Socher (2017), Pointer sentinel mixture"
-                " models."
-            ),
-            quirks=(
-                (
-                    "Raw means that rare words are kept; the text is split into words"
-                    ' all the same, and "@-@", "@,@" and "@.@" stand for signs inside'
-                    " words and numbers."
-                ),
-                (
-                    "Lines that look like a title occur inside articles; only lines"
-                    " between blank ones are headings."
-                ),
-                "A folder may lack the training split; the announcement says so.",
-            ),
-            get_it=(
-                'From the hub with `load("wikitext2_raw", source="hub")` (needs a'
-                " network), or from a folder that holds `wikitext2_raw/<split>.txt`,"
-                " the lines as released, or `<split>.parquet` with the columns below."
-            ),
-            show_rows=True,
-            hub=Hub(
-                path="Salesforce/wikitext",
+        described(
+            "wikitext2_raw",
+            corpus.FEATURES,
+            hub=hub(
+                "Salesforce/wikitext",
+                corpus.FEATURES,
+                "wikitext-2-raw-v1",
                 columns={"paragraphs": "text"},
-                splits={split: split for split in SPLITS},
-                config="wikitext-2-raw-v1",
             ),
             from_lines=wikitext.articles,
             optional_splits=("train",),
         ),
-        DataSet(
-            name="multi30k",
-            title="Multi30k: image captions in English, French and German",
-            description=(
-                "Captions of Flickr30k photographs, written in English and translated"
-                " by people. The usual small benchmark for translation: 29,000 / 1,014"
-                " / 1,000 sentences (test is test_2016_flickr)."
-            ),
-            features=Features({"en": Value("string"), "fr": Value("string")}),
-            optional_features=Features({"de": Value("string")}),
-            column_notes={
-                "en": "English caption, raw text: cased, not tokenised",
-                "fr": "French translation of the caption, likewise",
-                "de": "German translation, where the source has it",
-            },
-            splits=SPLITS,
-            licence=(
-                "None stated for the captions; derived from Flickr30k (Flickr's terms,"
-                " for research)"
-            ),
-            citation=(
-                "Elliott, Frank, Sima'an and Specia (2016), Multi30K: Multilingual"
-                " English-German Image Descriptions; French: Elliott, Frank, Barrault,"
-                " Bougares and Specia (2017)."
-            ),
-            quirks=(
-                'Captions are short and alike: many begin with "A man".',
-                (
-                    "The popular hub copy bentrevett/multi30k has no French: this"
-                    " course reads another."
-                ),
-            ),
-            get_it=(
-                'From the hub with `load("multi30k", source="hub")` (needs a network;'
-                " only the text columns are read, not the 10 GB of images), or from a"
-                " folder. For a folder, download `data/task1/raw/` of"
-                " <https://github.com/multi30k/dataset> and run `course data"
-                " convert-multi30k RAW FOLDER`."
-            ),
-            show_rows=False,
-            hub=Hub(
-                path="romrawinjp/multi30k",
-                columns={"en": "en", "fr": "fr", "de": "de"},
-                splits={split: split for split in SPLITS},
-            ),
+        described(
+            "multi30k",
+            _CAPTIONS,
+            optional_features=texts("de"),
+            hub=hub("romrawinjp/multi30k", texts("en", "fr", "de")),
         ),
-        *TASK_ROWS,
-        *PROBE_ROWS,
+        *(_task(name, module) for name, module in TASKS.items()),
+        _probe("senses", probes.SENSES, probes.senses),
+        _probe("reviews", probes.REVIEWS, probes.reviews),
+        _probe("entities", probes.ENTITIES, probes.entities),
+        _probe("questions", probes.QUESTIONS, probes.questions),
         *BENCHMARKS,
         *SENTENCE_BENCHMARKS,
     )
@@ -444,9 +182,8 @@ def make_embedded(entry: DataSet) -> DatasetDict:
                 for split, rows in entry.embedded().items()
             }
         )
-    return DatasetDict(
-        _made[entry.name]
-    )  # a copy of the dict; the tables in it cannot be changed
+    # a copy of the dict; the tables in it cannot be changed
+    return DatasetDict(_made[entry.name])
 
 
 _made: dict[str, DatasetDict] = {}

@@ -3,7 +3,7 @@ for every corpus."""
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import TypedDict
 
@@ -28,19 +28,6 @@ class Row(TypedDict):
     module: str
     title: str
     paragraphs: list[str]
-
-
-def column_notes(
-    package: str, module: str, title: str, paragraphs: str
-) -> Mapping[str, str]:
-    """Return what the columns hold in one corpus, for its data card."""
-    return {
-        "document": "name of the document, different for each row of the data set",
-        "package": package,
-        "module": module,
-        "title": title,
-        "paragraphs": paragraphs,
-    }
 
 
 def corpus_figures(data: DatasetDict) -> str:

@@ -1,11 +1,13 @@
 """What the catalogue knows of a data set: its columns, where it comes from, and the
-facts on its card."""
+facts on its card, which stand in `cards.toml`."""
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, DatasetDict, Features
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 SPLITS = ("train", "validation", "test")
 
@@ -20,12 +22,10 @@ class Hub:
     splits: Mapping[str, str]
     config: str | None = None
     revision: str | None = None  # a branch, where the main one holds no parquet files
-    values: Mapping[str, Callable[[Any], Any]] = field(
-        default_factory=dict
-    )  # our column -> what to make of theirs
-    kept: Callable[[Mapping[str, Any]], bool] | None = (
-        None  # which of their rows; all if not given
-    )
+    # our column -> what to make of theirs
+    values: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    # which of their rows; all if not given
+    kept: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,15 @@ class DataSet:
     embedded: (
         Callable[[], Mapping[str, Dataset | Sequence[Mapping[str, Any]]]] | None
     ) = None
-    made: str = (  # how the embedded rows come about, for the announcement
-        "generated on this machine"
-    )
-    more: Callable[[DatasetDict], str] | None = (
-        None  # what else the card shows of embedded rows
-    )
+    # how the embedded rows come about, for the announcement
+    made: str = "generated on this machine"
+    # what else the card shows of embedded rows
+    more: Callable[[DatasetDict], str] | None = None
     hub: Hub | None = None
-    from_lines: Callable[[Sequence[str], str], list[Any]] | None = (
-        None  # raw lines, split -> rows
-    )
-    optional_splits: tuple[
-        str, ...
-    ] = ()  # a folder may lack these; the announcement says so
+    # raw lines, split -> rows
+    from_lines: Callable[[Sequence[str], str], list[Any]] | None = None
+    # a folder may lack these; the announcement says so
+    optional_splits: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -71,3 +67,65 @@ class DataSet:
             *(["hub"] if self.hub else []),
             "a folder",
         )
+
+
+_CARDS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("cards.toml").read_text(encoding="utf-8")
+)
+
+
+def described(
+    name: str, features: Features, splits: tuple[str, ...] = SPLITS, **known: Any
+) -> DataSet:
+    """Return a data set: what code knows of it, with the words of its card."""
+    phrases = {key: text.format(name=name) for key, text in _CARDS["phrases"].items()}
+
+    def told(words: Any) -> Any:
+        if isinstance(words, str):
+            return " ".join(words.format(name=name, **phrases).split())
+        if isinstance(words, list):
+            return tuple(map(told, words))
+        if isinstance(words, dict):
+            return {key: told(text) for key, text in words.items()}
+        return words
+
+    return DataSet(
+        name, features=features, splits=splits, **told(_CARDS[name]), **known
+    )
+
+
+def hub(
+    path: str,
+    features: Features,
+    config: str | None = None,
+    splits: Sequence[str] | Mapping[str, str] = SPLITS,
+    **known: Any,
+) -> Hub:
+    """Return the place of a data set whose hub copy has our names, but for what is
+    said."""
+    if not isinstance(splits, Mapping):
+        splits = {split: split for split in splits}
+    columns = known.pop("columns", {name: name for name in features})
+    return Hub(path, columns, splits, config, **known)
+
+
+def texts(*columns: str, **others: Any) -> Features:
+    """Return columns of text and others."""
+    return Features({**dict.fromkeys(columns, Value("string")), **others})
+
+
+def labelled(labels: Sequence[str], *columns: str, label: str = "label") -> Features:
+    """Return columns of text and a label."""
+    return texts(*columns, **{label: ClassLabel(names=list(labels))})
+
+
+def as_squad() -> Features:
+    """Return the columns of a data set of questions with answers that are spans of
+    their context."""
+    answers = {"text": List(Value("string")), "answer_start": List(Value("int32"))}
+    return texts("id", "title", "context", "question", answers=answers)
+
+
+def of_endings(*before: str) -> Features:
+    """Return the columns of a data set of four endings of which one is right."""
+    return labelled("0123", *before, *(f"ending{i}" for i in range(4)))

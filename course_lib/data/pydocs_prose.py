@@ -2,7 +2,7 @@
 
 The rules are few and each has a reason that one can read; they were written by reading
 samples, and a reader's verdicts on a sample that no rule has seen are in the data card
-(:mod:`course_lib.data.pydocs_reading`).
+(:mod:`course_lib.data.readings`).
 """
 
 import re

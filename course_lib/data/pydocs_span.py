@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from course_lib.data import pydocs, pydocs_entries
-from course_lib.data.benchmarks import as_squad
+from course_lib.data.data_set import as_squad
 from course_lib.data.pydocs_entries import Entry
 from course_lib.data.pydocs_prose import plain
 from course_lib.data.pydocs_tasks import Row, at_most, distinct, docstrings, drawn, lot

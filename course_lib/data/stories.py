@@ -20,7 +20,6 @@ from itertools import accumulate
 
 from course_lib.data import stories_lexicon as lex
 from course_lib.data.corpus import Row
-from course_lib.data.stories_plots import PLOTS
 
 SIZES = {"train": 8_000, "validation": 500, "test": 500}
 # The worlds that the stories of a data set are told of.
@@ -242,13 +241,13 @@ def generate(
         cast = _cast(rng, world)
         if split_of(cast) != split:
             continue
-        plot = rng.choice(sorted(PLOTS))
+        plot = rng.choice(sorted(lex.PLOTS))
         teller = Teller(rng, cast, world)
         paragraphs = [
             " ".join(
                 teller.tell(sentence) for step in part for sentence in rng.choice(step)
             )
-            for part in PLOTS[plot]
+            for part in lex.PLOTS[plot]
         ]
         text = "\n".join(paragraphs)
         if text in told:

@@ -12,7 +12,7 @@ from house import ROOT, library_modules, relative, tracked_files
 
 #: Of each measure: what the design asks for, and what it may be at most today.
 BUDGET = {
-    "lines of course_lib": (16_000, 28_150),
+    "lines of course_lib": (16_000, 26_120),
     "lines of course_lab": (8_500, 13_700),
     "lines of course_tools": (11_000, 18_200),
     "lines of tests": (33_000, 52_250),
@@ -25,11 +25,7 @@ DATA = "tests/assignments/mutants/"
 #: Modules that are longer than they should be, and by how much at most.
 LONGER = {
     "course_lab/ch01_seq2seq/seq2seq.py": 339,
-    "course_lib/data/benchmarks.py": 417,
-    "course_lib/data/catalogue.py": 427,
     "course_lib/data/grammar.py": 333,
-    "course_lib/data/stories_lexicon.py": 315,
-    "course_lib/data/stories_plots.py": 341,
     "course_tools/cli.py": 465,
     "course_tools/cli_grading.py": 340,
     "course_tools/grading/bridge/codec.py": 429,

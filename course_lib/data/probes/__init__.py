@@ -15,20 +15,13 @@ from typing import Any
 
 from datasets import ClassLabel, Features, List, Value
 
-from course_lib.data.benchmarks import as_squad
+from course_lib.data.data_set import as_squad, labelled, texts
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 TEST = 3  # one in so many reviews, sentences and paragraphs is for testing
 ENTITY_TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
-SENSES = Features(
-    {
-        **dict.fromkeys(("word", "sense", "text"), Value("string")),
-        **dict.fromkeys(("start", "end"), Value("int64")),
-    }
-)
-REVIEWS = Features(
-    {"text": Value("string"), "label": ClassLabel(names=["negative", "positive"])}
-)
+SENSES = texts("word", "sense", "text", start=Value("int64"), end=Value("int64"))
+REVIEWS = labelled(("negative", "positive"), "text")
 ENTITIES = Features(
     {
         "tokens": List(Value("string")),
@@ -43,8 +36,8 @@ def senses() -> Rows:
     """Return sentences with an ambiguous word, and the sense in which it stands."""
     rows = []
     for word, by_sense in _read("senses").items():
-        for sense, texts in by_sense.items():
-            for text in texts:
+        for sense, sentences in by_sense.items():
+            for text in sentences:
                 (found,) = re.finditer(rf"\b{word}\b", text, re.IGNORECASE)
                 rows.append(
                     {

@@ -16,7 +16,7 @@ from course_lab.ch08_finetuning.finetuning_tasks import SPECS, Task, read_task
 from course_lib.bert.config import BertConfig
 from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
-from course_lib.data.benchmarks import as_squad, of_endings
+from course_lib.data.data_set import as_squad, of_endings
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate
 from course_lib.sentence_bert.classifier import SentenceClassifier
 from course_lib.wordpiece.fast import FastWordPiece

@@ -5,8 +5,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
 from course_lib.data import DATASETS, load
-from course_lib.data.benchmarks import BENCHMARKS, WNUT_TAGS
-from course_lib.data.sentence_benchmarks import SENTENCE_BENCHMARKS
+from course_lib.data.benchmarks import BENCHMARKS, SENTENCE_BENCHMARKS, WNUT_TAGS
 from course_lib.data.splitting import split_by
 
 

@@ -16,14 +16,7 @@ from packaging.requirements import Requirement
 
 from course_lib.data import arrow_cache, load, pydocs
 from course_lib.data.near_duplicates import first_of_its_kind, shingles
-from course_lib.data.pydocs_reading import (
-    ENOUGH,
-    PROSE,
-    READ_FROM,
-    SIZE,
-    differences,
-    sample,
-)
+from course_lib.data.readings import ENOUGH, PROSE, READ_FROM, SIZE, differences, sample
 
 ROOT = Path(__file__).parents[3]
 FEATURES = Features({"n": Value("int64")})
@@ -253,7 +246,7 @@ def test_no_paragraph_of_validation_or_test_is_nearly_the_same_as_one_of_trainin
 def test_a_reader_finds_prose_in_48_of_50_sampled_paragraphs(corpus):
     """A paragraph that nobody has read counts against the corpus: where it changed,
     read the new sample."""
-    readings = sample(corpus)
+    readings = sample("pydocs", corpus)
     assert len(readings) == SIZE
     assert sum(reading.verdict == PROSE for reading in readings) >= ENOUGH, (
         "unread or not prose:"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from course_lib.data import load
 from course_lib.data.sentences import split_sentences
 from course_lib.data.stories import Teller, _cast
-from course_lib.data.stories_lexicon import WORLDS
-from course_lib.data.stories_plots import PLOTS
+from course_lib.data.stories_lexicon import PLOTS, WORLDS
 
 # Written as they stand in documentation; | marks where a sentence ends.
 CUT = [

@@ -18,7 +18,7 @@ from course_lib.data.stories import (
     generate,
     split_of,
 )
-from course_lib.data.stories_plots import PLOTS
+from course_lib.data.stories_lexicon import PLOTS
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,10 @@ from course_lib.data import (
     pydocs_tag,
     pydocs_topic,
 )
+from course_lib.data.catalogue import TASKS
 from course_lib.data.pydocs_entries import Entry, entries
 from course_lib.data.pydocs_tasks import at_most, content_words, distinct, drawn, lot
-from course_lib.data.pydocs_tasks_catalogue import TASKS
+from course_lib.data.readings import ENOUGH, RIGHT, SIZE, sample
 from course_lib.data.task_controls import (
     CONTROLS,
     of_choices,
@@ -27,7 +28,6 @@ from course_lib.data.task_controls import (
     of_tags,
     of_texts,
 )
-from course_lib.data.task_reading import ENOUGH, RIGHT, SIZE, sample
 
 # -- the lists of a docstring
 # --------------------------------------------------------------------------------------
