@@ -24,7 +24,6 @@ from course_lib.seq2seq.model import (
     Seq2Seq as Seq2Seq,
 )
 from course_lib.seq2seq.search import (
-    Hypothesis as Hypothesis,
     greedy as greedy,
     sample as sample,
     beam_search as beam_search,
@@ -38,7 +37,6 @@ from course_lib.attention.multi_head import (
     self_attention_loops as self_attention_loops,
     MultiHeadAttention as MultiHeadAttention,
 )
-from course_lib.attention.weights import watch_attention as watch_attention
 
 # Chapter 3: the Transformer
 from course_lib.transformer.positions import (
@@ -107,14 +105,8 @@ from course_lib.pretraining.masking import (
 from course_lib.pretraining.next_sentence import sentence_pairs as sentence_pairs
 from course_lib.pretraining.packing import pack as pack
 from course_lib.pretraining.batches import (
-    PreTrainingBatch as PreTrainingBatch,
     PreTrainingBatches as PreTrainingBatches,
     pretraining_loss as pretraining_loss,
-)
-from course_lib.pretraining.token_store import (
-    TokenStore as TokenStore,
-    build_token_store as build_token_store,
-    open_token_store as open_token_store,
 )
 
 # Chapter 7: contextual embeddings
@@ -129,7 +121,6 @@ from course_lib.embeddings.gpt import CausalLanguageModel as CausalLanguageModel
 from course_lib.embeddings.contextual import (
     select_layers as select_layers,
     LayerMix as LayerMix,
-    encode_words as encode_words,
     sense_separation as sense_separation,
 )
 
@@ -146,10 +137,7 @@ from course_lib.finetuning.heads import (
     SpanClassifier as SpanClassifier,
     MultipleChoiceClassifier as MultipleChoiceClassifier,
 )
-from course_lib.finetuning.tagging import (
-    align_words as align_words,
-    align_labels as align_labels,
-)
+from course_lib.finetuning.tagging import align_labels as align_labels
 from course_lib.finetuning.spans import (
     windows as windows,
     answer_positions as answer_positions,
@@ -160,18 +148,9 @@ from course_lib.finetuning.finetune import (
     finetune as finetune,
     rate_factors as rate_factors,
 )
-from course_lib.finetuning.losses import (
-    consistency_loss as consistency_loss,
-    evaluate as evaluate,
-)
+from course_lib.finetuning.losses import consistency_loss as consistency_loss
 from course_lib.finetuning.averaging import keep_average as keep_average
-from course_lib.finetuning.predict import (
-    predict as predict,
-    predict_labels as predict_labels,
-    predict_tags as predict_tags,
-    predict_answers as predict_answers,
-    predict_choices as predict_choices,
-)
+from course_lib.finetuning.predict import predict as predict
 
 # Chapter 9: Sentence-BERT
 from course_lib.sentence_bert.model import pool as pool, SentenceBert as SentenceBert
@@ -188,67 +167,35 @@ from course_lib.sentence_bert.losses import (
     TripletObjective as TripletObjective,
     InBatchObjective as InBatchObjective,
 )
-from course_lib.sentence_bert.training import (
-    sentence_examples as sentence_examples,
-    train_sentences as train_sentences,
-)
+from course_lib.sentence_bert.training import train_sentences as train_sentences
 from course_lib.sentence_bert.search import (
     top_k as top_k,
     closest_pairs as closest_pairs,
-    cluster as cluster,
 )
-from course_lib.sentence_bert.evaluation import sts_score as sts_score, probe as probe
+from course_lib.sentence_bert.evaluation import probe as probe
 
 # Chapter 10: the family
-from course_lib.family.albert import (
-    AlbertModel as AlbertModel,
-    AlbertForPreTraining as AlbertForPreTraining,
-)
+from course_lib.family.albert import AlbertModel as AlbertModel
 from course_lib.family.distilbert import (
     DistilBertModel as DistilBertModel,
-    DistilBertForMaskedLM as DistilBertForMaskedLM,
-    student_of as student_of,
     soft_target_loss as soft_target_loss,
 )
 from course_lib.family.colbert import (
     maxsim as maxsim,
     LateInteraction as LateInteraction,
 )
-from course_lib.family.prompting import (
-    prompt as prompt,
-    score_continuations as score_continuations,
-    choose_continuation as choose_continuation,
-)
+from course_lib.family.prompting import prompt as prompt
 from course_lib.family.inputs import (
     roberta_positions as roberta_positions,
-    entity_ids as entity_ids,
     permutation_masks as permutation_masks,
-    corrupt_spans as corrupt_spans,
 )
 
 # What serves all chapters
 from course_lib.data import load as load
-from course_lib.training.cpu import speed_up as speed_up
 from course_lib.training.loop import device as device, train as train
 from course_lib.training.config import TrainingConfig as TrainingConfig
-from course_lib.training.batches import batches as batches, set_seed as set_seed
-from course_lib.training.schedules import learning_rate_at as learning_rate_at
-from course_lib.metrics.scores import (
-    bleu as bleu,
-    exact_match as exact_match,
-    alignment_error_rate as alignment_error_rate,
-    mean_interval as mean_interval,
-)
-from course_lib.metrics.entities import entity_scores as entity_scores
-from course_lib.metrics.squad import (
-    squad_exact as squad_exact,
-    squad_f1 as squad_f1,
-    squad_scores as squad_scores,
-)
-from course_lib.metrics.errors import (
-    confusion as confusion,
-    fit_temperature as fit_temperature,
-)
-from course_lib.metrics.errors import calibration as calibration
+from course_lib.training.batches import set_seed as set_seed
+from course_lib.metrics.scores import bleu as bleu, mean_interval as mean_interval
+from course_lib.metrics.squad import squad_exact as squad_exact, squad_f1 as squad_f1
 from course_lib.figures.explorer import attention_explorer as attention_explorer
 from course_lib.figures.stepper import stepped_figure as stepped_figure

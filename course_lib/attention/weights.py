@@ -15,28 +15,7 @@ __all__ = ["watch_attention"]
 @contextmanager
 def watch_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
     """While it is entered, keep the weights ``(B, H, T, S)`` of each call of each
-    `MultiHeadAttention` of the model, by the layer's name.
-
-    Parameters
-    ----------
-    model
-        Any module that has such layers. Its outputs stay what they are.
-
-    Yields
-    ------
-    dict of str to list of Tensor
-        In the order in which the layers stand in the model; a list has one entry for
-        each call.
-
-    Examples
-    --------
-    >>> import torch
-    >>> model = nn.Sequential(MultiHeadAttention(6, 2), MultiHeadAttention(6, 3))
-    >>> with watch_attention(model) as weights:
-    ...     output = model(torch.zeros(1, 4, 6))
-    >>> {name: calls[0].shape for name, calls in weights.items()}
-    {'0': torch.Size([1, 2, 4, 4]), '1': torch.Size([1, 3, 4, 4])}
-    """
+    `MultiHeadAttention` of the model, by the layer's name."""
     weights: dict[str, list[Tensor]] = {}
 
     def ask(layer: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -44,18 +44,7 @@ __all__ = ["BertForPreTraining", "BertModel", "BertOutput", "PreTrainingOutput"]
 
 
 class BertOutput(NamedTuple):
-    """What a `BertModel` returns.
-
-    Parameters
-    ----------
-    last_hidden_state
-        One vector for each token, ``(B, T, D)``.
-    pooler_output
-        One vector for each sequence, ``(B, D)``.
-    hidden_states
-        The embeddings and then each layer's output, ``(B, T, D)`` each; None unless
-        asked for.
-    """
+    """What a `BertModel` returns."""
 
     last_hidden_state: Tensor
     pooler_output: Tensor
@@ -140,15 +129,7 @@ class BertModel(nn.Module):
 
 
 class PreTrainingOutput(NamedTuple):
-    """What a `BertForPreTraining` returns.
-
-    Parameters
-    ----------
-    prediction_logits
-        Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
-    seq_relationship_logits
-        Of IsNext and NotNext, ``(B, 2)``.
-    """
+    """What a `BertForPreTraining` returns."""
 
     prediction_logits: Tensor
     seq_relationship_logits: Tensor

@@ -75,17 +75,7 @@ _UNREADABLE = re.compile(
 
 
 class SpanQuestion(NamedTuple):
-    """A question of some kind, and where its answer stands in the context.
-
-    Parameters
-    ----------
-    kind
-        What is asked.
-    about
-        Of which name or condition.
-    start, end
-        Of the answer, in characters of the context.
-    """
+    """A question of some kind, and where its answer stands in the context."""
 
     kind: str
     about: str

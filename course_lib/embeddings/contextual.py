@@ -178,15 +178,7 @@ class LayerMix(nn.Module):
 
 
 class EncodedWords(NamedTuple):
-    """A text of given words, cut into pieces.
-
-    Parameters
-    ----------
-    ids
-        [CLS], the pieces of the words, [SEP].
-    word_ids
-        The number of each piece's word; `NO_WORD` at [CLS] and [SEP].
-    """
+    """A text of given words, cut into pieces."""
 
     ids: list[int]
     word_ids: list[int]
@@ -198,36 +190,7 @@ def encode_words(
     max_length: int | None = None,
 ) -> EncodedWords:
     """Cut a text that is given as words into pieces, and remember of which word each
-    is.
-
-    Parameters
-    ----------
-    tokenizer
-        Cuts each word on its own.
-    words
-        As a tagging task gives them.
-    max_length
-        At most so many pieces, [CLS] and [SEP] included. Whole words are dropped from
-        the end. None keeps all.
-
-    Returns
-    -------
-    EncodedWords
-        Every word that is kept has a piece: [UNK] where the tokenizer finds nothing in
-        it.
-
-    Raises
-    ------
-    ValueError
-        If `max_length` has no room for [CLS] and [SEP].
-
-    Examples
-    --------
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "em", "##bed", "it", "."])
-    >>> encode_words(tokenizer, ["Embed", "it."])
-    EncodedWords(ids=[2, 5, 6, 7, 8, 3], word_ids=[-1, 0, 0, 1, 1, -1])
-    """
+    is."""
     check_room(max_length, 2)
     ids, word_ids = [tokenizer.vocab[CLS]], [NO_WORD]
     cut = tokenizer.encode_batch(

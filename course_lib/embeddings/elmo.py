@@ -89,15 +89,7 @@ class ELMoConfig:
 
 
 class ELMoOutput(NamedTuple):
-    """What an `ELMo` returns.
-
-    Parameters
-    ----------
-    forward_states, backward_states
-        Of each direction: the embeddings and then each layer's output, ``(B, T, D)``
-        each. A forward state has read its word and all to the left, a backward state
-        its word and all to the right.
-    """
+    """What an `ELMo` returns."""
 
     forward_states: tuple[Tensor, ...]
     backward_states: tuple[Tensor, ...]

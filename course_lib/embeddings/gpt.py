@@ -33,15 +33,7 @@ __all__ = ["CausalLanguageModel", "CausalOutput", "causal_loss_sum"]
 
 
 class CausalOutput(NamedTuple):
-    """What a `CausalLanguageModel` returns.
-
-    Parameters
-    ----------
-    last_hidden_state
-        One vector for each token, ``(B, T, D)``.
-    hidden_states
-        The embeddings and then each layer's output, ``(B, T, D)`` each.
-    """
+    """What a `CausalLanguageModel` returns."""
 
     last_hidden_state: Tensor
     hidden_states: tuple[Tensor, ...]

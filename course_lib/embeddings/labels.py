@@ -23,16 +23,7 @@ __all__ = ["LanguageModelBatch", "cross_entropy_sum", "neighbour_labels", "unhid
 
 
 class LanguageModelBatch(NamedTuple):
-    """Text to guess, word by word.
-
-    Parameters
-    ----------
-    input_ids
-        [CLS], the tokens, [SEP]; padded. ``(B, T)``.
-    attention_mask
-        True at tokens, False at padding, which is on the right; None when nothing is
-        padded.
-    """
+    """Text to guess, word by word."""
 
     input_ids: Int[Tensor, "B T"]
     attention_mask: Bool[Tensor, "B T"] | None = None

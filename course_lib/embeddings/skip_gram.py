@@ -73,15 +73,7 @@ def skip_gram_loss(
 
 
 class SkipGramBatch(NamedTuple):
-    """Pairs to learn from.
-
-    Parameters
-    ----------
-    centre_ids, context_ids
-        The words of each pair, ``(B,)``.
-    noise_ids
-        The noise words of each pair, ``(B, N)``.
-    """
+    """Pairs to learn from."""
 
     centre_ids: Int[Tensor, "B"]
     context_ids: Int[Tensor, "B"]

@@ -109,27 +109,7 @@ class AlbertModel(nn.Module):
 
 
 class AlbertForPreTraining(nn.Module):
-    """An `AlbertModel` with both heads that it is pre-trained by.
-
-    Parameters
-    ----------
-    config, embedding_size
-        As in `AlbertModel`.
-
-    Raises
-    ------
-    ValueError
-        If `embedding_size` is below 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> model = AlbertForPreTraining(BertConfig.tiny(vocab_size=50), embedding_size=16)
-    >>> model(
-    ...     torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])
-    ... ).prediction_logits.shape
-    torch.Size([1, 50])
-    """
+    """An `AlbertModel` with both heads that it is pre-trained by."""
 
     def __init__(self, config: BertConfig, embedding_size: int = 128):
         super().__init__()

@@ -108,36 +108,14 @@ class DistilBertModel(nn.Module):
 
 
 class MaskedLanguageModelOutput(NamedTuple):
-    """What a `DistilBertForMaskedLM` returns.
-
-    Parameters
-    ----------
-    prediction_logits
-        Of the tokens: ``(N, V)`` at the chosen positions, or ``(B, T, V)``.
-    hidden
-        The states that they were made of: ``(N, D)`` or ``(B, T, D)``.
-    """
+    """What a `DistilBertForMaskedLM` returns."""
 
     prediction_logits: Tensor
     hidden: Tensor
 
 
 class DistilBertForMaskedLM(nn.Module):
-    """A `DistilBertModel` with the head that predicts tokens, and no other.
-
-    Parameters
-    ----------
-    config
-        Sizes and choices.
-
-    Examples
-    --------
-    >>> model = DistilBertForMaskedLM(BertConfig.tiny(vocab_size=50))
-    >>> model(
-    ...     torch.tensor([[2, 4, 3]]), masked_positions=torch.tensor([1])
-    ... ).prediction_logits.shape
-    torch.Size([1, 50])
-    """
+    """A `DistilBertModel` with the head that predicts tokens, and no other."""
 
     def __init__(self, config: BertConfig):
         super().__init__()
@@ -165,34 +143,8 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     """Make a student of half the layers, and let it start with every second one of its
     teacher's.
 
-    Parameters
-    ----------
-    teacher
-        Trained. It is not changed, and shares nothing with the student.
-
-    Returns
-    -------
-    DistilBertForMaskedLM
-        With layers 0, 2, 4, ... of the teacher, its embeddings (not of segments) and
-        its head.
-
-    Notes
-    -----
     Sanh et al. 2019, section 3, "student initialization": "taking one layer out of
-    two".
-
-    Examples
-    --------
-    >>> teacher = BertForPreTraining(
-    ...     BertConfig.tiny(vocab_size=50, num_hidden_layers=5)
-    ... )
-    >>> student = student_of(teacher)
-    >>> len(student.bert.blocks)
-    3
-    >>> old, new = teacher.bert.blocks[4], student.bert.blocks[2]
-    >>> torch.equal(old.attention.query.weight, new.attention.query.weight)
-    True
-    """
+    two"."""
     kept = range(0, teacher.config.num_hidden_layers, 2)
     student = DistilBertForMaskedLM(
         replace(teacher.config, num_hidden_layers=len(kept))
@@ -274,15 +226,7 @@ def cosine_distance(
 
 class DistillationWeights(NamedTuple):
     """How much each of the three losses counts; the defaults are those of the published
-    training.
-
-    Parameters
-    ----------
-    soft, masked, cosine
-        Of `soft_target_loss`, of the hidden tokens, of `cosine_distance`.
-    temperature
-        Of `soft_target_loss`.
-    """
+    training."""
 
     soft: float = 5.0
     masked: float = 2.0

@@ -69,36 +69,7 @@ def entity_ids(
     """Number what is hidden as a whole: an entity is one unit, any other token is one
     of its own.
 
-    Parameters
-    ----------
-    input_ids
-        The sequences, nothing hidden yet.
-    entities
-        The ids of each name or phrase. Where two overlap, the longer wins, and of
-        equally long ones the first.
-
-    Returns
-    -------
-    Tensor
-        Units, numbered from 0 in each sequence: the `word_ids` of
-        `course_lib.pretraining.masking.mask_tokens`, with the unit "span".
-
-    Raises
-    ------
-    ValueError
-        If an entity has no token.
-
-    Notes
-    -----
-    Sun et al. 2019 (ERNIE), section 3.2.
-
-    Examples
-    --------
-    >>> entity_ids(
-    ...     torch.tensor([[2, 10, 11, 12, 30, 31, 3]]), [[30, 31], [10, 11, 12]]
-    ... ).tolist()
-    [[0, 1, 1, 1, 2, 2, 3]]
-    """
+    Sun et al. 2019 (ERNIE), section 3.2."""
     continues = torch.zeros_like(input_ids, dtype=torch.bool)
     taken = torch.zeros_like(continues)
     for entity in sorted(entities, key=len, reverse=True):
@@ -119,15 +90,7 @@ def entity_ids(
 
 class StreamMasks(NamedTuple):
     """Who sees whom when tokens are guessed in an order of one's own; True means "may
-    attend".
-
-    Parameters
-    ----------
-    content
-        For states that stand for a token: those before it in the order, and itself.
-    query
-        For states that guess a token: those before it in the order, and not itself.
-    """
+    attend"."""
 
     content: Bool[Tensor, "T T"]
     query: Bool[Tensor, "T T"]
@@ -186,38 +149,7 @@ def corrupt_spans(
     """Turn masked language modelling into text to text: cut stretches out, and ask for
     them one behind the other.
 
-    Parameters
-    ----------
-    ids
-        The text.
-    spans
-        First token and the one behind the last, of each stretch, in their order and
-        apart from each other.
-    sentinels
-        Marks that stand for the stretches, and one that ends the answer.
-
-    Returns
-    -------
-    source, target : list of int
-        The text with a mark for each stretch, and each mark with what stood there.
-
-    Raises
-    ------
-    ValueError
-        If stretches are empty, overlap, touch or leave the text, or there are too few
-        sentinels.
-
-    Notes
-    -----
-    Raffel et al. 2020, section 3.1.4 and figure 2.
-
-    Examples
-    --------
-    >>> corrupt_spans(
-    ...     [10, 11, 12, 13, 14, 15], [(1, 3), (5, 6)], sentinels=[90, 91, 92]
-    ... )
-    ([10, 90, 13, 14, 91], [90, 11, 12, 91, 15, 92])
-    """
+    Raffel et al. 2020, section 3.1.4 and figure 2."""
     if len(sentinels) <= len(spans):
         raise ValueError(
             f"{len(spans)} spans need {len(spans) + 1} sentinels, one to end with; got"

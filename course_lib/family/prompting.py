@@ -63,40 +63,7 @@ def score_continuations(
 
     .. math:: \ln P(o \mid p) = \sum_i \ln P(o_i \mid p, o_{<i})
 
-    Parameters
-    ----------
-    model
-        A `course_lib.embeddings.gpt.CausalLanguageModel` in evaluation mode.
-    prompts
-        Ids of each.
-    options
-        The ids of the possible answers, the same for all prompts.
-
-    Returns
-    -------
-    Tensor
-        Log-probabilities in nats, a row for each prompt and a column for each option.
-        Of options of different length the longer is at a disadvantage.
-
-    Raises
-    ------
-    ValueError
-        If a prompt or an option has no token; or as the model.
-
-    Notes
-    -----
-    Brown et al. 2020, section 2.4.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.embeddings.gpt import CausalLanguageModel
-    >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50)).eval()
-    >>> score_continuations(
-    ...     model, [[2, 7], [2, 7, 8, 9]], options=[[30], [31], [32, 33]]
-    ... ).shape
-    torch.Size([2, 3])
-    """
+    Brown et al. 2020, section 2.4."""
     if not prompts or not options or not all(prompts) or not all(options):
         raise ValueError(
             "a prompt or an option has no token, or there is none; give each at"
@@ -136,33 +103,8 @@ def choose_continuation(
 ) -> list[int]:
     """Return for each prompt the index of its likeliest option.
 
-    Parameters
-    ----------
-    model, prompts, options
-        As in `score_continuations`.
-    calibrated
-        Whether an option is measured by how much likelier it is than over all prompts:
-        a model that writes one word more often than another would else choose it
-        whatever is asked. It wants prompts of which each answer is right equally often.
-
-    Returns
-    -------
-    list of int
-        The first of equally likely ones.
-
-    Notes
-    -----
     Zhao et al. 2021, section 4, take away what the model says to an empty task; here,
-    the mean over the tasks.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.embeddings.gpt import CausalLanguageModel
-    >>> model = CausalLanguageModel(BertConfig.tiny(vocab_size=50)).eval()
-    >>> choose_continuation(model, [[2, 7]], [[30], [30]])
-    [0]
-    """
+    the mean over the tasks."""
     scores = score_continuations(model, prompts, options)
     if calibrated:
         scores = scores - scores.mean(dim=0)

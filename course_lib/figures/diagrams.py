@@ -96,30 +96,7 @@ class Area(NamedTuple):
 
 
 class Diagram:
-    """A picture that is built by saying what stands where.
-
-    Parameters
-    ----------
-    name
-        Short and unique on its page; `title` and `description` get ids from it.
-    height
-        In units; the width is 400.
-    title
-        What a reader would call it.
-    description
-        What it shows, in sentences that could replace it, for a screen reader.
-    here
-        The part that is lit, "you are here"; the other parts are drawn faded.
-
-    Examples
-    --------
-    >>> diagram = Diagram("example", 60, "A layer", "A vector goes through a layer.")
-    >>> vector = diagram.tensor(20, 20, 1, 3, "r")
-    >>> layer = diagram.box(150, 15, 80, 24, "linear")
-    >>> diagram.arrow(vector.right, layer.left)
-    >>> diagram.shown()
-    Diagram: A layer
-    """
+    """A picture that is built by saying what stands where."""
 
     def __init__(
         self,

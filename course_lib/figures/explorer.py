@@ -38,22 +38,7 @@ LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One kind of attention in one sentence, for `attention_explorer`.
-
-    Parameters
-    ----------
-    sentence
-        What the menu of sentences calls it.
-    kind
-        What the menu of kinds calls it, e.g. "cross-attention".
-    query_words, key_words
-        The words that attend, and the words that are attended to.
-    weights
-        One weight for each layer, head, query word and key word; each row over the key
-        words sums to 1.
-    query_language, key_language
-        What a screen reader should read the words as: "en", "fr".
-    """
+    """One kind of attention in one sentence, for `attention_explorer`."""
 
     sentence: str
     kind: str
@@ -108,15 +93,7 @@ class View:
 
 @dataclass(frozen=True)
 class Explorer:
-    """What a cell shows: an explorer as HTML.
-
-    Parameters
-    ----------
-    markup
-        The HTML.
-    summary
-        One line, for where HTML is not shown.
-    """
+    """What a cell shows: an explorer as HTML."""
 
     markup: str
     summary: str

@@ -41,15 +41,7 @@ CALL = "courseSearchData"  # searcher.js defines it
 
 
 class Document(NamedTuple):
-    """What one class, function, module or topic says of itself.
-
-    Parameters
-    ----------
-    package, title
-        Where it stands.
-    paragraphs
-        Its text, none with a line break.
-    """
+    """What one class, function, module or topic says of itself."""
 
     package: str
     title: str
@@ -57,17 +49,7 @@ class Document(NamedTuple):
 
 
 class Licence(NamedTuple):
-    """Under which terms a package gives its text.
-
-    Parameters
-    ----------
-    version
-        Of the package.
-    name
-        A few words.
-    text
-        All of them, with the names of the holders.
-    """
+    """Under which terms a package gives its text."""
 
     version: str
     name: str

@@ -21,16 +21,7 @@ __all__ = ["Row", "Step", "Table", "stepped_figure"]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table.
-
-    Parameters
-    ----------
-    cells
-        What stands in it; the first cell names the row.
-    marked
-        Whether the row is the one that matters, which the figure shows by a word, a
-        rule and weight of letters.
-    """
+    """One row of a table."""
 
     cells: Sequence[str]
     marked: bool = False
@@ -38,19 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a step.
-
-    Parameters
-    ----------
-    caption
-        What it shows.
-    header
-        The names of its columns.
-    rows
-        As many cells in each as the header has.
-    mark
-        The word that a screen reader reads in a marked row.
-    """
+    """One table of a step."""
 
     caption: str
     header: Sequence[str]
@@ -69,19 +48,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a stepped figure.
-
-    Parameters
-    ----------
-    title
-        What happens in it.
-    tables
-        What the reader sees, from left to right.
-    text
-        One or two sentences below the title.
-    diagram
-        A picture above the tables.
-    """
+    """One step of a stepped figure."""
 
     title: str
     tables: Sequence[Table] = ()

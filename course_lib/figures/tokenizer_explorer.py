@@ -35,18 +35,7 @@ CLASSES = ("removed", "space", "chinese", "punctuation")  # wordpiece.js reads t
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text and what a tokenizer made of it.
-
-    Parameters
-    ----------
-    text
-        The text.
-    tokens, ids
-        Its pieces, special tokens included.
-    offsets
-        For each piece the characters (start, end) of the text that it comes from; (0,
-        0) for a special token.
-    """
+    """A text and what a tokenizer made of it."""
 
     text: str
     tokens: Sequence[str]

@@ -33,17 +33,7 @@ Tokenizer = WordPiece | FastWordPiece
 
 
 class Example(NamedTuple):
-    """One example, as ids.
-
-    Parameters
-    ----------
-    rows
-        The inputs: one, or one for each choice; of each its ``input_ids`` and
-        ``token_type_ids``.
-    label
-        A class or a choice, a number, a label for each token, or a start and an end;
-        None where none is known.
-    """
+    """One example, as ids."""
 
     rows: list[tuple[list[int], list[int]]]
     label: Any = None
@@ -55,17 +45,7 @@ class Example(NamedTuple):
 
 
 class TaskBatch(NamedTuple):
-    """A batch: what a model reads, and what it is to guess.
-
-    Parameters
-    ----------
-    input_ids, token_type_ids
-        ``(B, T)``, or ``(B, C, T)`` with choices.
-    attention_mask
-        True at tokens, False at padding; None when nothing is padded.
-    labels
-        ``(B,)``, ``(B, T)`` or ``(B, 2)``; None where none are known.
-    """
+    """A batch: what a model reads, and what it is to guess."""
 
     input_ids: Int[Tensor, "..."]
     attention_mask: Bool[Tensor, "..."] | None

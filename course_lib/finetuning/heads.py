@@ -169,15 +169,7 @@ class TokenClassifier(TaskModel):
 
 
 class SpanLogits(NamedTuple):
-    """Scores of each token as the first and as the last of the answer.
-
-    Parameters
-    ----------
-    start_logits
-        S · T_i, ``(B, T)``.
-    end_logits
-        E · T_i, ``(B, T)``.
-    """
+    """Scores of each token as the first and as the last of the answer."""
 
     start_logits: Tensor
     end_logits: Tensor

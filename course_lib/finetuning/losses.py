@@ -112,39 +112,7 @@ def disagreement(
 def evaluate(
     model: TaskModel, examples: Sequence[Example], batch_size: int = 32
 ) -> dict[str, float]:
-    """Return a model's mean loss, and the share of its guesses that are right.
-
-    Parameters
-    ----------
-    model
-        On any device; it is put into evaluation mode meanwhile.
-    examples
-        With their labels.
-    batch_size
-        Examples that are looked at together; it changes nothing but speed and last
-        digits.
-
-    Returns
-    -------
-    dict
-        ``loss`` in the unit of `TaskModel.loss_sum`, and ``accuracy``: of sentences, of
-        tokens with a label, of spans whose two ends are right, of choices. A model that
-        guesses numbers has no accuracy.
-
-    Raises
-    ------
-    ValueError
-        If there is no example, or one has no label.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.finetuning.heads import SequenceClassifier
-    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=12), 2)
-    >>> figures = evaluate(model, [Example([([2, 7, 3], [0, 0, 0])], 1)])
-    >>> sorted(figures), figures["accuracy"] in (0.0, 1.0)
-    (['accuracy', 'loss'], True)
-    """
+    """Return a model's mean loss, and the share of its guesses that are right."""
     check_examples("examples", examples)
     total, count, right, guesses = 0.0, 0, 0, 0
     ordered = sorted(examples, key=attrgetter("length"))

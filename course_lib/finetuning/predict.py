@@ -32,34 +32,14 @@ Tokenizer = WordPiece | FastWordPiece
 
 
 class Guess(NamedTuple):
-    """A class for a text, or a choice.
-
-    Parameters
-    ----------
-    label
-        The name of the most probable class, or the number of the choice.
-    probabilities
-        Of all classes or choices, in their order.
-    """
+    """A class for a text, or a choice."""
 
     label: str | int
     probabilities: tuple[float, ...]
 
 
 class TaggedWord(NamedTuple):
-    """A word with its tag.
-
-    Parameters
-    ----------
-    word
-        As it was typed.
-    label
-        The most probable one.
-    probability
-        Of this label.
-    start, end
-        Where the word stands in the text; None where a list of words was given.
-    """
+    """A word with its tag."""
 
     word: str
     label: str
@@ -69,22 +49,7 @@ class TaggedWord(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer to a question.
-
-    Parameters
-    ----------
-    text
-        Cut out of the context; empty if there is no answer.
-    start, end
-        Its characters in the context.
-    probability
-        Among the spans of `alternatives`.
-    null_margin
-        By how much the best span scores above "no answer"; compared with τ, it decides
-        whether there is one.
-    alternatives
-        The best spans, the chosen one first.
-    """
+    """An answer to a question."""
 
     text: str
     start: int
@@ -159,34 +124,7 @@ def predict_labels(
     batch_size: int = 32,
     max_length: int | None = None,
 ) -> list[Guess] | list[float]:
-    """Classify texts or pairs of texts, or guess their numbers.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `predict`.
-    texts
-        Strings, or tuples of two.
-    batch_size
-        How many are looked at together.
-    max_length
-        Tokens that are read of each; what is behind is cut off. As many as the model
-        has positions if not given.
-
-    Returns
-    -------
-    list
-        A `Guess` for each text, or a number if the model guesses one.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "a", "film"])
-    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)), labels=1)
-    >>> len(predict_labels(model, tokenizer, ["A film", ("A", "film")]))
-    2
-    """
+    """Classify texts or pairs of texts, or guess their numbers."""
     examples = text_examples(
         texts, None, tokenizer, max_length or model.config.max_position_embeddings
     )
@@ -206,39 +144,7 @@ def predict_tags(
     batch_size: int = 32,
     max_length: int | None = None,
 ) -> list[list[TaggedWord]]:
-    """Tag every word of texts; the guess at a word is that at its first piece.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `predict`.
-    texts
-        Texts, which are cut into words and marks of punctuation, or lists of words.
-    batch_size
-        As in `predict_labels`.
-    max_length
-        Tokens that are read at once; a longer text is read in parts, so that no word is
-        without a tag. As many as the model has positions if not given.
-
-    Returns
-    -------
-    list of list of TaggedWord
-        All words of each text; none of a text without a word.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son"])
-    >>> model = TokenClassifier(
-    ...     BertConfig.tiny(vocab_size=len(tokenizer)), ["O", "PER"]
-    ... )
-    >>> [
-    ...     (word.word, word.start, word.end)
-    ...     for word in predict_tags(model, tokenizer, ["Jim Henson!"])[0]
-    ... ]
-    [('Jim', 0, 3), ('Henson', 4, 10), ('!', 10, 11)]
-    """
+    """Tag every word of texts; the guess at a word is that at its first piece."""
     longest = max_length or model.config.max_position_embeddings
     of_texts = [_words(text, tokenizer) for text in texts]
     examples, parts = [], []
@@ -275,39 +181,7 @@ def predict_answers(
     max_answer_length: int = 30,
     null_threshold: float | None = None,
 ) -> list[Answer]:
-    """Answer questions with stretches of their contexts, however long these are.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `predict`.
-    questions
-        Pairs of a question and its context.
-    batch_size
-        As in `predict_labels`.
-    max_length
-        Tokens of a window; 384, or as many as the model has positions if that is less,
-        if not given.
-    stride
-        As in `course_lib.finetuning.spans.windows`.
-    n_best, max_answer_length, null_threshold
-        As in `course_lib.finetuning.spans.best_spans`.
-
-    Returns
-    -------
-    list of Answer
-        One for each question.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "who", "jim", "was", "there"])
-    >>> model = SpanClassifier(BertConfig.tiny(vocab_size=len(tokenizer)))
-    >>> [answer] = predict_answers(model, tokenizer, [("Who?", "Jim was there")])
-    >>> answer.text == "Jim was there"[answer.start : answer.end]
-    True
-    """
+    """Answer questions with stretches of their contexts, however long these are."""
     longest = max_length or min(384, model.config.max_position_embeddings)
     of_questions = [
         windows(question, context, tokenizer, longest, stride)
@@ -350,41 +224,7 @@ def predict_choices(
     batch_size: int = 32,
     max_length: int | None = None,
 ) -> list[Guess]:
-    """Choose the ending that fits a context best.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As in `predict`.
-    questions
-        Pairs of a context and its endings; their number may differ from one to the
-        next.
-    batch_size, max_length
-        As in `predict_labels`.
-
-    Returns
-    -------
-    list of Guess
-        The number of the best ending, from 0, and the probabilities of all.
-
-    Raises
-    ------
-    ValueError
-        If a context has no ending.
-
-    Examples
-    --------
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "sat", "ran"])
-    >>> model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=len(tokenizer)))
-    >>> len(
-    ...     predict_choices(model, tokenizer, [("Jim", ["sat", "ran"])])[
-    ...         0
-    ...     ].probabilities
-    ... )
-    2
-    """
+    """Choose the ending that fits a context best."""
     longest = max_length or model.config.max_position_embeddings
     if any(not endings for _, endings in questions):
         raise ValueError("a context has no ending to choose; give it at least one")

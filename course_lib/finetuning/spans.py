@@ -38,21 +38,7 @@ Offsets = tuple[int, int] | None
 
 
 class Window(NamedTuple):
-    """A question and a part of its context as one input.
-
-    Parameters
-    ----------
-    input_ids, token_type_ids
-        What the model reads, T of each.
-    offsets
-        For each token of the context, start and end of its characters in the context;
-        None for the question and for [CLS] and [SEP], which are no part of an answer.
-    best_context
-        Whether, of all windows that hold this token of the context, this one shows most
-        of what is around it.
-    covers
-        The characters of the context that no token outside of the window has a part in.
-    """
+    """A question and a part of its context as one input."""
 
     input_ids: list[int]
     token_type_ids: list[int]
@@ -62,17 +48,7 @@ class Window(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A possible answer.
-
-    Parameters
-    ----------
-    start, end
-        Its characters are ``context[start:end]``; both 0 for no answer.
-    score
-        Logit of its start plus logit of its end.
-    probability
-        Among the spans that are returned together.
-    """
+    """A possible answer."""
 
     start: int
     end: int

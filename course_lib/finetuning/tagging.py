@@ -23,16 +23,7 @@ __all__ = ["AlignedWords", "align_labels", "align_words", "chunks", "word_logits
 
 
 class AlignedWords(NamedTuple):
-    """Words as the tokens of one sequence.
-
-    Parameters
-    ----------
-    input_ids
-        [CLS], the pieces of the words, [SEP]: T ids.
-    first
-        The position of each word's first piece; fewer than W where the sequence was
-        cut.
-    """
+    """Words as the tokens of one sequence."""
 
     input_ids: list[int]
     first: list[int]
@@ -43,35 +34,7 @@ def align_words(
     tokenizer: WordPiece | FastWordPiece,
     max_length: int | None = None,
 ) -> AlignedWords:
-    """Cut words into pieces and remember where each begins.
-
-    Parameters
-    ----------
-    words
-        W words, as a corpus has them: a comma is a word.
-    tokenizer
-        A word that it leaves nothing of (a control character, say) becomes [UNK], so
-        that no word is without a token.
-    max_length
-        Tokens of the sequence with [CLS] and [SEP]; what is beyond is cut off.
-
-    Returns
-    -------
-    AlignedWords
-        The sequence.
-
-    Raises
-    ------
-    ValueError
-        If there is no word, or no room for one.
-
-    Examples
-    --------
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "jim", "hen", "##son"])
-    >>> align_words(["Jim", "Henson"], tokenizer)
-    AlignedWords(input_ids=[2, 5, 6, 7, 3], first=[1, 2])
-    """
+    """Cut words into pieces and remember where each begins."""
     _check(words, max_length)
     pieces = _pieces(words, tokenizer)
     first, ids = [], [tokenizer.vocab[CLS]]

@@ -13,15 +13,7 @@ __all__ = ["Entity", "EntityScore", "entities", "entity_scores"]
 
 
 class Entity(NamedTuple):
-    """A named stretch of a sentence.
-
-    Parameters
-    ----------
-    type
-        Such as PER.
-    first, last
-        Its first and its last word, counted from 0.
-    """
+    """A named stretch of a sentence."""
 
     type: str
     first: int
@@ -30,19 +22,7 @@ class Entity(NamedTuple):
 
 class EntityScore(NamedTuple):
     """Precision, recall and their harmonic mean, from 0 to 1, and what they are made
-    of.
-
-    Parameters
-    ----------
-    precision
-        Share of the guessed entities that are right; 0 if none is guessed.
-    recall
-        Share of the gold entities that are found; 0 if there is none.
-    f1
-        The harmonic mean of both.
-    right, guessed, gold
-        Numbers of entities.
-    """
+    of."""
 
     precision: float
     recall: float
@@ -79,37 +59,8 @@ def entity_scores(
 ) -> EntityScore | dict[str, EntityScore]:
     """Score the tags of many sentences, with all their entities counted together.
 
-    Parameters
-    ----------
-    golds, guesses
-        The tags of each sentence.
-    by_type
-        Whether to score each type of entity for itself.
-
-    Returns
-    -------
-    EntityScore or dict
-        Over all entities; or type -> its score, in the order of the alphabet.
-
-    Raises
-    ------
-    ValueError
-        If there is no sentence, or the two differ in the number of sentences or of a
-        sentence's words.
-
-    Notes
-    -----
     Tjong Kim Sang and De Meulder 2003; equal to ``f1_score`` of seqeval, in its default
-    mode.
-
-    Examples
-    --------
-    >>> score = entity_scores(
-    ...     [["B-PER", "I-PER", "O"], ["B-LOC"]], [["B-PER", "O", "O"], ["B-LOC"]]
-    ... )
-    >>> score.f1, score.right
-    (0.5, 1)
-    """
+    mode."""
     if len(golds) != len(guesses) or not golds:
         raise ValueError(
             f"{len(golds)} sentences of gold tags but {len(guesses)} of guesses; give"

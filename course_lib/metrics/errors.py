@@ -84,19 +84,7 @@ GLUE: Mapping[str, tuple[str, ...]] = {
 
 
 class Calibration(NamedTuple):
-    """How often guesses of some confidence are right.
-
-    Parameters
-    ----------
-    confidence
-        Of each bin that is not empty: the mean probability of the guessed class.
-    accuracy
-        Of each: the share of guesses that are right.
-    guesses
-        Of each: their number.
-    error
-        The expected calibration error: the mean distance of both, over all guesses.
-    """
+    """How often guesses of some confidence are right."""
 
     confidence: list[float]
     accuracy: list[float]
@@ -109,35 +97,7 @@ def calibration(
 ) -> Calibration:
     """Compare how sure a model is with how often it is right.
 
-    Parameters
-    ----------
-    probabilities
-        Of all classes, for each example.
-    golds
-        The right classes.
-    bins
-        Into how many equal parts the range of confidence, 0 to 1, is cut.
-
-    Returns
-    -------
-    Calibration
-        By bin, and the expected calibration error.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to score, the lists differ in length, or `bins` is below 1.
-
-    Notes
-    -----
-    Guo et al. 2017, section 2.
-
-    Examples
-    --------
-    >>> calibration([[0.75, 0.25], [0.25, 0.75], [0.125, 0.875]], [0, 0, 1], bins=5)
-    Calibration(confidence=[0.75, 0.875], accuracy=[0.5, 1.0], guesses=[2, 1],
-    error=0.20833333333333334)
-    """
+    Guo et al. 2017, section 2."""
     if len(probabilities) != len(golds) or not len(golds):
         raise ValueError(
             f"{len(probabilities)} guesses but {len(golds)} labels; give as many of"
@@ -188,15 +148,7 @@ HOTTEST = 100.0  # a temperature beyond which all classes are as good as equal
 
 
 class Confusion(NamedTuple):
-    """How often each class was taken for each.
-
-    Parameters
-    ----------
-    labels
-        The names of the C classes.
-    counts
-        A row for each gold class, a column for each guessed one.
-    """
+    """How often each class was taken for each."""
 
     labels: tuple[str, ...]
     counts: Int[np.ndarray, "C C"]
@@ -213,33 +165,7 @@ def confusion(
 ) -> Confusion:
     """Count which class was taken for which.
 
-    Parameters
-    ----------
-    golds, guesses
-        The numbers of classes.
-    labels
-        The names of all classes, those that never occur too.
-
-    Returns
-    -------
-    Confusion
-        Gold classes in rows, guesses in columns.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to count, the lists differ in length, or a number has no
-        name.
-
-    Notes
-    -----
-    The counting is scikit-learn's.
-
-    Examples
-    --------
-    >>> confusion([0, 0, 1], [0, 1, 1], ["bad", "good"]).counts.tolist()
-    [[1, 1], [0, 1]]
-    """
+    The counting is scikit-learn's."""
     _check_pairs(golds, guesses)
     if not all(0 <= number < len(labels) for number in (*golds, *guesses)):
         raise ValueError(
@@ -272,38 +198,8 @@ def apply_temperature(
 def fit_temperature(probabilities: Probabilities, golds: Sequence[int]) -> float:
     """Find the temperature with which the gold classes are most probable.
 
-    Parameters
-    ----------
-    probabilities
-        On rows that the model was not trained on; and not those that it is to be judged
-        by.
-    golds
-        Their classes.
-
-    Returns
-    -------
-    float
-        From 0.01 to 100.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to fit it to, or the lists differ in length.
-
-    Notes
-    -----
     Guo et al. 2017, section 4.2: the least mean negative log-likelihood. It has one
-    minimum.
-
-    Examples
-    --------
-    Right three times of four, but 99% sure:
-
-    >>> sure = np.array([[0.99, 0.01]] * 4)
-    >>> temperature = fit_temperature(sure, [0, 0, 0, 1])
-    >>> round(temperature, 2), apply_temperature(sure, temperature)[0].round(2).tolist()
-    (4.18, [0.75, 0.25])
-    """
+    minimum."""
     _check_pairs(golds, probabilities)
     classes = range(probabilities.shape[1])
 
@@ -337,15 +233,7 @@ def surest_mistakes(
 
 
 class EntityMistake(NamedTuple):
-    """An entity that was found, missed, invented, or found with a flaw.
-
-    Parameters
-    ----------
-    kind
-        One of `ENTITIES`.
-    gold, guess
-        What is there and what was guessed; None where there is nothing.
-    """
+    """An entity that was found, missed, invented, or found with a flaw."""
 
     kind: EntityKind
     gold: Entity | None

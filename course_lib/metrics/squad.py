@@ -109,40 +109,7 @@ def squad_scores(
 ) -> SquadScore:
     """Score answers to many questions.
 
-    Parameters
-    ----------
-    guesses
-        One for each question; empty for "no answer".
-    golds
-        The gold answers of each question; none says that it has no answer, which
-        version 2 allows.
-    version
-        As in `squad_f1`. In version 2, gold answers of which nothing is left after
-        `normalize_answer` do not count.
-
-    Returns
-    -------
-    SquadScore
-        The mean over questions of the best match with a gold answer, in percent.
-
-    Raises
-    ------
-    ValueError
-        If there is no question, the lists differ in length, or in version 1 a question
-        has no gold answer.
-
-    Notes
-    -----
-    Rajpurkar et al. 2016, section 6.1; version 2: Rajpurkar et al. 2018.
-
-    Examples
-    --------
-    >>> squad_scores(
-    ...     ["the Broncos", "Denver's best team", "", "1"],
-    ...     [["Denver Broncos", "Broncos"], ["team"], [], []],
-    ... )
-    SquadScore(exact=50.0, f1=62.5)
-    """
+    Rajpurkar et al. 2016, section 6.1; version 2: Rajpurkar et al. 2018."""
     _check_version(version)
     if len(guesses) != len(golds):
         raise ValueError(

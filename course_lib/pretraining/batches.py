@@ -45,25 +45,7 @@ SEQUENCES, ORDER, MASKS = range(
 
 
 class PreTrainingBatch(NamedTuple):
-    """One batch.
-
-    Parameters
-    ----------
-    input_ids, token_type_ids
-        What the model reads, ``(B, T)``.
-    attention_mask
-        True at tokens, False at padding, ``(B, T)``; None when nothing is padded.
-    masked_positions
-        Where tokens are to be guessed: indices into the flattened batch, ``(N,)``.
-    masked_labels
-        The ids there, ``(N,)``.
-    next_sentence_labels
-        `IS_NEXT`, `NOT_NEXT`, or `IGNORE` for a sequence of one segment, ``(B,)``; None
-        when they are not trained on.
-    mlm_weight, nsp_weight
-        Sequences in the step, divided by its chosen positions and by its labelled
-        pairs: see `pretraining_loss_sum`.
-    """
+    """One batch."""
 
     input_ids: Int[Tensor, "B T"]
     token_type_ids: Int[Tensor, "B T"]
@@ -203,22 +185,7 @@ def _weighted(step: list[PreTrainingBatch]) -> list[PreTrainingBatch]:
 
 @dataclass(eq=False)
 class EpochBatches(Sequence[PreTrainingBatch]):
-    """The batches of one epoch; those of a step are made when one of them is asked for.
-
-    Parameters
-    ----------
-    data
-        Where the settings and the corpus are.
-    sequences
-        All sequences of the epoch.
-    plan
-        Width and sequences of each batch.
-    order
-        Which batch of the plan comes when: a step after the other, ``(steps, batches of
-        a step)``.
-    mask_epoch
-        The epoch whose masks are drawn.
-    """
+    """The batches of one epoch; those of a step are made when one of them is asked."""
 
     data: "PreTrainingBatches"
     sequences: Sequences

@@ -22,13 +22,7 @@ __all__ = ["Rows", "Sequences", "Specials", "batch_plan", "lay_out"]
 
 @dataclass(frozen=True)
 class Specials:
-    """The ids of the tokens that stand between the pieces of a sequence, and behind it.
-
-    Parameters
-    ----------
-    pad_id, cls_id, sep_id
-        Of [PAD], [CLS] and [SEP].
-    """
+    """The ids of the tokens that stand between the parts of a sequence, or behind."""
 
     pad_id: int
     cls_id: int
@@ -50,19 +44,7 @@ class Specials:
 @dataclass(frozen=True)
 class Sequences:
     """Sequences as lists of pieces: sequence r has the pieces ``first_piece[r]`` to
-    ``first_piece[r + 1] - 1``.
-
-    Parameters
-    ----------
-    starts, ends
-        Each piece's interval of the ids, ``(P,)``.
-    segments
-        Each piece's segment, 0 or 1, ``(P,)``.
-    first_piece
-        ``(R + 1,)``, from 0 to P.
-    labels
-        Each sequence's label, ``(R,)``; see `course_lib.pretraining.next_sentence`.
-    """
+    ``first_piece[r + 1] - 1``."""
 
     starts: Integer[np.ndarray, "P"]
     ends: Integer[np.ndarray, "P"]
@@ -83,17 +65,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Rows:
-    """Sequences laid out as a matrix.
-
-    Parameters
-    ----------
-    input_ids, token_type_ids
-        ``(B, T)``, int64.
-    special_tokens_mask
-        ``(B, T)``: True at [CLS], [SEP] and padding.
-    lengths
-        ``(B,)``: tokens of each row before its padding.
-    """
+    """Sequences laid out as a matrix."""
 
     input_ids: Integer[np.ndarray, "B T"]
     token_type_ids: Integer[np.ndarray, "B T"]

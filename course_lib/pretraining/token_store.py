@@ -163,45 +163,7 @@ class TokenStoreError(RuntimeError):
 
 @dataclass(frozen=True)
 class TokenStore:
-    """A tokenised corpus, mapped into memory.
-
-    Parameters
-    ----------
-    path
-        Its folder.
-    ids
-        The ids of all tokens, (tokens,), uint16 or uint32, read only.
-    sentence_starts
-        (sentences + 1,): sentence `s` is ``ids[sentence_starts[s] : sentence_starts[s +
-        1]]``.
-    document_starts
-        (documents + 1,): document `d` has the sentences ``document_starts[d]`` to
-        ``document_starts[d + 1] - 1``.
-    vocab_size
-        All ids are below it.
-    made_from
-        What it was made from, as `build_token_store` was told.
-
-    Examples
-    --------
-    >>> lengths = lambda texts: [[len(word) for word in text.split()] for text in texts]
-    >>> path = Path(tempfile.mkdtemp()) / "lengths"
-    >>> store = build_token_store(
-    ...     [["a first sentence", "and more"], ["the end"]],
-    ...     lengths,
-    ...     path,
-    ...     vocab_size=10,
-    ... )
-    >>> (
-    ...     len(store),
-    ...     store.ids.tolist(),
-    ...     store.sentence_starts.tolist(),
-    ...     store.document_starts.tolist(),
-    ... )
-    (2, [1, 5, 8, 3, 4, 3, 3], [0, 3, 5, 7], [0, 2, 3])
-    >>> [sentence.tolist() for sentence in store.document(0)]
-    [[1, 5, 8], [3, 4]]
-    """
+    """A tokenised corpus, mapped into memory."""
 
     path: Path
     ids: np.ndarray
@@ -219,23 +181,7 @@ class TokenStore:
         return len(self.sentence_starts) - 1
 
     def document(self, index: int) -> list[np.ndarray]:
-        """Return the sentences of one document.
-
-        Parameters
-        ----------
-        index
-            From 0 to the number of documents - 1.
-
-        Returns
-        -------
-        list of np.ndarray
-            The ids of each sentence, read only and not copied.
-
-        Raises
-        ------
-        IndexError
-            If there is no such document.
-        """
+        """Return the sentences of one document."""
         if not 0 <= index < len(self):
             raise IndexError(
                 f"document {index} was asked for; {self.path.name} has documents 0 to"
@@ -254,50 +200,7 @@ def build_token_store(
     made_from: Mapping[str, Any] | None = None,
     at_once: int = 4096,
 ) -> TokenStore:
-    """Tokenise a corpus as it streams by and write it to disk.
-
-    Parameters
-    ----------
-    documents
-        The sentences of each document, in order. Taken one by one and not kept.
-    encode
-        Texts -> the ids of each, without special tokens.
-    path
-        The folder to make.
-    vocab_size
-        Ids run from 0 to `vocab_size` - 1; up to 65,536 they take two bytes each, else
-        four.
-    made_from
-        What tells this corpus from others, e.g. fingerprints of data and tokenizer:
-        JSON, kept in the store.
-    at_once
-        How many sentences are tokenised together: all that is in memory at one time.
-
-    Returns
-    -------
-    TokenStore
-        Opened. Sentences without a token, and documents without a sentence, are left
-        out.
-
-    Raises
-    ------
-    TokenStoreError
-        If the folder is there already, or cannot be written.
-    ValueError
-        If the corpus has no token, an id is not in the vocabulary, or `encode` returns
-        too few texts or too many.
-
-    Examples
-    --------
-    >>> build_token_store(
-    ...     [["a"]], lambda texts: [[7]], tempfile.mkdtemp(), vocab_size=10
-    ... )
-    Traceback (most recent call last):
-        ...
-    course_lib.pretraining.token_store.TokenStoreError: ... exists already; open it, or
-    choose
-    another name
-    """
+    """Tokenise a corpus as it streams by and write it to disk."""
     path = Path(path)
     if path.exists():
         raise TokenStoreError(f"{path} exists already; open it, or choose another name")
@@ -322,32 +225,7 @@ def build_token_store(
 
 
 def open_token_store(path: Path | str) -> TokenStore:
-    """Map a store into memory, and check that it is one.
-
-    Parameters
-    ----------
-    path
-        Its folder.
-
-    Returns
-    -------
-    TokenStore
-        The store.
-
-    Raises
-    ------
-    TokenStoreError
-        If it is missing, cut short, or no store.
-
-    Examples
-    --------
-    >>> open_token_store("nowhere")
-    Traceback (most recent call last):
-        ...
-    course_lib.pretraining.token_store.TokenStoreError: there is no token store nowhere
-    (no
-    nowhere/store.json); build it first
-    """
+    """Map a store into memory, and check that it is one."""
     path = Path(path)
     if not (path / RECORD).is_file():
         raise TokenStoreError(

@@ -31,38 +31,8 @@ def sts_score(
     """Rank pairs by cosine and by how similar people find them: Spearman's correlation
     of both.
 
-    Parameters
-    ----------
-    first, second
-        The vectors of the first and of the second sentences.
-    scores
-        What people said of each pair, on any scale.
-
-    Returns
-    -------
-    float
-        From -1 to 1; papers give it times 100.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many scores as pairs, or all scores, or all cosines, are
-        equal: then nothing is ranked.
-
-    Notes
-    -----
     Reimers and Gurevych 2019, section 4; for Spearman against Pearson: Reimers et al.
-    2016.
-
-    Examples
-    --------
-    >>> first, second = (
-    ...     torch.eye(2)[[0, 0, 0]],
-    ...     torch.tensor([[1.0, 0.1], [1.0, 0.5], [0.0, 1.0]]),
-    ... )
-    >>> round(sts_score(first, second, [5.0, 2.0, 2.5]), 3)
-    0.5
-    """
+    2016."""
     if not len(first) == len(second) == len(scores):
         raise ValueError(
             f"{len(first)} and {len(second)} vectors but {len(scores)} scores; give"
@@ -88,13 +58,7 @@ def pair_features(
 
 @dataclass(frozen=True)
 class Probe:
-    """What a logistic regression on frozen vectors gets right.
-
-    Parameters
-    ----------
-    accuracies
-        Of each fold, in their order.
-    """
+    """What a logistic regression on frozen vectors gets right."""
 
     accuracies: tuple[float, ...]
 

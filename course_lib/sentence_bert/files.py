@@ -65,27 +65,7 @@ WIDTHS = ("embedding_dimension", "word_embedding_dimension")
 
 @dataclass(frozen=True)
 class SentenceLayout:
-    """What a folder says of a sentence encoder, beside its weights and its tokenizer.
-
-    Parameters
-    ----------
-    pooling
-        How the states of the tokens become one vector.
-    normalize
-        Whether the vector is given the length 1.
-    max_length
-        Tokens that are read of a sentence, [CLS] and [SEP] included; None if the folder
-        does not say.
-    lowercase
-        Whether sentences are to be in small letters, whatever the tokenizer does.
-    width
-        Features of a state; None if the folder does not say.
-    encoder
-        The subfolder of the encoder; empty for the folder itself.
-    tokenizer_length
-        What the tokenizer's settings give as the longest sequence: it holds where
-        `max_length` is None, as far as the encoder has positions.
-    """
+    """What a folder says of a sentence encoder, beside weights and tokenizer."""
 
     pooling: Pooling = "mean"
     normalize: bool = False

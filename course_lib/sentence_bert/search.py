@@ -32,48 +32,21 @@ QUERIES = 1024
 
 
 class Hits(NamedTuple):
-    """The nearest vectors of each query, the nearest first.
-
-    Parameters
-    ----------
-    scores
-        Cosines, or inner products, ``(Q, K)``.
-    indices
-        Their rows in the collection, ``(Q, K)``.
-    """
+    """The nearest vectors of each query, the nearest first."""
 
     scores: Tensor
     indices: Tensor
 
 
 class Pairs(NamedTuple):
-    """The most similar pairs of a collection, the most similar first.
-
-    Parameters
-    ----------
-    scores
-        Cosines, ``(K,)``.
-    indices
-        The rows of both vectors, the smaller first, ``(K, 2)``.
-    """
+    """The most similar pairs of a collection, the most similar first."""
 
     scores: Tensor
     indices: Tensor
 
 
 class Clusters(NamedTuple):
-    """Groups of vectors.
-
-    Parameters
-    ----------
-    labels
-        The number of each vector's cluster, ``(N,)``.
-    centres
-        The mean of each cluster's unit vectors, one row for each cluster.
-    nearest
-        For each cluster the row of the vector that is nearest to its centre: the one to
-        show.
-    """
+    """Groups of vectors."""
 
     labels: Tensor
     centres: Tensor
@@ -264,40 +237,8 @@ def cluster(
 ) -> Clusters:
     """Group sentences by meaning: k-means on their unit vectors.
 
-    Parameters
-    ----------
-    vectors
-        One for each sentence.
-    clusters
-        How many groups.
-    seed
-        Of the first centres.
-    restarts
-        How many first centres are tried; the tightest result is kept.
-
-    Returns
-    -------
-    Clusters
-        On the CPU. Clusters are numbered by size, the largest first.
-
-    Raises
-    ------
-    ValueError
-        If there are not at least as many vectors as clusters, a number is below 1, or a
-        vector is not finite.
-
-    Notes
-    -----
     The k-means of scikit-learn. For unit vectors, squared distance is 2 minus twice the
-    cosine: near means similar.
-
-    Examples
-    --------
-    >>> vectors = torch.tensor([[1.0, 0.1], [0.1, 5.0], [9.0, 1.0], [2.0, 0.1]])
-    >>> found = cluster(vectors, clusters=2)
-    >>> found.labels.tolist(), found.nearest.tolist()
-    ([0, 1, 0, 0], [0, 1])
-    """
+    cosine: near means similar."""
     if clusters < 1 or restarts < 1:
         raise ValueError(
             f"clusters is {clusters} and restarts is {restarts}; both must be at"

@@ -114,40 +114,7 @@ def sentence_examples(
     labels: Sequence[int | float] | None,
     model: SentenceBert,
 ) -> list[Example]:
-    """Make examples of sentences that are read one by one and compared.
-
-    Parameters
-    ----------
-    rows
-        The sentences of each example: two, or a triplet, or a query, its document and
-        wrong ones.
-    labels
-        A class or a number for each example; None for objectives that need none.
-    model
-        Whose tokenizer and length are used.
-
-    Returns
-    -------
-    list of Example
-        One for each row.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer labels than rows, or rows are not equally long.
-
-    Examples
-    --------
-    >>> from course_lib.bert.model import BertModel
-    >>> from course_lib.bert.config import BertConfig
-    >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> encoder = SentenceBert(
-    ...     BertModel(BertConfig.tiny(vocab_size=7)),
-    ...     WordPiece([*SPECIAL_TOKENS, "it", "is"]),
-    ... )
-    >>> sentence_examples([("it is", "is")], [0.5], encoder)
-    [Example(rows=[([2, 5, 6, 3], [0, 0, 0, 0]), ([2, 6, 3], [0, 0, 0])], label=0.5)]
-    """
+    """Make examples of sentences that are read one by one and compared."""
     if labels is not None and len(labels) != len(rows):
         raise ValueError(
             f"{len(rows)} rows but {len(labels)} labels; give each row one"

@@ -111,20 +111,7 @@ class Seq2SeqConfig:
 
 @dataclass
 class DecoderState:
-    """What the decoder carries from step to step; each tensor has the batch first.
-
-    Parameters
-    ----------
-    hidden
-        The recurrent state, ``(B, D)``.
-    encoder_states
-        One state for each source word, ``(B, S, D)``.
-    source_mask
-        True at source words, False at padding, ``(B, S)``.
-    summary
-        The last encoder state, ``(B, D)``: all that a decoder without attention sees of
-        the source.
-    """
+    """What the decoder carries from step to step; each tensor has the batch first."""
 
     hidden: Tensor
     encoder_states: Tensor

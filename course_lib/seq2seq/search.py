@@ -45,26 +45,7 @@ Step: TypeAlias = Callable[
 
 @dataclass
 class Hypothesis:
-    """One decoded sequence.
-
-    Parameters
-    ----------
-    tokens
-        What was emitted, without <bos> and <eos>.
-    log_prob
-        The model's log-probability of all tokens emitted, <eos> included when it was,
-        in nats.
-    finished
-        Whether <eos> was emitted before `max_length` ran out.
-    score
-        What the search ranked by: `log_prob`, divided by the length penalty in beam
-        search.
-
-    Examples
-    --------
-    >>> Hypothesis(tokens=[4, 7], log_prob=-1.5, finished=True, score=-1.5).tokens
-    [4, 7]
-    """
+    """One decoded sequence."""
 
     tokens: list[int]
     log_prob: float

@@ -41,45 +41,7 @@ def batches(
 
     The rows are shuffled, cut into pools of `pool * batch_size`, sorted by length
     within each pool and cut into batches, which are shuffled again. The last batch may
-    be smaller.
-
-    Parameters
-    ----------
-    dataset
-        The rows.
-    batch_size
-        Rows in a batch.
-    seed
-        With `epoch` it determines the order completely.
-    epoch
-        0 for the first pass through the data; each epoch has another order.
-    collate
-        Makes a batch of a list of rows, e.g. pads them into tensors.
-    length
-        The length of a row; None to ignore lengths.
-    pool
-        Batches that are sorted together: 1 is fully random, larger values leave less
-        padding.
-
-    Returns
-    -------
-    Iterator[Any]
-        An iterator over what `collate` returns.
-
-    Raises
-    ------
-    ValueError
-        The data set is empty, or a size is below 1.
-
-    Examples
-    --------
-    >>> words = ["a", "is", "course", "of", "I", "attend"]
-    >>> sorted(
-    ...     sorted(batch)
-    ...     for batch in batches(words, batch_size=2, seed=0, epoch=0, length=len)
-    ... )
-    [['I', 'a'], ['attend', 'course'], ['is', 'of']]
-    """
+    be smaller."""
     if len(dataset) == 0:
         raise ValueError(
             "the data set has no rows; check the split, or the filter that made it"

@@ -183,35 +183,7 @@ def read_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class History:
-    """What happened, step by step; JSON can hold all of it (`dataclasses.asdict`).
-
-    Parameters
-    ----------
-    steps
-        1, 2, ... up to the last step made.
-    losses
-        The mean loss of each step, before its update, in the unit of `loss_fn` (nats
-        for cross-entropy).
-    learning_rates
-        Of each step.
-    gradient_norms
-        The norm of each step's gradient before clipping.
-    tokens
-        Terms of the loss counted up to each step.
-    seconds
-        Seconds spent in steps up to each step, without evaluation and saving.
-    metric_steps
-        The steps after which the model was evaluated.
-    metrics
-        Figure by figure, one value for each of `metric_steps`.
-    best_step
-        The step whose weights were kept, if `patience` watched a metric.
-    stopped_early
-        Whether patience ran out.
-    precision
-        What was computed in, "float32" or "bfloat16"; None if the history was stored
-        before it was kept.
-    """
+    """What happened, step by step; JSON can hold all of it (`dataclasses.asdict`)."""
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)

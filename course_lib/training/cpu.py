@@ -50,26 +50,7 @@ def speed_up(
     model: Model, linear: bool = True, dropout: bool = True, attention: bool = True
 ) -> Model:
     """Swap a finished model's layers for faster ones, in place; parameters, names and
-    hooks stay.
-
-    Parameters
-    ----------
-    model
-        Any model; its outputs change by rounding alone, and what dropout draws.
-    linear, dropout, attention
-        Which layers are swapped.
-
-    Returns
-    -------
-    Model
-        The same object.
-
-    Examples
-    --------
-    >>> model = speed_up(nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.1)))
-    >>> [type(layer).__name__ for layer in model]
-    ['FastLinear', 'FastDropout']
-    """
+    hooks stay."""
     for module in model.modules():
         if linear and type(module).forward is nn.Linear.forward:
             module.__class__ = FastLinear

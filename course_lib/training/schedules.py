@@ -50,48 +50,7 @@ def learning_rate_at(
     warmup^-1.5), when the peak is `paper_peak`'s. `trapezoid` stays at the peak and
     falls in the last `decay_steps` as 1 - sqrt(part of them made), which Hägele et al.
     2024 found best (section 3). It does not look at the end before it falls, so that
-    one can decide late how long to train.
-
-    Parameters
-    ----------
-    step
-        From 1 to `steps`.
-    peak
-        The largest learning rate, reached at step `warmup_steps`.
-    schedule
-        "constant", "linear", "cosine", "inverse_sqrt" or "trapezoid".
-    warmup_steps
-        The length of the warm-up; 0 begins at the peak.
-    steps
-        The length of the run.
-    decay_steps
-        For "trapezoid": the length of the fall at its end.
-
-    Returns
-    -------
-    float
-        The learning rate.
-
-    Raises
-    ------
-    ValueError
-        There is no schedule of that name.
-
-    Examples
-    --------
-    >>> [
-    ...     learning_rate_at(step, 1.0, "linear", warmup_steps=2, steps=5)
-    ...     for step in range(1, 6)
-    ... ]
-    [0.5, 1.0, 0.75, 0.5, 0.25]
-    >>> [
-    ...     learning_rate_at(
-    ...         step, 1.0, "trapezoid", warmup_steps=2, steps=6, decay_steps=3
-    ...     )
-    ...     for step in range(1, 7)
-    ... ]
-    [0.5, 1.0, 1.0, 0.5, 0.2928..., 0.1339...]
-    """
+    one can decide late how long to train."""
     if schedule not in SCHEDULES:
         raise ValueError(
             f"there is no schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}"

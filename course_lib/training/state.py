@@ -171,25 +171,7 @@ FREE = {"checkpoint", "checkpoint_every", "resume", "progress"}
 
 @dataclass
 class TrainingState:
-    """Model, optimizer, history, place in the data and the best weights so far.
-
-    Parameters
-    ----------
-    model
-        The model in training.
-    optimizer
-        Its optimizer.
-    config
-        The settings of the run.
-    history
-        What happened so far.
-    epoch
-        The epoch of the batch used last.
-    used
-        How many batches of that epoch were used.
-    best
-        The best weights by name, while `patience` watches a metric; else empty.
-    """
+    """Model, optimizer, history, place in the data and the best weights so far."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer

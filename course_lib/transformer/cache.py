@@ -61,15 +61,7 @@ class BlockCache:
 @dataclass
 class TransformerState:
     """What decoding carries from one step to the next; the first dimension of every
-    tensor is the sentence.
-
-    Parameters
-    ----------
-    source_mask
-        True at source words, False at padding, ``(B, 1, S)``.
-    caches
-        One for each decoder block.
-    """
+    tensor is the sentence."""
 
     source_mask: Tensor
     caches: list[BlockCache]
@@ -152,25 +144,7 @@ class CachedDecoding(nn.Module):
     def step(
         self, state: TransformerState, tokens: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B V"], TransformerState]:
-        """Read one target word for each sentence and score the next.
-
-        Parameters
-        ----------
-        state
-            From `start` or from the step before.
-        tokens
-            The word just written (``<bos>`` at first).
-
-        Returns
-        -------
-        tuple of Tensor and TransformerState
-            Log-probabilities of the next word, and the state after reading `tokens`.
-
-        Raises
-        ------
-        ValueError
-            If the target grows longer than ``max_length``.
-        """
+        """Read one target word for each sentence and score the next."""
         written = state.caches[0].written
         first = 0 if written is None else written.key.shape[-2]
         hidden = self.embed(tokens[:, None], first=first)  # (B) -> (B, 1, D)

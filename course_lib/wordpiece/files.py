@@ -24,17 +24,7 @@ UNK, CLS, SEP = SPECIAL_TOKENS[1:4]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a tokenizer treats text, beside its vocabulary.
-
-    Parameters
-    ----------
-    lowercase
-        Whether capitals become small letters.
-    strip
-        Whether accents go; None: with the capitals.
-    max_word_length
-        A word of more characters is [UNK].
-    """
+    """How a tokenizer treats text, beside its vocabulary."""
 
     lowercase: bool = True
     strip: bool | None = None

@@ -46,16 +46,7 @@ SPACED = re.compile(
 
 class Character(NamedTuple):
     """A character after some step, and the stretch of the original text that it stands
-    for.
-
-    Parameters
-    ----------
-    text
-        The character.
-    start, end
-        It comes from ``original[start:end]``. Neighbours may share a stretch: one
-        letter can become two.
-    """
+    for."""
 
     text: str
     start: int
@@ -64,15 +55,7 @@ class Character(NamedTuple):
 
 class Word(NamedTuple):
     """A word or a mark of punctuation, normalised, and where each of its characters
-    comes from.
-
-    Parameters
-    ----------
-    text
-        The normalised characters.
-    spans
-        For each character, the stretch of the original text that it stands for.
-    """
+    comes from."""
 
     text: str
     spans: tuple[tuple[int, int], ...]

@@ -46,24 +46,7 @@ class Token(NamedTuple):
 @dataclass
 class Encoding:
     """One text or pair of texts as a sequence of tokens; all lists have one entry for
-    each token.
-
-    Parameters
-    ----------
-    ids
-        Rows of the embedding table.
-    tokens
-        The strings.
-    offsets
-        Start and end in the original text (of the first or second, see `type_ids`); (0,
-        0) for what is not in the text.
-    type_ids
-        0 for the first text with its special tokens, 1 for the second.
-    attention_mask
-        1 for tokens, 0 for padding.
-    special_tokens_mask
-        1 for what the tokenizer added: [CLS], [SEP], [PAD]; 0 for what the text holds.
-    """
+    each token."""
 
     ids: list[int] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)

@@ -52,19 +52,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Merge:
-    """One step of training: two pieces became one.
-
-    Parameters
-    ----------
-    left, right
-        The pair.
-    merged
-        The new piece.
-    score
-        What the pair was chosen for, exactly.
-    frequency
-        How often the pair occurred.
-    """
+    """One step of training: two pieces became one."""
 
     left: str
     right: str
@@ -75,16 +63,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Training:
-    """What training found.
-
-    Parameters
-    ----------
-    vocab
-        Special tokens, then the characters in string order, then the merged pieces in
-        the order of their making.
-    merges
-        The steps.
-    """
+    """What training found."""
 
     vocab: list[str]
     merges: list[Merge]
