@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from cases import for_each
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat import NotebookNode
 from safetensors import safe_open
@@ -71,7 +72,7 @@ def normal(seed: int, *shape: int) -> torch.Tensor:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_the_student_s_separation_is_the_library_s(
     answers: dict[str, Any], seed: int
 ) -> None:
@@ -113,7 +114,7 @@ def test_a_text_of_one_word_pools_as_the_library_s_words_do(
     )
 
 
-@pytest.mark.parametrize("max_length", [3, 4, 5, 6, 7, 20])
+@for_each("max_length", [3, 4, 5, 6, 7, 20])
 def test_the_student_s_labels_are_the_library_s(
     answers: dict[str, Any], max_length: int
 ) -> None:
@@ -132,8 +133,8 @@ def test_the_student_s_labels_are_the_library_s(
     assert mine == align_labels(words, labels, tokenizer, max_length)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("threshold", [None, -1.5, 0.0, 1.5])
+@for_each("seed", range(6))
+@for_each("threshold", [None, -1.5, 0.0, 1.5])
 def test_the_student_s_answer_is_the_library_s(
     answers: dict[str, Any], seed: int, threshold: float | None
 ) -> None:

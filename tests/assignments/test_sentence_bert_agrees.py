@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from cases import for_each
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat import NotebookNode
 from scipy.stats import rankdata, spearmanr
@@ -73,13 +74,11 @@ def normal(seed: int, *shape: int) -> torch.Tensor:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "how"), [("mean_pool", "mean"), ("cls_pool", "cls"), ("max_pool", "max")]
 )
-@pytest.mark.parametrize(
-    "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-)
-@pytest.mark.parametrize("front", [False, True])
+@for_each("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@for_each("front", [False, True])
 def test_the_student_s_pooling_is_the_library_s(
     answers: dict[str, Any], name: str, how: str, dtype: torch.dtype, front: bool
 ) -> None:
@@ -119,7 +118,7 @@ def test_the_student_s_losses_are_the_library_s(answers: dict[str, Any]) -> None
     torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("k", "block"), [(1, 7), (4, 3), (23, 5), (6, 100)])
+@for_each(("k", "block"), [(1, 7), (4, 3), (23, 5), (6, 100)])
 def test_the_student_s_search_is_the_library_s(
     answers: dict[str, Any], k: int, block: int
 ) -> None:
@@ -130,7 +129,7 @@ def test_the_student_s_search_is_the_library_s(
     assert torch.equal(indices, hits.indices)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_the_student_s_correlation_is_scipy_s_and_the_library_s(
     answers: dict[str, Any], seed: int
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -50,8 +51,8 @@ def corpus(seed: int, letters: str) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(
+@for_each("seed", range(8))
+@for_each(
     ("letters", "size", "least"), [("ab", 60, 1), ("abcdé", 90, 2), ("東京kq#", 70, 3)]
 )
 def test_training_makes_the_library_s_merges(

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from places import BOOK
 from quiz_data import (
     ENOUGH_TO_BALANCE,
@@ -56,7 +57,7 @@ def test_a_complete_question_is_read_as_written():
     assert not question.multiple
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "words"),
     [
         (

@@ -7,8 +7,8 @@ import subprocess
 from itertools import chain
 
 import nbformat
-import pytest
 import yaml
+from cases import for_each
 from places import BOOK, ROOT
 from pybtex.database import parse_file
 
@@ -116,7 +116,7 @@ def test_every_reference_is_cited_and_every_citation_has_a_reference():
     assert cited == set(parse_file(str(BOOK / "references.bib")).entries)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@for_each("chapter", CHAPTERS)
 def test_a_chapter_has_its_parts_in_order(chapter):
     text = chapter.read_text(encoding="utf-8")
     parts = [
@@ -140,7 +140,7 @@ def test_a_chapter_has_its_parts_in_order(chapter):
     )
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@for_each("chapter", CHAPTERS)
 def test_the_time_of_a_chapter_is_measured_not_typed(chapter):
     text = chapter.read_text(encoding="utf-8")
     assert "{glue:text}`cpu_seconds" in text
@@ -173,14 +173,14 @@ def typed_measurements(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@for_each("page", PAGES)
 def test_measured_numbers_in_an_alt_text_are_injected(page):
     """As in prose, {glue:text}`key:.1f`; else they go stale, and only who cannot see
     the figure reads them."""
     assert typed_measurements(page.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("alt", "found"),
     [
         ("The line begins above 87, at {glue:text}`first:.1f`.", ["87", "above 87"]),
@@ -201,7 +201,7 @@ def test_a_typed_measurement_is_seen(alt, found):
     assert sorted(typed_measurements(cell)) == sorted(found)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@for_each("chapter", CHAPTERS)
 def test_chapters_state_no_points(chapter):
     """Points stand in the assignment's metadata, from which its prose is generated; a
     chapter could contradict them."""

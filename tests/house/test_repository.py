@@ -5,7 +5,7 @@ import ast
 import json
 import re
 
-import pytest
+from cases import for_each
 from house import ROOT, library_modules, parse, relative, tracked_files
 
 LARGEST_FILE = 1_000_000  # bytes
@@ -66,14 +66,14 @@ def test_no_file_chooses_the_host_that_packages_come_from():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path", ["/t" + "mp/x", "/w" + "ork/main", "/h" + "ome/jo/x", "see /r" + "oot/x"]
 )
 def test_a_path_of_a_machine_is_seen(path):
     assert MACHINE_PATH.search(path)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "tests/w" + "ork/x",
@@ -165,7 +165,7 @@ def test_no_module_runs_data_as_code():
     assert {path: calls for path, calls in found.items() if calls} == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "import pickle",

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import wheels
 import yaml
+from cases import for_each
 from house import ROOT
 from typer.main import get_command
 
@@ -462,7 +463,7 @@ PAPERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEPENDENCIES.md"
 DOCUMENTS = [*PAPERS, *sorted((ROOT / "book").glob("*.md"))]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@for_each("document", DOCUMENTS)
 def test_every_command_of_the_course_that_a_document_names_exists(document):
     named = set(
         re.findall(
@@ -474,7 +475,7 @@ def test_every_command_of_the_course_that_a_document_names_exists(document):
     assert named <= set(get_command(app).commands)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@for_each("document", DOCUMENTS)
 def test_every_make_target_that_a_document_names_exists(document):
     named = set(
         re.findall(

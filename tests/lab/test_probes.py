@@ -2,9 +2,9 @@
 
 import dataclasses
 
-import pytest
 import torch
 import typer.testing
+from cases import for_each
 from torch import nn
 
 from course_lab import configurations, probes, records
@@ -178,9 +178,7 @@ def test_a_probe_hears_the_losses_and_leaves_out_what_depends_on_speed():
     assert found == {"loss 1": 6.0, "scores/f1": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("new", "stale"), [(2.001, False), (2.01, True), (-2.0, True), (None, True)]
-)
+@for_each(("new", "stale"), [(2.001, False), (2.01, True), (-2.0, True), (None, True)])
 def test_figures_agree_to_a_thousandth(new, stale):
     probe = Probe({"loss 1": 2.0}, taken_at="0" * 40)
     repeated = {} if new is None else {"loss 1": new}

@@ -16,6 +16,7 @@ import jupyter_client.manager
 import psutil
 import pytest
 import torch
+from cases import for_each
 from typer.testing import CliRunner
 
 from course_tools import doctor, findings
@@ -32,7 +33,7 @@ def test_a_finding_has_a_remedy_exactly_when_something_lacks(ok, remedy):
         Finding("x", ok=ok, found="y", remedy=remedy)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "ok"),
     [
         ((3, 10), False),

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 from PIL import Image
 from torch import nn
 from torch.nn.functional import one_hot, scaled_dot_product_attention
@@ -362,7 +363,7 @@ class TestFigures:
         )
         np.testing.assert_array_equal(linear.axes[0].lines[0].get_ydata(), [0, 1])
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("x", "curves", "words"),
         [
             ([512, 256], {"GRU": [[1, 2]]}, "must be positive and increase"),
@@ -397,7 +398,7 @@ class TestFigures:
             assert box.y1 <= height
         assert plt.get_fignums() == []
 
-    @pytest.mark.parametrize(
+    @for_each(
         "group",
         [
             ["scaled", "unscaled", "divided by d", "uniform"],

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import for_each
 
 from course_lab import configurations, records
 from course_lab.ch01_seq2seq import alignment, seq2seq
@@ -98,7 +99,7 @@ class TestPlans:
             == plan
         )
 
-    @pytest.mark.parametrize(
+    @for_each(
         "change",
         [
             {"data": "pronouns"},

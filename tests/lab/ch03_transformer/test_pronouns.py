@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import for_each
 
 from course_lab.ch01_seq2seq import seq2seq
 from course_lab.ch01_seq2seq.text import collate, encode_pairs, train_tokenizer
@@ -266,7 +267,7 @@ def test_accuracy_with_nothing_cut_is_the_model_s_own(model, corpus):
     )
 
 
-@pytest.mark.parametrize("name", CUTS)
+@for_each("name", CUTS)
 def test_a_cut_takes_what_it_names_and_nothing_else(corpus, name):
     where, cut, text = places(corpus, "test"), CUTS[name], corpus.text["test"]
     chosen = [3, 0, 11]

@@ -6,6 +6,7 @@ import unicodedata
 from itertools import chain
 
 import pytest
+from cases import for_each
 
 from course_lab.ch04_wordpiece import wordpiece, wordpiece_page
 from course_lab.ch04_wordpiece.wordpiece import (
@@ -304,7 +305,7 @@ def test_the_page_refuses_what_it_could_not_show():
         Encoded("hug", ["hug"], [8, 9], [(0, 3)])
 
 
-@pytest.mark.parametrize("hostile", ["</script>", "<b>&amp;", '"', "'"])
+@for_each("hostile", ["</script>", "<b>&amp;", '"', "'"])
 def test_no_text_can_leave_its_place_in_the_page(hostile):
     example = Encoded(hostile, ["[UNK]"], [1], [(0, len(hostile))])
     shown = tokenizer_explorer(

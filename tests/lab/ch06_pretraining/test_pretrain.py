@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import small_corpus
 import torch
+from cases import for_each
 from datasets import config as datasets_config
 
 from course_lab.ch06_pretraining.pretrain import (
@@ -82,7 +83,7 @@ def test_a_plan_whose_step_cannot_be_shared_evenly_is_refused():
         dataclasses.replace(PLAN, split=4)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+@for_each("parts", [1, 2, 3, 5])
 def test_the_parts_of_a_batch_are_its_sequences_with_their_hidden_tokens_and_their_loss(
     corpus, parts
 ):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from course_lab import configurations, records
@@ -279,7 +280,7 @@ def test_the_model_that_finetuning_kept_is_used_if_it_is_the_one_that_is_recorde
         recorded()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "expected"),
     [
         (

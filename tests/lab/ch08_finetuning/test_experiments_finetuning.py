@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from safetensors.torch import load_file
 
@@ -468,7 +469,7 @@ def test_a_shortened_study_has_a_record_of_its_own(
     assert records.load(path.stem, path.parent).results[0]["steps"] == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "expected"),
     [
         (("finetuning", "sst2", None, [], [0]), "need --checkpoint"),

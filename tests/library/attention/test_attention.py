@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -86,9 +87,7 @@ class TestMaskedSoftmax:
         )
         torch.testing.assert_close(weights, expected, rtol=1e-6, atol=0)
 
-    @pytest.mark.parametrize(
-        "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-    )
+    @for_each("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
     def test_a_forbidden_key_gets_exactly_nothing_in_every_precision(self, dtype):
         """A mask of -1e9 overflows float16, and one of -1e4 leaves weight where all
         scores are low."""
@@ -265,12 +264,8 @@ class TestScaledDotProductAttention:
             weights.sum(-1), torch.ones(B, H, T, dtype=torch.float64)
         )
 
-    @pytest.mark.parametrize(
-        ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)]
-    )
-    @pytest.mark.parametrize(
-        "mask_shape", [None, (B, 1, 1, S), (B, H, T, S), (T, S), (1, S)]
-    )
+    @for_each(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
+    @for_each("mask_shape", [None, (B, 1, 1, S), (B, H, T, S), (T, S), (1, S)])
     def test_torch_s_fused_kernel_gives_the_same_with_gradients(
         self, dtype, tolerance, mask_shape
     ):
@@ -328,10 +323,8 @@ class TestScaledDotProductAttention:
 class TestLoops:
     """Vaswani et al. 2017, equation 1, number by number."""
 
-    @pytest.mark.parametrize(
-        ("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)]
-    )
-    @pytest.mark.parametrize("mask", [None, some_mask(T, S)], ids=["all", "holes"])
+    @for_each(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+    @for_each("mask", [None, some_mask(T, S)])
     def test_loops_equal_matrices_and_give_the_weights_too(
         self, dtype, tolerance, mask
     ):

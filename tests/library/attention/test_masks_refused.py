@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from cases import for_each
 from torch import Tensor
 
 from course_lib.attention.masks import check_mask, masked_softmax
@@ -113,7 +114,7 @@ CALLS: dict[str, dict[str, Callable[[Tensor], object]]] = {
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
+@for_each(
     ("argument", "name"),
     [(argument, name) for argument in CALLS for name in CALLS[argument]],
 )

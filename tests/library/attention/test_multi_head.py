@@ -10,6 +10,7 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
@@ -267,7 +268,7 @@ class TestArguments:
         with pytest.raises(TypeCheckError):
             make()(numbers(B, T, D), mask=holes(B, H, T, T))
 
-    @pytest.mark.parametrize(
+    @for_each(
         "mask",
         [holes(B, T, S + 1), holes(B + 1, T, S), holes(B, T + 1, S), holes(S, T)],
     )
@@ -573,8 +574,8 @@ class TestStructure:
         assert torch.equal(after[:, :3], before[:, :3])
         assert (after[:, 3:] != before[:, 3:]).any(dim=-1).all()
 
-    @pytest.mark.parametrize("return_weights", [False, True])
-    @pytest.mark.parametrize("junk", [1e30, -1e30])
+    @for_each("return_weights", [False, True])
+    @for_each("junk", [1e30, -1e30])
     def test_what_stands_in_the_padding_cannot_matter(self, return_weights, junk):
         attention, query, memory = make(), numbers(B, T, D), numbers(B, S, D, seed=1)
         lengths = torch.tensor([4, 7])
@@ -597,7 +598,7 @@ class TestCalledLayers:
         attention(numbers(B, T, D), numbers(B, S, D))
         assert fired == ["query", "key", "value", "dropout", "output"]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("query", "key", "value", "name"),
         [
             ((T, D), None, None, "query"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bert_peer import lively
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -46,7 +47,7 @@ def padding(lengths: list[int], length: int = T) -> Tensor:
 
 
 class TestSizes:
-    @pytest.mark.parametrize(
+    @for_each(
         ("size", "layers", "width", "heads", "with_pooler", "with_heads"),
         [
             # Turc et al. 2019, table 1, say 4.4, 11.3, 29.1, 41.7 and 110.1 million,
@@ -92,7 +93,7 @@ class TestSizes:
         ) == (8192, 0.0, 1024)
         assert BertConfig.mini(intermediate_size=300).intermediate_size == 300
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("change", "message"),
         [
             ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be at least 1"),
@@ -206,7 +207,7 @@ class TestInput:
     # on a GPU no id is looked at, and one that is in no table ends all computing in the
     # process
     @pytest.mark.cpu
-    @pytest.mark.parametrize(
+    @for_each(
         ("changes", "message"),
         [
             (
@@ -383,11 +384,7 @@ class TestHeads:
             MaskedLanguageModelHead(CONFIG, embedding).output.weight is embedding.weight
         )
 
-    @pytest.mark.parametrize(
-        "positions",
-        [[0], [20, 3, 3, 8], list(range(21)), []],
-        ids=["one", "any", "all", "none"],
-    )
+    @for_each("positions", [[0], [20, 3, 3, 8], list(range(21)), []])
     def test_logits_at_chosen_positions_are_those_of_all_positions(self, positions):
         """With their gradients: the logits elsewhere, which nobody asks for, are the
         only difference."""
@@ -449,8 +446,8 @@ class TestInitialisation:
                 assert (module.bias == 0).all()
         assert (model.mlm_head.output.bias == 0).all()
 
-    @pytest.mark.parametrize("seed", range(3))
-    @pytest.mark.parametrize("size", ["tiny", "mini"])
+    @for_each("seed", range(3))
+    @for_each("size", ["tiny", "mini"])
     def test_at_the_start_the_loss_is_that_of_not_knowing(self, size, seed):
         """ln|V| + ln 2: each token as likely as any, either guess about the next
         sentence as likely.

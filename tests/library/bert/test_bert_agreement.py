@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 import transformers
 from bert_peer import gradients, lively, theirs_for
+from cases import for_each
 from torch import Tensor
 
 from course_lib.attention.weights import watch_attention
@@ -100,8 +101,8 @@ def close(ours: Tensor, theirs: Tensor, tolerance: float) -> None:
 
 @ATTENTION
 @PRECISIONS
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("padded", [True, False], ids=["padded", "full"])
+@for_each("seed", range(4))
+@for_each("padded", [True, False])
 def test_outputs_loss_and_gradients_are_those_of_transformers(
     attention, dtype, tolerance, seed, padded
 ):
@@ -198,7 +199,7 @@ def test_dropout_falls_where_theirs_falls(attention):
     assert (found - ours.eval()(**batch.inputs()).last_hidden_state).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("size", SIZES)
+@for_each("size", SIZES)
 def test_parameter_counts_are_theirs_at_all_sizes(size):
     config = getattr(BertConfig, size)()
     with torch.device("meta"):  # counted, not allocated

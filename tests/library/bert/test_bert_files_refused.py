@@ -12,6 +12,7 @@ import pytest
 import torch
 from bert_checkpoint import CONFIG, configure, rewrite
 from bert_peer import lively
+from cases import for_each
 
 from course_lib.bert.files import checkpoint_folder, load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining
@@ -358,7 +359,7 @@ class TestHub:
         with pytest.raises(ConnectionError, match=message):
             load_bert("someone/no-such-bert")
 
-    @pytest.mark.parametrize(
+    @for_each(
         "name",
         [
             "./some/bert",

@@ -4,6 +4,7 @@ Goosse, Le bon usage)."""
 import random
 
 import pytest
+from cases import for_each
 
 from course_lib.data import lexicon as lex
 from course_lib.data.grammar import Grammar, Phrase, _preposition, _subordinate
@@ -113,7 +114,7 @@ def test_fourteen_sentences_are_as_a_person_translates_and_aligns_them():
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("en", "singular", "plural"),
     [
         ("factory", "l' usine", "les usines"),
@@ -189,7 +190,7 @@ def test_three_adjectives_stand_around_the_noun():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("en", "fr", "preposition"),
     [
         ("of the minister", "du ministre", ("of", "de")),
@@ -229,7 +230,7 @@ def test_a_contraction_translates_both_words(monkeypatch):
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("en", "fr", "expected"),
     [
         (
@@ -429,15 +430,13 @@ def plural_of(singular: str) -> str:
     return singular[:-2] + "aux" if singular.endswith("al") else singular + "s"
 
 
-@pytest.mark.parametrize("entry", lex.NOUNS, ids=lambda entry: entry.fr)
+@for_each("entry", lex.NOUNS)
 def test_plural_nouns_follow_the_rules(entry):
     assert entry.fr_plural == plural_of(entry.fr)
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [*lex.ADJECTIVES_BEFORE, *lex.ADJECTIVES_AFTER, *lex.ADJECTIVES_RELATIONAL],
-    ids=lambda entry: entry.masculine,
+@for_each(
+    "entry", [*lex.ADJECTIVES_BEFORE, *lex.ADJECTIVES_AFTER, *lex.ADJECTIVES_RELATIONAL]
 )
 def test_adjectives_follow_the_rules(entry):
     irregular = {

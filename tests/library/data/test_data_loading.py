@@ -8,6 +8,7 @@ import re
 from functools import partial
 
 import pytest
+from cases import for_each
 from datasets import Dataset, DatasetDict, Features, List, Value
 from typer.testing import CliRunner
 
@@ -335,7 +336,7 @@ def test_text_that_another_program_wrote_as_large_strings_is_accepted(tmp_path):
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", DATASETS.values(), ids=lambda entry: entry.name)
+@for_each("entry", DATASETS.values())
 def test_every_row_of_the_catalogue_states_each_fact(entry):
     columns = {*entry.features, *(entry.optional_features or {})}
     assert set(entry.column_notes) == columns

@@ -11,6 +11,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from datasets import Features, Value
 from packaging.requirements import Requirement
 
@@ -40,7 +41,7 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize(("threshold", "n"), [(0.3, 2), (0.5, 3), (0.7, 2), (1.0, 1)])
+@for_each(("threshold", "n"), [(0.3, 2), (0.5, 3), (0.7, 2), (1.0, 1)])
 def test_the_prefix_filter_finds_what_comparing_all_pairs_finds(threshold, n):
     sets = [shingles(text, n) for text in SENTENCES]
     kept = []

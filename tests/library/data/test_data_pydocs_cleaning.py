@@ -4,6 +4,7 @@ the forms in use."""
 import textwrap
 
 import pytest
+from cases import for_each
 
 from course_lib.data.pydocs import prose_of
 from course_lib.data.pydocs_blocks import paragraphs
@@ -194,7 +195,7 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@for_each("name", BLOCKS)
 def test_running_text_is_kept_and_nothing_else(name):
     docstring, expected = BLOCKS[name]
     assert cleaned(docstring) == expected
@@ -234,7 +235,7 @@ MARKUP = [
 ]
 
 
-@pytest.mark.parametrize(("marked", "expected"), MARKUP)
+@for_each(("marked", "expected"), MARKUP)
 def test_inline_markup_is_removed_and_what_it_marked_stays(marked, expected):
     assert plain(marked) == expected
 
@@ -303,7 +304,7 @@ NOT_PROSE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), NOT_PROSE, ids=[why for _, why in NOT_PROSE])
+@for_each(("text", "why"), NOT_PROSE)
 def test_what_is_not_prose_is_dropped(text, why):
     assert prose(text) is None
 
@@ -323,7 +324,7 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("text", PROSE)
+@for_each("text", PROSE)
 def test_what_is_prose_is_kept_in_plain_text(text):
     assert prose(text) == plain(text)
 
@@ -384,7 +385,7 @@ ATTACHED = [
 ]
 
 
-@pytest.mark.parametrize(("source", "expected"), ATTACHED)
+@for_each(("source", "expected"), ATTACHED)
 def test_docstrings_that_python_files_attach_to_compiled_functions_are_read(
     source, expected
 ):

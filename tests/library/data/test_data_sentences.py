@@ -6,6 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,13 +51,13 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("marked", CUT)
+@for_each("marked", CUT)
 def test_a_sentence_ends_at_its_mark_before_a_capital_or_a_digit(marked):
     parts = marked.split("|")
     assert split_sentences("".join(parts)) == [part.strip() for part in parts]
 
 
-@pytest.mark.parametrize("text", WHOLE)
+@for_each("text", WHOLE)
 def test_abbreviations_initials_numbers_and_quotations_do_not_end_a_sentence(text):
     assert split_sentences(text) == [text]
 
@@ -104,8 +105,8 @@ def processor_seconds(text):
     return min(end - begin for begin, end in pairwise(started))
 
 
-@pytest.mark.parametrize("repeated", [".", ". ", ")", " "])
-@pytest.mark.parametrize("first", ["", "!", "."])
+@for_each("repeated", [".", ". ", ")", " "])
+@for_each("first", ["", "!", "."])
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(first, repeated):
     """16 times the text takes 16 times as long; by a rule that looks back at all before
     it, it takes 256 times."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import pytest
+from cases import for_each
 
 from course_lib.data import load
 from course_lib.data import stories_lexicon as lex
@@ -92,7 +93,7 @@ def test_no_story_and_no_hero_with_thing_and_goal_is_in_two_splits(stories):
     assert goals == set(SIZES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fault",
     [
         r"[{}\[\]|]",

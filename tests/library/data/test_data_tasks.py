@@ -5,6 +5,7 @@ import itertools
 import re
 
 import pytest
+from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict
 
 from course_lib.data import (
@@ -94,7 +95,7 @@ def test_fields_of_restructured_text_may_carry_a_type():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -173,7 +174,7 @@ def test_the_stars_of_keyword_arguments_begin_the_mention():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "paragraph",
     [
         # a common parameter of others

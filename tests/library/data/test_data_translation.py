@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,7 +172,7 @@ def test_long_sentences_hold_many_choices(sentences):
     assert max(windows.values()) <= 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "words"),
     [
         ((1, 0, 9, 7), "choose 3 <= min_length <= max_length <= 60"),

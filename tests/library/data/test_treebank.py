@@ -5,7 +5,7 @@ Source: Marcus, Santorini and Marcinkiewicz 1993, section 2; SST-2 (Socher et al
 is cut up so.
 """
 
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cut", "whole"),
     [
         ("it does n't work", "it doesn't work"),

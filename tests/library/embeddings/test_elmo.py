@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from cases import for_each
 from torch import nn
 
 from course_lib.embeddings.elmo import (
@@ -52,10 +53,8 @@ def chain(layers, words: torch.Tensor) -> list[torch.Tensor]:
 
 
 @pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
-@pytest.mark.parametrize(
-    "hidden_dim", [6, 11]
-)  # as wide as the states, and projected to them
-@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@for_each("hidden_dim", [6, 11])  # as wide as the states, and projected to them
+@for_each("num_layers", [1, 2, 3])
 def test_each_sentence_is_read_as_if_it_were_alone_by_two_chains_of_lstms(
     hidden_dim, num_layers
 ):
@@ -81,7 +80,7 @@ def test_each_sentence_is_read_as_if_it_were_alone_by_two_chains_of_lstms(
                 )
 
 
-@pytest.mark.parametrize("place", [0, 2, 3, 6])
+@for_each("place", [0, 2, 3, 6])
 def test_the_left_reader_sees_nothing_behind_a_word_and_the_right_reader_nothing_before_it(  # noqa: E501
     place,
 ):

@@ -6,6 +6,7 @@ from inspect import unwrap
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
@@ -33,7 +34,7 @@ class TestSelections:
     """Devlin et al. 2019, table 7, on a model of six layers: H[0] are the
     embeddings."""
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("how", "expected"),
         [
             ("first", H[0]),
@@ -71,7 +72,7 @@ class TestSelections:
             4 * 128,
         )
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("states", "how", "words"),
         [
             (
@@ -162,7 +163,7 @@ class TestWords:
         ]
         assert encoded.word_ids == [NO_WORD, 0, 1, 2, NO_WORD]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("longest", "kept"), [(8, 4), (7, 3), (6, 2), (5, 1), (4, 1), (3, 1), (2, 0)]
     )
     def test_whole_words_are_dropped_from_the_end(self, longest, kept):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 
 from course_lib.figures import explorer
 from course_lib.figures.explorer import View, attention_explorer
@@ -85,7 +86,7 @@ def test_sentences_and_kinds_keep_their_order_whatever_the_order_of_the_views():
         )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "hostile", ["</script>", "<!--<script>", "<b>&amp;", "\u2028", '"', "\\", "'"]
 )
 def test_no_word_can_leave_its_place_in_the_page(hostile):
@@ -179,7 +180,7 @@ def no_softmax() -> np.ndarray:
     return weights
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "words"),
     [
         (
@@ -222,7 +223,7 @@ def test_a_row_of_bfloat16_weights_still_counts_as_a_softmax():
     assert view(keys=60, weights=weights).values().shape == (2, 3, 4, 60)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("views", "words"),
     [
         ([], "no views"),

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -184,7 +185,7 @@ def test_weights_may_be_a_tensor_in_half_precision_with_a_gradient():
     )  # bfloat16 keeps 8 bits
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("weights", "source", "target", "words"),
     [
         (
@@ -327,7 +328,7 @@ def test_a_model_looks_the_same_in_every_figure(figures):
         assert lengths.get_marker() == MODELS[name].marker
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("curves", "words"),
     [
         ({}, "no curves"),
@@ -356,7 +357,7 @@ def test_groups_must_come_in_order():
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODELS)
+@for_each("name", MODELS)
 def test_the_colour_of_a_model_stands_out_from_white_and_from_black(name):
     """WCAG 2.2, 1.4.11: 3 to 1 for the parts of a graphic."""
     assert (

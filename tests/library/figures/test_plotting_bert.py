@@ -4,6 +4,7 @@ replace each of them."""
 import numpy as np
 import pytest
 import torch
+from cases import for_each
 
 from course_lib.figures.bars import PARTS, ladder, share_bars
 from course_lib.figures.curves import function_curves
@@ -56,9 +57,7 @@ class TestInput:
             .lines
         )
 
-    @pytest.mark.parametrize(
-        ("length", "row"), [(14, 9999), (12, 30521), (24, 511), (5, 0)]
-    )
+    @for_each(("length", "row"), [(14, 9999), (12, 30521), (24, 511), (5, 0)])
     def test_numbers_fit_their_boxes(self, length, row):
         figure = input_rows(
             ["x"] * length, {"row of the matrix": [row] * length}, [0] * length
@@ -86,7 +85,7 @@ class TestInput:
                 min(contrast_ratio(edge, "white"), contrast_ratio(edge, "black")) >= 3
             )
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("pieces", "rows", "groups", "message"),
         [
             ([], {"pieces": []}, [], "0 pieces and 1 matrices"),
@@ -152,7 +151,7 @@ class TestShares:
             share_bars(SHARES, "share (%)")
         )
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("counts", "message"),
         [
             ({}, "there are 0 parts"),
@@ -256,7 +255,7 @@ class TestLadder:
             " 2.50. mini: nothing 0.90, bf16 1.60."
         )
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("rungs", "ratios", "message"),
         [
             ([], {"tiny": {}}, "0 rungs and 1 models"),

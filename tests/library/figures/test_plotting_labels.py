@@ -3,6 +3,7 @@ replace them."""
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from course_lib.figures.panels import label_curves
 from course_lib.figures.style import SIZE, alt_text, style_of
@@ -68,7 +69,7 @@ def test_words_tell_the_scores_and_the_figure_fits_the_page():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("panels", "words"),
     [
         ({}, "no curves"),

@@ -3,6 +3,7 @@ replace it."""
 
 import numpy as np
 import pytest
+from cases import for_each
 from matplotlib.colors import to_hex
 
 from course_lib.figures.panels import SENSES, sense_panels
@@ -60,7 +61,7 @@ def test_colours_can_be_seen_on_white_and_black_and_the_figure_fits():
     assert height <= SIZE[1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "senses", "words"),
     [
         ({}, USES, "no panels"),

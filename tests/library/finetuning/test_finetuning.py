@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from cases import for_each
 from task_peer import CONFIG, KINDS, TaskInputs, lively_task
 
 from course_lib.bert.config import BertConfig
@@ -164,7 +165,7 @@ def test_a_long_context_gives_one_example_for_each_window_and_one_of_them_the_an
     ] == [(0, 0)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "expected"),
     [
         (lambda: text_examples(["a"], [1, 0], TOKENIZER), "1 inputs but 2 labels"),
@@ -199,7 +200,7 @@ def test_examples_that_do_not_fit_together_are_refused(make, expected):
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_loss_and_accuracy_do_not_depend_on_batches(kind):
     """By hand from each example alone: means over all terms, not means of batches'
     means."""
@@ -254,7 +255,7 @@ def test_looking_leaves_modes_and_gradients_as_they_were():
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_a_model_learns_a_few_examples_by_heart(kind):
     model, examples = model_of(kind, config=STEADY), examples_of(kind)
     before = evaluate(model, examples)["loss"]
@@ -414,7 +415,7 @@ def run_frozen(frozen, kind="classes"):
     return changed(model, before), set(before)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("frozen", "kept"),
     [
         ("nothing", ()),
@@ -570,7 +571,7 @@ def test_a_run_can_be_resumed_with_its_rates(tmp_path):
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "expected"),
     [
         ({"layer_decay": 0.0}, "layer_decay is 0.0; it is a share, above 0"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
+from cases import for_each
 from safetensors.torch import load_file, save_file
 from task_peer import CONFIG, KINDS, TaskInputs, by_their_names, lively_task, theirs_for
 from torch import Tensor
@@ -54,7 +55,7 @@ FLAT = {
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@for_each("dtype", [torch.float64, torch.float32])
 def test_logits_loss_and_gradients_are_those_of_transformers(kind, dtype):
     tolerance = {torch.float64: 1e-10, torch.float32: 1e-5}[dtype]
     ours, batch = lively_task(kind, seed=3).to(dtype), TaskInputs(kind, seed=4)

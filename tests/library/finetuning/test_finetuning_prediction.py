@@ -3,6 +3,7 @@ nothing lost of long texts."""
 
 import pytest
 import torch
+from cases import for_each
 from task_peer import KINDS, lively_task
 from torch import nn
 
@@ -70,7 +71,7 @@ def logits(model, text, pair=None):
         )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_guesses_do_not_depend_on_batches_order_or_the_models_mode(kind):
     model = model_of(kind)
     one_by_one = [predict(model, TOKENIZER, [entry])[0] for entry in INPUTS[kind]]

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from cases import for_each
 from task_peer import CONFIG, KINDS
 from test_finetuning import STEADY, examples_of, model_of
 
@@ -188,7 +189,7 @@ def test_a_resumed_run_has_the_average_of_an_undisturbed_one(tmp_path):
         assert torch.equal(weight, whole.state_dict()[name]), name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "words"),
     [
         ({"consistency": -1.0}, "consistency is -1.0; it is a weight, 0 or more"),

@@ -7,6 +7,7 @@ import random
 
 import pytest
 import torch
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -146,7 +147,7 @@ def test_windows_that_would_leave_tokens_out_are_refused(options, expected):
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "tokens"),
     [
         ("Jim", ["jim"]),
@@ -229,8 +230,8 @@ def search(starts, ends, of_windows, longest):
     return sorted(found.items(), key=lambda item: -item[1])
 
 
-@pytest.mark.parametrize(("max_length", "stride"), [(40, 10), (12, 4), (9, 1), (7, 3)])
-@pytest.mark.parametrize(("n_best", "longest"), [(1, 30), (4, 1), (7, 3), (500, 4)])
+@for_each(("max_length", "stride"), [(40, 10), (12, 4), (9, 1), (7, 3)])
+@for_each(("n_best", "longest"), [(1, 30), (4, 1), (7, 3), (500, 4)])
 def test_the_best_spans_are_those_of_a_search_through_all(
     max_length, stride, n_best, longest
 ):
@@ -326,7 +327,7 @@ START, END = (
 )  # best 4.5, none 3.5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("threshold", "answered"),
     [(0.0, True), (0.99, True), (1.0, False), (2.0, False), (-9.0, True)],
 )
@@ -379,7 +380,7 @@ def test_the_window_that_believes_least_in_no_answer_speaks_for_all():
     assert null_score(starts, ends) == 3.5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "expected"),
     [
         ({"n_best": 0}, "n_best is 0"),

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,7 +148,7 @@ def test_links_may_come_as_lists_from_a_generator():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "expected"),
     [
         (
@@ -229,7 +230,7 @@ def test_not_a_number_is_refused():
 # --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("freedom", "quantile"),
     [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)],
 )

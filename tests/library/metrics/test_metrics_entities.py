@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics import (
@@ -118,7 +119,7 @@ def test_without_an_entity_all_is_zero_and_nothing_divides_by_it():
     assert entity_scores([["O", "O"]], [["O", "O"]]) == (0, 0, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("tag", ["PER", "B-", "X-PER", "", "b-PER", "o", "B"])
+@for_each("tag", ["PER", "B-", "X-PER", "", "b-PER", "o", "B"])
 def test_a_tag_of_another_form_is_refused(tag):
     with pytest.raises(
         ValueError, match=f"tag 1 is '{tag}'; a tag is O, or B- or I- and a type"

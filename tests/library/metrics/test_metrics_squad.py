@@ -10,6 +10,7 @@ import random
 import string
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from course_lib.metrics.squad import (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("Denver Broncos", "denver broncos"),
@@ -107,7 +108,7 @@ def test_a_word_that_stands_twice_counts_twice():
     assert squad_f1("no no no", "no no") == pytest.approx(4 / 5, rel=1e-15)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("guess", "gold", "of_version_1", "of_version_2"),
     [
         ("", "", 0, 1),

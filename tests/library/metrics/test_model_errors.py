@@ -3,6 +3,7 @@ answers; and the pictures of it."""
 
 import numpy as np
 import pytest
+from cases import for_each
 from scipy.special import softmax
 
 from course_lib.figures.curves import reliability_diagram
@@ -164,7 +165,7 @@ def test_kinds_of_mistakes_add_up_to_what_f1_counts():
         assert {x.kind for x in found} <= set(ENTITIES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("guess", "golds", "kind"),
     [
         ("The Broncos.", ["Denver Broncos", "broncos"], "right"),
@@ -191,7 +192,7 @@ def test_an_answer_is_wrong_in_one_way(guess, golds, kind):
     assert (kind == "right") == (squad_scores([guess], [golds]).exact == 100)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "expected"),
     [
         (lambda: confusion([0], [0, 1], ["a", "b"]), "2 guesses but 1 gold classes"),

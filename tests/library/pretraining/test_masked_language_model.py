@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
@@ -73,7 +74,7 @@ class TestWorkedExample:
         assert masked_ids.tolist() == [[50001, 11987, 50001]]
         assert labels.tolist() == [[21, IGNORE, 5438]]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("fate", "becomes"),
         [
             (0.0, 50001),
@@ -156,7 +157,7 @@ class TestChoice:
 
 
 class TestStatistics:
-    @pytest.mark.parametrize(
+    @for_each(
         ("config", "shares"),
         [
             (MaskingConfig(), EIGHTY_TEN_TEN),
@@ -387,7 +388,7 @@ class TestUnits:
         assert not steps[words[:, 1:] == words[:, :-1]].any()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "words"),
     [
         (

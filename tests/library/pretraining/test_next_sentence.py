@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
@@ -261,7 +262,7 @@ class TestSeeds:
             "its own, or that of each other pair"
         )
 
-    @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+    @for_each("count", [1, 2, 3, 5, 8])
     def test_a_number_that_is_no_multiple_of_four_is_made_even_by_chance(self, count):
         """Pairs are exchanged two by two, so the rest of the division by four decides
         on one couple more."""

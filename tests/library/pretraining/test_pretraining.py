@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -471,7 +472,7 @@ class TestEpoch:
         )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "words"),
     [
         ({"max_length": 4}, "max_length is 4; it must be at least 5"),

@@ -6,6 +6,7 @@ All tests are slow: the library takes its time to import.
 
 import pytest
 import torch
+from cases import for_each
 from sentence_peer import SENTENCES, encoder
 
 from course_lib.sentence_bert.losses import (
@@ -33,8 +34,8 @@ def cpu(library):
     return lambda folder: library.SentenceTransformer(str(folder), device="cpu")
 
 
-@pytest.mark.parametrize("how", ["mean", "cls", "max"])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@for_each("how", ["mean", "cls", "max"])
+@for_each("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_pooling_is_the_librarys(library, how, dtype):
     torch.manual_seed(2)
     states = torch.randn(4, 6, 5, dtype=dtype)

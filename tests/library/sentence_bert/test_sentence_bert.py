@@ -6,6 +6,7 @@ from contextlib import redirect_stderr
 
 import pytest
 import torch
+from cases import for_each
 from sentence_peer import CONFIG, SENTENCES, TOKENIZER, encoder, lively_bert
 
 import course_lib.sentence_bert.model as module
@@ -67,8 +68,8 @@ def test_what_cannot_be_pooled_is_refused():
         pool(STATES, MASK & torch.tensor([[True], [False]]))
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("normalize", [False, True])
+@for_each("pooling", POOLINGS)
+@for_each("normalize", [False, True])
 def test_vectors_depend_neither_on_batches_nor_on_order_nor_on_the_models_mode(
     pooling, normalize
 ):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from torch import nn
+from cases import for_each
 
 from course_lib.sentence_bert.losses import (
     CosineObjective,
@@ -127,7 +127,7 @@ def test_a_query_is_right_when_its_own_document_is_the_nearest():
     assert InBatchObjective().right(VECTORS[:, [0, 0]], torch.zeros(6)).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("objective", "labels"),
     [
         (SoftmaxObjective(4, 3), torch.tensor([0, 2, 1, 0, 2, 1])),
@@ -135,7 +135,6 @@ def test_a_query_is_right_when_its_own_document_is_the_nearest():
         (TripletObjective(margin=9.0), torch.zeros(6)),
         (InBatchObjective(), torch.zeros(6)),
     ],
-    ids=lambda x: type(x).__name__ if isinstance(x, nn.Module) else "",
 )
 def test_the_gradient_of_every_objective_lowers_it(objective, labels):
     sentences = objective.sentences[0]

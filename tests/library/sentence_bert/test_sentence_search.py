@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from sklearn.cluster import KMeans
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -30,9 +31,9 @@ class LargestTensor(TorchDispatchMode):
         return made
 
 
-@pytest.mark.parametrize("block", [1, 4, 42, 43, 1000])
-@pytest.mark.parametrize("query_block", [1, 3, 1000])
-@pytest.mark.parametrize("k", [1, 6, 43])
+@for_each("block", [1, 4, 42, 43, 1000])
+@for_each("query_block", [1, 3, 1000])
+@for_each("k", [1, 6, 43])
 def test_blocks_of_any_size_find_what_the_full_matrix_holds(block, query_block, k):
     hits, expected = (
         top_k(QUERIES, COLLECTION, k, True, block, query_block),
@@ -110,8 +111,8 @@ def test_what_cannot_be_searched_is_refused():
         closest_pairs(broken, 1, block=5)
 
 
-@pytest.mark.parametrize("block", [1, 4, 42, 43, 1000])
-@pytest.mark.parametrize("k", [1, 9, 43 * 42 // 2])
+@for_each("block", [1, 4, 42, 43, 1000])
+@for_each("k", [1, 9, 43 * 42 // 2])
 def test_the_closest_pairs_are_those_of_the_full_triangle(block, k):
     unit = F.normalize(COLLECTION, dim=1)
     first, second = torch.triu_indices(43, 43, offset=1)

@@ -3,6 +3,7 @@ objective does its work."""
 
 import pytest
 import torch
+from cases import for_each
 from sentence_peer import SENTENCES, encoder
 
 from course_lib.finetuning.examples import collate
@@ -91,7 +92,7 @@ def test_the_encoder_itself_is_trained_and_is_in_a_checkpoint_once():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("objective", "rows", "labels"),
     [
         (lambda: SoftmaxObjective(15, ["same", "near", "other"]), PAIRS, [0, 1, 2, 0]),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -164,8 +165,8 @@ def test_length_penalty_is_equation_14_of_wu_et_al_2016():
     assert length_penalty_at(13, 0.0) == 1.0
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.5])
-@pytest.mark.parametrize("seed", range(4))
+@for_each("alpha", [0.0, 0.6, 1.0, 2.5])
+@for_each("seed", range(4))
 def test_a_beam_as_wide_as_all_prefixes_finds_what_enumeration_finds(seed, alpha):
     vocabulary, max_length = 4, 4
     model = Recurrent(seed, vocabulary)
@@ -393,7 +394,7 @@ def test_a_finished_hypothesis_is_never_extended():
 CHI_SQUARE_999 = {4: 18.467, 2: 13.816}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("temperature", "top_k", "freedom"),
     [(1.0, None, 4), (0.6, None, 4), (2.5, None, 4), (1.8, 3, 2)],
 )
@@ -503,7 +504,7 @@ def constant(scores: Tensor) -> Callable[[Any, Tensor], tuple[Tensor, Any]]:
     return lambda state, last: (scores.expand(len(last), -1), state)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scores", "words"),
     [
         (torch.tensor([0.1, math.nan, 0.2]), "returned NaN"),
@@ -512,7 +513,7 @@ def constant(scores: Tensor) -> Callable[[Any, Tensor], tuple[Tensor, Any]]:
         (torch.tensor([0.0]), "the vocabulary needs <eos> and at least one other word"),
     ],
 )
-@pytest.mark.parametrize(
+@for_each(
     "search",
     [greedy, lambda *a: sample(*a), lambda *a: beam_search_batch(*a, beam_size=2)],
 )
@@ -523,7 +524,7 @@ def test_scores_that_are_no_log_probabilities_are_refused_in_words(
         search(constant(scores), None, 2, BOS, EOS, 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "words"),
     [
         ({"beam_size": 0}, "beam_size is 0; choose at least 1"),
@@ -558,7 +559,7 @@ def test_beam_search_refuses_arguments_out_of_range_in_words(change, words):
         beam_search_batch(**(arguments | change))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "words"),
     [
         ({"temperature": 0.0}, r"temperature is 0.0; .* use greedy\(\)"),
@@ -609,7 +610,7 @@ def test_the_beam_search_that_is_read_stops_as_early_as_the_batched_one():
     assert read.calls == batched.calls < 50
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "words"),
     [
         ({"beam_size": 0}, "beam_size is 0; choose at least 1"),

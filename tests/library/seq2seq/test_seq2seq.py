@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import for_each
 from torch import nn
 
 from course_lib.attention.scores import DotScore
@@ -300,7 +301,7 @@ def test_dropout_is_active_in_training_and_only_there(batch):
     assert not torch.equal(model(**batch), model(**batch))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         (

@@ -4,6 +4,7 @@ as its peer."""
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 
 from course_lib.training.cpu import SMALLEST_DROPOUT as SMALLEST
 from course_lib.training.cpu import FastDropout as Dropout
@@ -18,8 +19,8 @@ def dropout(features, p):
     return Dropout(p)(features)
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.93])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@for_each("p", [0.1, 0.5, 0.93])
+@for_each("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_as_many_features_are_dropped_as_was_asked_for(p, dtype):
     torch.manual_seed(3)
     output = dropout(torch.ones(600, 700, dtype=dtype), p)

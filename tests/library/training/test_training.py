@@ -11,6 +11,7 @@ from inspect import unwrap
 
 import pytest
 import torch
+from cases import for_each
 from torch import Tensor, nn
 
 from course_lib.training.loop import (
@@ -137,7 +138,7 @@ def test_the_loop_equals_one_written_out_by_hand():
     assert_close(weights(model), weights(twin))
 
 
-@pytest.mark.parametrize(("size", "accumulate"), [(3, 4), (4, 3), (6, 2), (1, 12)])
+@for_each(("size", "accumulate"), [(3, 4), (4, 3), (6, 2), (1, 12)])
 def test_accumulated_batches_of_unequal_length_equal_one_big_batch(size, accumulate):
     data = sentences(12)
     results = []
@@ -170,7 +171,7 @@ def test_a_model_learns_what_can_be_learnt():
     assert history.losses[-1] < 0.05
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 4, 10, 1000])
+@for_each("step", [1, 2, 3, 4, 10, 1000])
 def test_the_inverse_square_root_is_equation_3_of_vaswani_et_al_2017(step):
     width, warmup = 512, 4
     ours = learning_rate_at(
@@ -241,9 +242,7 @@ def test_a_trapezoid_stays_at_the_peak_and_falls_by_a_root_in_its_last_steps():
     assert without == [0.2, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
 
 
-@pytest.mark.parametrize(
-    "schedule", ["constant", "linear", "cosine", "inverse_sqrt", "trapezoid"]
-)
+@for_each("schedule", ["constant", "linear", "cosine", "inverse_sqrt", "trapezoid"])
 def test_without_warm_up_the_first_step_has_the_peak(schedule):
     assert learning_rate_at(1, 0.4, schedule, warmup_steps=0, steps=6) == 0.4
 
@@ -495,7 +494,7 @@ def test_the_history_survives_json():
     assert 0 < history.seconds[0] < history.seconds[1] < history.seconds[2]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("setting", "words"),
     [
         ({"steps": 0}, "steps is 0; it must be a whole number of at least 1"),
@@ -531,7 +530,7 @@ def test_settings_out_of_range_are_refused_in_words(setting, words):
         TrainingConfig(**({"steps": 10} | setting))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "words"),
     [
         ({"batches": BATCHES}, "batches must be a function from the epoch"),

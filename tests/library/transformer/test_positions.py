@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from torch import Tensor, nn
 
 from course_lib.transformer.positions import (
@@ -138,7 +139,7 @@ class TestSinusoidalPositions:
         turn = torch.linalg.lstsq(table[:20], table[4:24]).solution
         torch.testing.assert_close(table[:26] @ turn, table[4:30], rtol=0, atol=1e-8)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("length", "dim", "base", "message"),
         [
             (

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -424,7 +425,7 @@ class TestParameters:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
+    @for_each(
         ("change", "message"),
         [
             (

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -29,11 +30,9 @@ def example(
 class TestLabelSmoothing:
     """Szegedy et al. 2016, section 7."""
 
-    @pytest.mark.parametrize(
-        ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)]
-    )
-    @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.45])
-    @pytest.mark.parametrize("ignore_index", [0, 3, -100])
+    @for_each(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+    @for_each("smoothing", [0.0, 0.1, 0.45])
+    @for_each("ignore_index", [0, 3, -100])
     def test_equals_torch_with_gradients(
         self, smoothing, ignore_index, dtype, tolerance
     ):

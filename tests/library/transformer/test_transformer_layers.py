@@ -4,6 +4,7 @@ with the same weights."""
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
@@ -212,7 +213,7 @@ def compare(ours, theirs, leaves, our_output, torch_output, tolerance):
 class TestEncoderBlock:
     @precisions
     @variants
-    @pytest.mark.parametrize("mask_name", ENCODER_MASKS)
+    @for_each("mask_name", ENCODER_MASKS)
     def test_equals_torch_with_gradients(
         self, norm, activation, mask_name, dtype, tolerance
     ):
@@ -267,14 +268,13 @@ class TestEncoderBlock:
         torch.testing.assert_close(normed(x), expected, rtol=0, atol=1e-12)
 
     @variants
-    @pytest.mark.parametrize(
+    @for_each(
         "others",
         [
             {},
             {"attention_dropout": 0.2, "activation_dropout": 0.45},
             {"activation_dropout": 0.0},
         ],
-        ids=["one for all", "each its own", "as in BERT"],
     )
     def test_dropout_falls_where_torch_lets_it_fall(self, norm, activation, others):
         """Seeded alike, both draw alike: the same places in the same order (Vaswani et
@@ -328,7 +328,7 @@ class TestEncoderBlock:
             block(hidden[:, order]), block(hidden)[:, order], rtol=1e-12, atol=1e-12
         )
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("change", "message"),
         [
             ({"num_heads": 5}, r"num_heads=5; choose one of 1, 2, 3, 4, 6, 12"),
@@ -364,7 +364,7 @@ class TestDecoderBlock:
 
     @precisions
     @variants
-    @pytest.mark.parametrize("masked", [False, True], ids=["no masks", "masks"])
+    @for_each("masked", [False, True])
     def test_equals_torch_with_gradients(
         self, norm, activation, masked, dtype, tolerance
     ):
@@ -407,8 +407,8 @@ class TestDecoderBlock:
         )
         torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
 
-    @pytest.mark.parametrize("norm", ["post", "pre", "none"])
-    @pytest.mark.parametrize("residual", [True, False])
+    @for_each("norm", ["post", "pre", "none"])
+    @for_each("residual", [True, False])
     def test_word_by_word_gives_what_all_at_once_gives(self, norm, residual):
         block = randomise(DecoderBlock(D, H, F_DIM, norm=norm, residual=residual))
         hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)

@@ -5,6 +5,7 @@ import inspect
 import sys
 
 import pytest
+from cases import for_each
 from hostile_text import texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +70,7 @@ class TestEachStep:
             (1, 2),
         ]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("code", "expected"),
         [
             (0x33FF, False),

@@ -2,6 +2,7 @@
 tokenizers behind one interface."""
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ class TestGreedyPieces:
         assert longest_match("ab", {"a", "b"}) == ["[UNK]"]
         assert longest_match("ab", {"##a", "##b"}) == ["[UNK]"]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("length", "known"), [(99, True), (100, True), (101, False), (10_000, False)]
     )
     @BOTH
@@ -137,7 +138,7 @@ class TestEncoding:
         assert encoding.special_tokens_mask[2] == 0
         assert encoding.tokens.count("[MASK]") == 1
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("max_length", "tokens"),
         [
             (9, "[CLS] a a a b [SEP] c c [SEP]"),
@@ -177,7 +178,7 @@ class TestEncoding:
         ]
         assert kind(VOCAB).encode_batch([]) == []
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("call", "words"),
         [
             (
@@ -209,7 +210,7 @@ class TestEncoding:
         with pytest.raises(ValueError, match=words):
             call(kind(VOCAB))
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("vocab", "words"),
         [
             (["a"], r"the vocabulary lacks \[UNK\]"),

@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,7 +197,7 @@ class TestTheTrainer:
             "ab",
         ]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("counts", "size", "options", "words"),
         [
             ({}, 100, {}, "there is no word to learn from"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import for_each
 from pybtex.database import parse_file
 
 from course_lab import records
@@ -62,7 +63,7 @@ def interval(low: float, high: float) -> Measured:
     return Measured((low + high) / 2, low, high, "by hand")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "measured", "verdict"),
     [
         (Statement(), interval(0.1, 0.9), REPRODUCED),
@@ -109,7 +110,7 @@ def test_a_rule_gives_the_verdict_that_its_interval_asks_for(rule, measured, ver
     assert rule.words()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("measured", "text"),
     [
         (interval(1.0, 2.0), "1.5 ± 0.5 points"),
@@ -310,7 +311,7 @@ CLAIM = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "words"),
     [
         ({"sectoin": "row-1"}, "claim 'x' has the unknown key sectoin; known"),

@@ -3,6 +3,7 @@ and says what is missing."""
 
 import nbformat
 import pytest
+from cases import for_each
 from typer.testing import CliRunner
 
 from course_tools.cli import app
@@ -155,7 +156,7 @@ def test_a_notebook_without_parts_is_not_taken_for_the_capstone(course):
         assemble(course / "words" / "words.ipynb")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "empty"),
     [
         (EMPTY.format("f"), True),

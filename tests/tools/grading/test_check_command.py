@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from classroom import REPOSITORY, write_notebook
 from mini_assignment import released_notebook, solve
 from nbformat import NotebookNode
@@ -169,7 +170,7 @@ def released_assignments() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("source", released_assignments(), ids=lambda path: path.stem)
+@for_each("source", released_assignments())
 def test_no_test_stands_right_after_a_read_only_cell(source: Path) -> None:
     """OverwriteCells.add_missing_cells cannot put back a deleted test there (see
     grading/sanitize.py)."""

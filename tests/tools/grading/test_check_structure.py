@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from cases import for_each
 from mini_assignment import released_notebook, solve
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -95,7 +95,7 @@ def test_cell_of_another_type_is_named_with_both_types() -> None:
     assert "must be a code cell; yours is a markdown cell" in message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value"),
     [("points", 400), ("grade", False), ("locked", False), ("solution", True)],
 )
@@ -183,9 +183,7 @@ def test_answer_whose_comment_mentions_not_implemented_is_started() -> None:
     assert problems(comments) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["", "  \n ", "YOUR ANSWER HERE", "YOUR ANSWER HERE\n\n"]
-)
+@for_each("text", ["", "  \n ", "YOUR ANSWER HERE", "YOUR ANSWER HERE\n\n"])
 def test_blank_written_answer_is_empty(text: str) -> None:
     def leaves_blank(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-why").source = text
@@ -236,7 +234,7 @@ def test_withheld_module_is_refused_in_any_cell_but_the_released_ones() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "uses"),
     [
         (
@@ -263,7 +261,7 @@ def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(
     assert [use.rpartition(" ")[2] for use in withheld_uses(code, withheld)] == uses
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "refused"),
     [
         ("from course_lib import DotScore", "course_lib.DotScore"),
@@ -293,7 +291,7 @@ def test_the_packages_that_are_no_withheld_names_are_all_there_are() -> None:
     assert withheld_uses("from course_lib import attend", ["course_lib.none"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "metadata", ["text", ["grade_id"], {"grade_id": ["margin"]}, {"grade_id": 3}, None]
 )
 def test_senseless_grading_metadata_is_no_crash(metadata: object) -> None:

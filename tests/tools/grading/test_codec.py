@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy
 import pytest
 import torch
+from cases import for_each
 from peers import Pair
 
 from course_tools.grading.bridge.codec import Handle, Reader, Refused, Writer
@@ -51,17 +52,17 @@ def there_and_back(value: object) -> object:
     return Reader(Writer().message(value)).value()
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@for_each("value", VALUES)
 def test_data_arrives_with_its_type(value: object) -> None:
     came = there_and_back(value)
     assert came == value
     assert type(came) is type(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64, torch.complex64]
 )
-@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3, 4)])
+@for_each("shape", [(), (0, 3), (2, 3, 4)])
 def test_tensors_arrive_with_type_shape_and_every_bit(
     dtype: torch.dtype, shape: tuple[int, ...]
 ) -> None:
@@ -98,9 +99,7 @@ def test_subclasses_of_builtin_types_arrive_as_the_builtin_type() -> None:
     assert came != ["b", 2.0]
 
 
-@pytest.mark.parametrize(
-    "value", [object(), lambda: None, torch.nn.Linear(1, 1), iter([])]
-)
+@for_each("value", [object(), lambda: None, torch.nn.Linear(1, 1), iter([])])
 def test_what_is_no_data_is_refused_by_the_sender(value: object) -> None:
     with pytest.raises(Refused, match="is no data"):
         Writer().message(value)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from cases import for_each
 from two_rounds import two_rounds
 from walled import need_a_sandbox
 
@@ -76,7 +77,7 @@ def test_a_right_answer_of_2026_11_gets_full_marks(
     assert transcript.given == []
 
 
-@pytest.mark.parametrize("borrowed", BORROWED.values(), ids=list(BORROWED))
+@for_each("borrowed", BORROWED.values())
 def test_what_2026_11_withholds_is_refused_by_its_new_name(
     worker: Worker, course: Path, borrowed: str
 ) -> None:

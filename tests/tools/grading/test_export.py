@@ -11,6 +11,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from gradebook_class import enter_assignment, record
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,7 +120,7 @@ FORMULAS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("cell", "written"), FORMULAS.items(), ids=ascii)
+@for_each(("cell", "written"), FORMULAS.items())
 def test_no_cell_is_a_formula(cell: str, written: str) -> None:
     assert safe(cell) == written
 
@@ -140,7 +141,7 @@ def test_wherever_a_spreadsheet_splits_a_table_no_piece_of_it_is_a_formula(
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "cell",
     ["-3.5", "12", "-", "Ada", "", "O'Neil", "Anne-Marie", "Smith - Jones", "Lovelace, Ada", "ada+x@example.org",  # noqa: E501
      "Homework 1 - Tests (4711)", "mini [Total Pts: 12 Score] |88", "Иванова-Петрова", "    Points Possible"],  # noqa: E501

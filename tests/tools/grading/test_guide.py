@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import for_each
 from classroom import REPOSITORY
 from guide import GUIDE, commands, settings
 from nbgrader.converters import Autograde
@@ -38,7 +39,7 @@ PLACES = {
 WRITTEN_AT_THE_END = {"wordpiece": 2}
 
 
-@pytest.mark.parametrize("name", assignments(REPOSITORY))
+@for_each("name", assignments(REPOSITORY))
 def test_the_last_part_of_each_assignment_is_a_written_answer(name: str) -> None:
     cells = read_source(REPOSITORY / "solutions" / name / f"{name}.py").cells
     kinds = [
@@ -115,9 +116,7 @@ def said_commands() -> list[tuple[str, str]]:
     return re.findall(r"`(course [a-z][^`]*)`|^ {4}(course .*)$", page, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "said", sorted({inline or line for inline, line in said_commands()})
-)
+@for_each("said", sorted({inline or line for inline, line in said_commands()}))
 def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(
     said: str,
 ) -> None:

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import nbformat
 import nbgrader
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mini_assignment import released_notebook
@@ -107,7 +108,7 @@ def test_the_payloads_are_faults_where_nothing_is_changed() -> None:
     assert [payload for payload in PAYLOADS if not faults(markdown2html(payload))] == []
 
 
-@pytest.mark.parametrize("payload", PAYLOADS + LATER)
+@for_each("payload", PAYLOADS + LATER)
 def test_no_payload_makes_a_tag_that_runs_fetches_or_leads_astray(payload: str) -> None:
     assert faults(markdown2html(harmless(payload))) == []
 
@@ -122,7 +123,7 @@ def test_no_text_of_such_parts_does(text: str) -> None:
     assert faults(markdown2html(harmless(text))) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "See [the paper](https://arxiv.org/abs/1706.03762), section 3.2.",

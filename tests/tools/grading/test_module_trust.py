@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from cases import for_each
 from peers import Pair
 from test_modules_across import MIXER, Sides, hidden
 from torch import nn
@@ -134,7 +135,7 @@ def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there() -> None:
     assert ((37, 37), "float32") in noting.sizes
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sizes", [3, [3], [((1, -1), "float32")], [((2,), "object")], [((2**50,), "int8")]]
 )
 def test_sizes_of_a_wrong_form_are_refused(sizes: object) -> None:

@@ -8,6 +8,7 @@ import os
 import threading
 
 import pytest
+from cases import for_each
 
 from course_tools.grading.run.reader import Bounds, CannotRead, Reader
 
@@ -55,7 +56,7 @@ def reader():
         yield made
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "arguments", "words"),
     [
         ("busy", [], "it takes more than 1 s of processor time"),

@@ -3,7 +3,7 @@ letter that acts."""
 
 from __future__ import annotations
 
-import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ def test_whatever_a_student_writes_is_one_line_that_can_be_printed_and_has_an_en
     assert shown(words, most) == words, "words that pass through twice stay as they are"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "words"),
     [
         (
@@ -43,9 +43,7 @@ def test_what_acts_on_a_terminal_is_written_out(text: str, words: str) -> None:
     assert shown(text) == words
 
 
-@pytest.mark.parametrize(
-    "name", ["Zoë O'Neil-Bœrs", "Ольга", "王小明", "mini (2).ipynb", "C:\\Users"]
-)
+@for_each("name", ["Zoë O'Neil-Bœrs", "Ольга", "王小明", "mini (2).ipynb", "C:\\Users"])
 def test_honest_names_stay_as_they_are(name: str) -> None:
     assert shown(name) == name
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from cases import for_each
 
 from course_tools.grading.assignments import student_checks
 from course_tools.grading.assignments.student_checks import (
@@ -20,7 +21,7 @@ from course_tools.grading.assignments.student_checks import (
 WANTED = torch.tensor([[1.0, 2.0, 3.0]])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("got", "words"),
     [
         (None, "The table must be a tensor; yours is None. Did you forget return?"),
@@ -142,7 +143,7 @@ def test_the_latest_definition_alone_is_searched_for_what_is_withheld(
     check_withheld("other", "score")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("got", "expected", "words"),
     [
         (
