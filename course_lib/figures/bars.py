@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from course_lib.figures.style import (
     INK,
     SIZE,
-    contrast_ratio,
+    add_legend,
     describe,
+    ink_on,
     new_figure,
     style_of,
 )
@@ -70,7 +71,7 @@ def ladder(
     axes.set_ylim(len(rungs) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel(xlabel)
-    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="best")
+    add_legend(axes)
     return describe(figure, f"{xlabel}, rung by rung. " + " ".join(sentences))
 
 
@@ -114,11 +115,7 @@ def score_bars(
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.invert_yaxis()
     axes.set_xlabel(xlabel)
-    legend = axes.legend(
-        frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2
-    )
-    for text in legend.get_texts():
-        text.set_color(INK)
+    add_legend(axes, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     told = [f"{name}: {score:.0f}" for name, (score, _) in ours.items()]
     told += [f"{name}, published: {score:.0f}" for name, score in published.items()]
     return describe(figure, f"{xlabel}. {'; '.join(told)}.")
@@ -169,24 +166,16 @@ def share_bars(
                 hatch=hatch, edgecolor=to_rgba("white", 0.35), linewidth=0
             )
             if share >= ROOM_FOR_DIGITS:
-                ink = max(
-                    ("black", "white"), key=lambda ink: contrast_ratio(ink, colour)
-                )
-                box = {
-                    "facecolor": colour,
-                    "edgecolor": "none",
-                    "pad": 1.5,
-                }  # no hatch behind the digits
-                middle = start + 50 * share
                 axes.text(
-                    middle,
+                    start + 50 * share,
                     line,
                     f"{100 * share:.0f}",
                     ha="center",
                     va="center",
-                    color=ink,
+                    color=ink_on(colour),
                     fontsize=9,
-                    bbox=box,
+                    # no hatch behind the digits
+                    bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
                 )
             start += 100 * share
         sentences.append(
@@ -198,12 +187,5 @@ def share_bars(
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.set_xlabel(xlabel)
-    columns = 3 if len(parts) > 3 else len(parts)
-    figure.legend(
-        loc="outside upper center",
-        ncols=columns,
-        frameon=False,
-        labelcolor=INK,
-        fontsize=9,
-    )
+    add_legend(figure, loc="outside upper center", ncols=min(3, len(parts)))
     return describe(figure, f"Bars of {xlabel}. " + " ".join(sentences))

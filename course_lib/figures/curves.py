@@ -16,7 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from course_lib.figures.style import INK, as_array, describe, new_figure, style_of
+from course_lib.figures.style import (
+    INK,
+    add_legend,
+    as_array,
+    describe,
+    new_figure,
+    style_of,
+)
 from course_lib.metrics.errors import Calibration
 from course_lib.metrics.scores import mean_interval
 
@@ -29,17 +36,9 @@ __all__ = [
 ]
 
 Number = float | int
-
-
 Limits = tuple[Number, Number]
-
-
 Runs = Float[Tensor, "N X"] | Float[np.ndarray, "N X"] | Sequence[Sequence[Number]]
-
-
 Values = Float[Tensor, "X"] | Float[np.ndarray, "X"] | Sequence[float]
-
-
 CURVES_WITH_ROOM = 4
 
 
@@ -108,17 +107,11 @@ def _draw_curves(
     if not curves:
         raise ValueError("no curves: give at least one model with its runs")
     sentences = []
-    single = all(
-        len(runs) == 1 for runs in curves.values()
-    )  # then there is no mean, and no interval
+    # with one run each there is no mean, and no interval
+    single = all(len(runs) == 1 for runs in curves.values())
     for label, runs in curves.items():
         values = as_array(runs)
-        if (
-            values.ndim != 2
-            or values.shape[1] != len(x)
-            or values.shape[0] == 0
-            or len(x) == 0
-        ):
+        if values.ndim != 2 or values.shape[1] != len(x) or values.size == 0:
             raise ValueError(
                 f"{label}: runs have shape {values.shape}; expected [seeds, {len(x)}],"
                 " one value for each x"
@@ -128,8 +121,7 @@ def _draw_curves(
         axes.plot(
             x,
             mean,
-            color=style.colour,
-            linestyle=style.dash,
+            **style.line,
             marker=style.marker if markers else None,
             linewidth=2,
             label=label if single else f"{label} ({seeds} seed{'s' * (seeds > 1)})",
@@ -151,16 +143,13 @@ def _draw_curves(
         axes.set_ylim(limits[0] - room, limits[1] + room)
     title = "one run" if single else "mean, 95% interval"
     beside = len(curves) > CURVES_WITH_ROOM  # many curves leave no free corner
-    legend = axes.legend(
+    add_legend(
+        axes,
         loc="upper left" if beside else "best",
         bbox_to_anchor=(1.0, 1.0) if beside else None,
-        frameon=False,
-        labelcolor=INK,
-        fontsize=9,
         title=title,
         title_fontsize=8,
     )
-    legend.get_title().set_color(INK)
     return sentences
 
 
@@ -179,14 +168,7 @@ def reliability_diagram(curves: Mapping[str, Calibration], title: str = "") -> F
             100 * np.asarray(found.accuracy),
         )
         shown = f"{label}: ECE {100 * found.error:.1f}%"
-        axes.plot(
-            confidence,
-            accuracy,
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=1.5,
-            label=shown,
-        )
+        axes.plot(confidence, accuracy, **style.line, linewidth=1.5, label=shown)
         sizes = 10 + 150 * np.asarray(found.guesses) / sum(found.guesses)
         axes.scatter(
             confidence, accuracy, s=sizes, marker=style.marker, color=style.colour
@@ -205,7 +187,7 @@ def reliability_diagram(curves: Mapping[str, Calibration], title: str = "") -> F
     axes.set_ylim(10 * np.floor(least / 10), 101)
     axes.set_xlabel("confidence: probability of the guess (%)")
     axes.set_ylabel("accuracy: share of right guesses (%)")
-    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="upper left")
+    add_legend(axes, loc="upper left")
     return describe(
         figure, "Accuracy against confidence, with the diagonal. " + " ".join(sentences)
     )
@@ -216,12 +198,8 @@ def function_curves(
 ) -> Figure:
     """Draw functions over the same places, with lines through zero."""
     places = as_array(x)
-    if (
-        places.ndim != 1
-        or len(places) < 2
-        or (np.diff(places) <= 0).any()
-        or not curves
-    ):
+    increase = places.ndim == 1 and len(places) > 1 and (np.diff(places) > 0).all()
+    if not increase or not curves:
         raise ValueError(
             f"x has shape {places.shape} and there are {len(curves)} curves; give"
             " increasing places, and a curve"
@@ -237,14 +215,7 @@ def function_curves(
                 f"{label} has values of shape {values.shape}, but there are"
                 f" {len(places)} places"
             )
-        axes.plot(
-            places,
-            values,
-            color=style.colour,
-            linestyle=style.dash,
-            linewidth=2,
-            label=label,
-        )
+        axes.plot(places, values, **style.line, linewidth=2, label=label)
         least = int(values.argmin())
         sentences.append(
             f"{label}: from {values[0]:.2f} to {values[-1]:.2f}, least"
@@ -252,7 +223,7 @@ def function_curves(
         )
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    axes.legend(frameon=False, labelcolor=INK, fontsize=9)
+    add_legend(axes)
     return describe(
         figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences)
     )
@@ -296,8 +267,7 @@ def growth_curves(
         axes.plot(
             places[seen],
             middle,
-            color=style.colour,
-            linestyle=style.dash,
+            **style.line,
             marker=style.marker,
             linewidth=2,
             label=f"{label} ({count} run{'s' * (count > 1)})",
@@ -315,14 +285,7 @@ def growth_curves(
     axes.minorticks_off()
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    legend = axes.legend(
-        frameon=False,
-        labelcolor=INK,
-        fontsize=9,
-        title="median, range",
-        title_fontsize=8,
-    )
-    legend.get_title().set_color(INK)
+    add_legend(axes, title="median, range", title_fontsize=8)
     return describe(
         figure, f"Curves of {ylabel} against {xlabel}. " + " ".join(sentences)
     )

@@ -6,46 +6,32 @@ T target words or queries, S source words or keys, D features.
 
 from collections.abc import Collection, Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Bool, Float
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, from_numpy
 
 from course_lib.figures.style import (
+    DIGITS_UP_TO,
     INK,
-    SIZE,
+    add_colour_bar,
     as_array,
-    contrast_ratio,
     describe,
+    draw_cells,
     new_figure,
+    new_panels,
 )
 from course_lib.metrics.scores import alignment_from_weights
 
 __all__ = ["alignment_map", "attention_heatmap", "mask_panels", "position_heatmap"]
 
 Weights = Float[Tensor, "T S"] | Float[np.ndarray, "T S"]
-
-
 Mask = Bool[Tensor, "T S"] | Bool[np.ndarray, "T S"]
-
-
-# even steps of lightness, the same with every kind of colour vision, readable in
-# greyscale
-HEAT = "cividis"
-
-
 # blue positive, red negative: told apart by all but the rarest colour blindness, white
 # at 0
 DIVERGING = "RdBu"
-
-
-DIGITS_UP_TO = 12  # words on a side: up to here each cell has room for its number
-
-
 ALLOWED = "#0072b2"  # the colour of attention in every figure of the book
 
 
@@ -151,11 +137,11 @@ def _draw_heat(
     source_words: Sequence[str],
     target_words: Sequence[str],
 ) -> None:
-    image = axes.imshow(
-        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
-    )
     longest = max(values.shape)
     digits = longest <= DIGITS_UP_TO
+    image = draw_cells(
+        axes, values, (lambda t, s: f"{100 * values[t, s]:.0f}") if digits else None
+    )
     size = 9 if digits else max(5, 9 * DIGITS_UP_TO / longest)
     axes.set_xticks(
         range(len(source_words)),
@@ -170,30 +156,9 @@ def _draw_heat(
     axes.xaxis.set_label_position("top")
     axes.set_xlabel("source word")
     axes.set_ylabel("target word")
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-    bar.set_label(
-        "attention weight" + (" (in the cells: hundredths)" if digits else ""),
-        color=INK,
-    )
-    bar.ax.tick_params(colors=INK, labelcolor=INK)
-    bar.outline.set_edgecolor(INK)
-    if digits:
-        for t, s in np.ndindex(*values.shape):
-            cell = colormaps[HEAT](values[t, s])
-            ink = max(
-                ("black", "white"), key=lambda colour: contrast_ratio(colour, cell)
-            )
-            axes.text(
-                s,
-                t,
-                f"{100 * values[t, s]:.0f}",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color=ink,
-            )
+    axes.spines[:].set_visible(False)
+    label = "attention weight" + (" (in the cells: hundredths)" if digits else "")
+    add_colour_bar(figure, image, axes, label, fraction=0.04, pad=0.02)
 
 
 def _describe_heat(
@@ -224,18 +189,7 @@ def mask_panels(
     """Draw several masks of the same words side by side."""
     if not masks:
         raise ValueError("no masks: give at least one, by name")
-    # As in `new_figure`, which makes one panel: transparent, and closed at once so that
-    # a notebook draws it once.
-    figure, grid = plt.subplots(
-        1,
-        len(masks),
-        figsize=(SIZE[0], 2.6),
-        dpi=144,
-        layout="constrained",
-        facecolor="none",
-        squeeze=False,
-    )
-    plt.close(figure)
+    figure, grid = new_panels(1, len(masks), 2.6)
     sentences = []
     for place, (axes, (name, mask)) in enumerate(
         zip(grid[0], masks.items(), strict=True)
@@ -247,7 +201,6 @@ def mask_panels(
                 f" but there are {len(query_words)} queries and {len(key_words)} keys;"
                 " give a boolean mask, one row for each query"
             )
-        axes.set_facecolor("none")
         for (t, s), may in np.ndenumerate(allowed):
             square = Rectangle(
                 (s - 0.44, t - 0.44),
@@ -277,18 +230,20 @@ def mask_panels(
         )
         if place == 0:
             axes.set_yticks(range(len(query_words)), query_words, fontsize=8)
-            axes.set_ylabel(ylabel, color=INK, fontsize=9)
+            axes.set_ylabel(ylabel, fontsize=9)
         else:
             axes.set_yticks([])
-        axes.tick_params(colors=INK, labelcolor=INK, length=0)
+        axes.tick_params(length=0)
         axes.set_title(name, color=INK, fontsize=10)
-        axes.set_xlabel(xlabel, color=INK, fontsize=9)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+        axes.set_xlabel(xlabel, fontsize=9)
+        axes.spines[:].set_visible(False)
+        seen = [
+            ", ".join(np.array(key_words, dtype=object)[row]) or "nothing"
+            for row in allowed
+        ]
         rows = "; ".join(
-            f"{word} may attend to"
-            f" {', '.join(key_words[s] for s in np.flatnonzero(row).tolist()) or 'nothing'}"  # noqa: E501
-            for word, row in zip(query_words, allowed, strict=True)
+            f"{word} may attend to {keys}"
+            for word, keys in zip(query_words, seen, strict=True)
         )
         sentences.append(f"{name}: {rows}.")
     return describe(
@@ -302,11 +257,7 @@ def position_heatmap(
 ) -> Figure:
     """Draw the vector of each position as a row of colours, from -1 (red) to 1
     (blue)."""
-    values = (
-        table.detach().float().cpu().numpy()
-        if isinstance(table, Tensor)
-        else np.asarray(table)
-    ).astype(float)
+    values = as_array(table)
     if values.size == 0 or not (np.abs(values) <= 1 + 1e-6).all():
         raise ValueError(
             "position_heatmap draws values from -1 to 1, at least one; divide larger"
@@ -318,10 +269,7 @@ def position_heatmap(
     )
     axes.set_xlabel("feature")
     axes.set_ylabel("position (words from the start)")
-    bar = figure.colorbar(image, ax=axes, label="value", ticks=[-1, 0, 1])
-    bar.ax.tick_params(colors=INK, labelcolor=INK)
-    bar.ax.yaxis.label.set_color(INK)
-    bar.outline.set_edgecolor(INK)
+    add_colour_bar(figure, image, axes, "value", ticks=[-1, 0, 1])
     changes = np.diff(values >= 0, axis=0).sum(axis=0)
     halves = [changes[: values.shape[1] // 2], changes[values.shape[1] // 2 :]]
     first, second = (int(half.max()) if half.size else 0 for half in halves)

@@ -6,24 +6,19 @@ N seeds, or uses of the word; X numbers of labels.
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from course_lib.figures.curves import Runs
-from course_lib.figures.style import INK, SIZE, describe, style_of
+from course_lib.figures.style import INK, add_legend, describe, new_panels, style_of
 
 __all__ = ["label_curves", "sense_panels"]
 
 COLUMNS = 3
-
-
 # Colour and marker of the senses in their order; two of the hues of
 # `course_lib.figures.style`, and a third.
 SENSES = (("#0072b2", "o"), ("#d55e00", "s"), ("#008a64", "^"))
-
-
 Points = Float[np.ndarray, "N 2"]
 
 
@@ -44,31 +39,21 @@ def sense_panels(
             f"there are {len(names)} senses; a picture tells {len(SENSES)} apart, so"
             " leave some out"
         )
-    height = min(SIZE[1], 0.5 + 1.7 * len(rows))
-    figure, grid = plt.subplots(
-        len(rows),
-        len(panels),
-        figsize=(SIZE[0], height),
-        dpi=144,
-        layout="constrained",
-        facecolor="none",
-        squeeze=False,
-    )
-    plt.close(figure)  # a notebook would draw one left open a second time
+    figure, grid = new_panels(len(rows), len(panels), 0.5 + 1.7 * len(rows))
     for line, (row_name, row) in enumerate(rows.items()):
         for column, (panel, points) in enumerate(row.items()):
-            axes = grid[line, column]
+            axes = grid[line][column]
             if points.shape != (len(senses), 2):
                 raise ValueError(
                     f"{row_name}, {panel}: {points.shape} points for {len(senses)}"
                     " senses; give one for each"
                 )
-            axes.set_facecolor("none")
             for name, (colour, marker) in zip(names, SENSES, strict=False):
                 own = points[[sense == name for sense in senses]]
                 # Hollow, so that points on top of one another can be seen.
                 axes.scatter(
-                    *own.T,
+                    own[:, 0],
+                    own[:, 1],
                     s=16,
                     marker=marker,
                     facecolors="none",
@@ -79,23 +64,18 @@ def sense_panels(
             axes.set_xticks([])
             axes.set_yticks([])
             axes.margins(0.12)
-            for spine in axes.spines.values():
-                spine.set_color(INK)
             if line == 0:
                 axes.set_title(panel, color=INK, fontsize=10)
             if column == 0:
-                axes.set_ylabel(row_name, color=INK, fontsize=9)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    legend = figure.legend(
-        handles,
-        labels,
+                axes.set_ylabel(row_name, fontsize=9)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    add_legend(
+        figure,
+        handles=handles,
+        labels=labels,
         loc="outside lower center",
         ncols=len(names),
-        frameon=False,
-        fontsize=9,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
     counts = ", ".join(
         f"{name} {sum(sense == name for sense in senses)}" for name in names
     )
@@ -118,19 +98,10 @@ def label_curves(
         )
     everywhere = sorted({number for labels, _ in panels.values() for number in labels})
     lines = -(-len(panels) // COLUMNS)
-    figure, grid = plt.subplots(
-        lines,
-        min(COLUMNS, len(panels)),
-        figsize=(SIZE[0], min(SIZE[1], 0.6 + 1.7 * lines)),
-        dpi=144,
-        layout="constrained",
-        facecolor="none",
-        squeeze=False,
-    )
-    plt.close(figure)  # a notebook would draw one left open a second time
+    figure, grid = new_panels(lines, min(COLUMNS, len(panels)), 0.6 + 1.7 * lines)
+    places = [axes for row in grid for axes in row]
     sentences = []
-    for axes, (task, (labels, ways)) in zip(grid.flat, panels.items(), strict=False):
-        axes.set_facecolor("none")
+    for axes, (task, (labels, ways)) in zip(places, panels.items(), strict=False):
         axes.set_xscale("log")
         for way, runs in ways.items():
             scores = np.asarray(runs, dtype=float)
@@ -143,28 +114,17 @@ def label_curves(
             axes.plot(
                 labels,
                 middle,
-                color=style.colour,
-                linestyle=style.dash,
+                **style.line,
                 marker=style.marker,
                 markersize=4,
                 label=way,
             )
+            low, high = scores.min(axis=0), scores.max(axis=0)
             axes.fill_between(
-                labels,
-                scores.min(axis=0),
-                scores.max(axis=0),
-                color=style.colour,
-                alpha=0.3,
-                linewidth=0,
+                labels, low, high, color=style.colour, alpha=0.3, linewidth=0
             )
             if len(labels) == 1:  # a band of one place has no width
-                axes.vlines(
-                    labels,
-                    scores.min(axis=0),
-                    scores.max(axis=0),
-                    color=style.colour,
-                    linewidth=1,
-                )
+                axes.vlines(labels, low, high, color=style.colour, linewidth=1)
             sentences.append(
                 f"{task}, {way}: {', '.join(f'{score:.0f}' for score in middle)}."
             )
@@ -174,24 +134,19 @@ def label_curves(
         )
         axes.set_xlim(everywhere[0] / 1.4, everywhere[-1] * 1.4)
         axes.minorticks_off()
-        axes.tick_params(colors=INK, labelcolor=INK, labelsize=8)
-        for side, spine in axes.spines.items():
-            spine.set_color(INK)
-            spine.set_visible(side in ("left", "bottom"))
-    for axes in list(grid.flat)[len(panels) :]:
+        axes.tick_params(labelsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in places[len(panels) :]:
         axes.remove()
     figure.supxlabel("labels", color=INK, fontsize=9)
     figure.supylabel(ylabel, color=INK, fontsize=9)
-    handles, names = grid[0, 0].get_legend_handles_labels()
-    legend = figure.legend(
-        handles,
-        names,
+    handles, names = grid[0][0].get_legend_handles_labels()
+    add_legend(
+        figure,
+        handles=handles,
+        labels=names,
         loc="outside upper center",
         ncols=len(names),
-        frameon=False,
-        fontsize=9,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
     counts = ", ".join(f"{number:,}" for number in everywhere)
     return describe(figure, f"{ylabel} with {counts} labels. " + " ".join(sentences))

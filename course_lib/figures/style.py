@@ -2,36 +2,48 @@
 words that can replace it.
 
 What this module does not do: it changes no global setting of matplotlib.
-the figures share.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 from torch import Tensor
 
 __all__ = [
+    "DIGITS_UP_TO",
     "INK",
     "MODELS",
     "SIZE",
     "Style",
+    "add_colour_bar",
+    "add_legend",
     "alt_text",
     "as_array",
     "contrast_ratio",
     "describe",
+    "draw_cells",
+    "ink_on",
     "new_figure",
+    "new_panels",
     "style_of",
 ]
 
 SIZE = (6.0, 4.0)
 # the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
 INK = "#767676"
+# even steps of lightness, the same with every kind of colour vision, readable in
+# greyscale
+HEAT = "cividis"
+DIGITS_UP_TO = 12  # cells on a side: up to here each has room for its number
 
 
 class Style(NamedTuple):
@@ -41,6 +53,11 @@ class Style(NamedTuple):
     colour: str
     marker: str
     dash: str
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """How matplotlib is told to draw the model's line."""
+        return {"color": self.colour, "linestyle": self.dash}
 
 
 # Okabe and Ito's colour-blind safe hues, some darkened until the contrast is 3 against
@@ -137,24 +154,86 @@ def alt_text(figure: Figure) -> str:
     return _alt_texts[figure]
 
 
+def ink_on(colour: ColorType) -> str:
+    """Return black or white, whichever can be read on a colour."""
+    return max(("black", "white"), key=lambda ink: contrast_ratio(ink, colour))
+
+
+def new_panels(
+    rows: int, columns: int, height: float
+) -> tuple[Figure, list[list[Axes]]]:
+    """Make a figure of empty panels in the style of the course: transparent, and closed
+    at once, since a notebook would draw one left open a second time."""
+    figure, grid = plt.subplots(
+        rows,
+        columns,
+        figsize=(SIZE[0], min(SIZE[1], height)),
+        dpi=144,
+        layout="constrained",
+        facecolor="none",
+        squeeze=False,
+    )
+    plt.close(figure)
+    for axes in grid.flat:
+        axes.set_facecolor("none")
+        axes.tick_params(colors=INK, labelcolor=INK)
+        axes.xaxis.label.set_color(INK)
+        axes.yaxis.label.set_color(INK)
+        for spine in axes.spines.values():
+            spine.set_color(INK)
+    return figure, grid.tolist()
+
+
 def new_figure(title: str) -> tuple[Figure, Axes]:
     """Make an empty figure in the style of the course."""
-    figure, axes = plt.subplots(
-        figsize=SIZE, dpi=144, layout="constrained", facecolor="none"
-    )
-    # Closed at once: the figure is returned, and a notebook would draw one left open a
-    # second time.
-    plt.close(figure)
-    axes.set_facecolor("none")
-    axes.tick_params(colors=INK, labelcolor=INK)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
-    for side, spine in axes.spines.items():
-        spine.set_color(INK)
-        spine.set_visible(side in ("left", "bottom"))
+    figure, grid = new_panels(1, 1, SIZE[1])
+    axes = grid[0][0]
+    axes.spines[["top", "right"]].set_visible(False)
     if title:
         axes.set_title(title, color=INK, fontsize=11)
     return figure, axes
+
+
+def add_legend(of: Axes | Figure, **places: Any) -> None:
+    """Say which line is which, in ink, without a frame."""
+    legend = of.legend(frameon=False, labelcolor=INK, **{"fontsize": 9, **places})
+    legend.get_title().set_color(INK)
+
+
+def add_colour_bar(
+    figure: Figure, image: ScalarMappable, axes: Axes, label: str, **places: Any
+) -> None:
+    """Say which colour is which number, in ink."""
+    bar = figure.colorbar(image, ax=axes, **places)
+    bar.set_label(label, color=INK)
+    bar.ax.tick_params(colors=INK, labelcolor=INK)
+    bar.outline.set_edgecolor(INK)
+
+
+def draw_cells(
+    axes: Axes,
+    values: np.ndarray,
+    written: Callable[[int, int], str] | None,
+    fontsize: float = 8,
+) -> ScalarMappable:
+    """Draw a cell for each value from 0 to 1, and write into it, in what can be read on
+    its colour."""
+    image = axes.imshow(
+        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    )
+    if written is None:
+        return image
+    for row, column in np.ndindex(*values.shape):
+        axes.text(
+            column,
+            row,
+            written(row, column),
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            color=ink_on(colormaps[HEAT](values[row, column])),
+        )
+    return image
 
 
 def describe(figure: Figure, alt: str) -> Figure:

@@ -1,18 +1,26 @@
-"""Tables of what a model takes for what: a cell for each pair of class and guess, or of
-what it was told and what it chooses. C classes.
+"""Tables: what a model takes for what, a cell for each pair of class and guess or of
+what it was told and what it chooses; and which rows of its matrices an input takes.
+C classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 
-from course_lib.figures.maps import DIGITS_UP_TO, HEAT
-from course_lib.figures.style import INK, contrast_ratio, describe, new_figure
+from course_lib.figures.style import (
+    DIGITS_UP_TO,
+    INK,
+    add_colour_bar,
+    describe,
+    draw_cells,
+    new_figure,
+)
 
-__all__ = ["choice_heatmap", "confusion_map"]
+__all__ = ["choice_heatmap", "confusion_map", "input_rows"]
 
 
 def confusion_map(
@@ -28,32 +36,19 @@ def confusion_map(
         )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     figure, axes = new_figure(title)
-    image = axes.imshow(
-        shares, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    digits = (
+        (lambda row, column: f"{counts[row, column]:,}")
+        if number <= DIGITS_UP_TO
+        else None
     )
+    image = draw_cells(axes, shares, digits)
     axes.set_xticks(range(number), labels, fontsize=9, rotation=30 if number > 3 else 0)
     axes.set_yticks(range(number), labels, fontsize=9)
     axes.set_xlabel("guessed class")
     axes.set_ylabel("gold class")
-    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-    bar.set_label("share of the gold class", color=INK)
-    bar.ax.tick_params(colors=INK, labelcolor=INK)
-    bar.outline.set_edgecolor(INK)
-    if number <= DIGITS_UP_TO:
-        for row, column in np.ndindex(*counts.shape):
-            cell = colormaps[HEAT](shares[row, column])
-            ink = max(
-                ("black", "white"), key=lambda colour: contrast_ratio(colour, cell)
-            )
-            axes.text(
-                column,
-                row,
-                f"{counts[row, column]:,}",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color=ink,
-            )
+    add_colour_bar(
+        figure, image, axes, "share of the gold class", fraction=0.04, pad=0.02
+    )
     sentences = []
     for row, label in enumerate(labels):
         others = [
@@ -93,29 +88,14 @@ def choice_heatmap(
             "choice_heatmap draws shares from 0 to 1; divide each row by its sum first"
         )
     figure, axes = new_figure(title)
-    image = axes.imshow(
-        values, cmap=HEAT, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+    image = draw_cells(
+        axes, values, lambda row, column: f"{100 * values[row, column]:.0f}", 9
     )
-    for row, column in np.ndindex(*values.shape):
-        cell = colormaps[HEAT](values[row, column])
-        ink = max(("black", "white"), key=lambda ink: contrast_ratio(ink, cell))
-        axes.text(
-            column,
-            row,
-            f"{100 * values[row, column]:.0f}",
-            ha="center",
-            va="center",
-            color=ink,
-            fontsize=9,
-        )
     axes.set_xticks(range(len(choices)), choices, fontsize=9)
     axes.set_yticks(range(len(told)), told, fontsize=9)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    bar = figure.colorbar(image, ax=axes, label="share of the row (in the cells: %)")
-    bar.ax.tick_params(colors=INK, labelcolor=INK)
-    bar.ax.yaxis.label.set_color(INK)
-    bar.outline.set_edgecolor(INK)
+    add_colour_bar(figure, image, axes, "share of the row (in the cells: %)")
     best = [
         f"{name}: {choices[row.argmax()]} {100 * row.max():.0f}%"
         for name, row in zip(told, values, strict=True)
@@ -125,4 +105,73 @@ def choice_heatmap(
         f"{xlabel} for each {ylabel}, the largest share of each row. "
         + "; ".join(best)
         + ".",
+    )
+
+
+# one for each matrix; what a box says is written in it, too
+EDGES = ("#0072b2", "#d55e00", "#008a64")
+DASHES = ("-", (0, (2.5, 1.5)), ":")
+
+
+def input_rows(
+    pieces: Sequence[str],
+    rows: Mapping[str, Sequence[int]],
+    groups: Sequence[int],
+    title: str = "",
+) -> Figure:
+    """Draw which row of each matrix a piece takes; a column's boxes are added (Devlin
+    et al. 2019, figure 2)."""
+    if not pieces or not 1 <= len(rows) <= len(EDGES):
+        raise ValueError(
+            f"{len(pieces)} pieces and {len(rows)} matrices: there must be a piece, and"
+            f" 1 to {len(EDGES)} matrices"
+        )
+    for name, numbers in {**rows, "groups": groups}.items():
+        if len(numbers) != len(pieces):
+            raise ValueError(
+                f"{name} has {len(numbers)} entries, but there are {len(pieces)} pieces"
+            )
+    figure, axes = new_figure(title)
+    figure.set_figheight(0.9 + 0.62 * len(rows))
+    digits = max(len(str(number)) for numbers in rows.values() for number in numbers)
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "color": INK}
+    # points: the longest number fits its box
+    size = min(9.0, 400 / (len(pieces) * max(digits, 2)))
+    drawn = zip(rows.values(), EDGES, DASHES, strict=False)
+    for line, (numbers, edge, dash) in enumerate(drawn):
+        for column, number in enumerate(numbers):
+            if line:
+                axes.text(column, line - 0.5, "+", fontsize=9, **centred)
+            box = FancyBboxPatch(
+                (column - 0.4, line - 0.25),
+                0.8,
+                0.5,
+                boxstyle="round,pad=0,rounding_size=0.08",
+                mutation_aspect=0.5,
+            )
+            box.set(facecolor="none", edgecolor=edge, linestyle=dash, linewidth=1.2)
+            axes.add_patch(box)
+            axes.text(column, line, str(number), fontsize=size, **centred)
+    for column in range(1, len(pieces)):
+        if groups[column] != groups[column - 1]:
+            axes.axvline(column - 0.5, color=INK, linewidth=0.8, linestyle=":")
+    axes.set(xlim=(-0.6, len(pieces) - 0.4), ylim=(len(rows) - 0.6, -0.45))
+    axes.set_xticks(
+        range(len(pieces)),
+        pieces,
+        rotation=55,
+        ha="left",
+        rotation_mode="anchor",
+        fontsize=9,
+    )
+    axes.xaxis.set_ticks_position("top")
+    axes.set_yticks(range(len(rows)), list(rows), fontsize=9)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    columns = "; ".join(
+        f"{piece}: {', '.join(str(numbers[column]) for numbers in rows.values())}"
+        for column, piece in enumerate(pieces)
+    )
+    return describe(
+        figure, f"Rows of {', '.join(rows)} that are added for each piece. {columns}."
     )

@@ -16,8 +16,9 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from course_lib.figures.curves import learning_curves, score_by_length
-from course_lib.figures.maps import HEAT, alignment_map, attention_heatmap
+from course_lib.figures.maps import alignment_map, attention_heatmap
 from course_lib.figures.style import (
+    HEAT,
     INK,
     MODELS,
     alt_text,

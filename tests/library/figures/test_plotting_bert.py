@@ -8,8 +8,8 @@ from cases import for_each
 
 from course_lib.figures.bars import PARTS, ladder, share_bars
 from course_lib.figures.curves import function_curves
-from course_lib.figures.diagrams import EDGES, input_rows
 from course_lib.figures.style import INK, SIZE, alt_text, contrast_ratio, style_of
+from course_lib.figures.tables import EDGES, input_rows
 
 PIECES = ["[CLS]", "hug", "##s", "[SEP]", "yes", "[SEP]"]
 SEGMENTS = [0, 0, 0, 0, 1, 1]
