@@ -78,9 +78,8 @@ def checkpoint_folder(
             f" {WEIGHTS}, or the name of a checkpoint on the hub, such as"
             " google-bert/bert-base-uncased"
         )
-    from huggingface_hub import (
-        snapshot_download,
-    )  # only where a hub is asked for: it takes a second to import
+    # only where a hub is asked for: it takes a second to import
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:

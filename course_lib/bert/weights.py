@@ -151,9 +151,8 @@ class PublishedWeights:
     def left_over(self, used: Iterable[str]) -> list[str]:
         """List what the file holds beside the names used, and refuse it where it would
         change the numbers."""
-        rest = (
-            self.names.keys() - set(used) - {POSITION_IDS}
-        )  # an older version wrote 0, 1, 2, ... down
+        # an older version wrote 0, 1, 2, ... down
+        rest = self.names.keys() - set(used) - {POSITION_IDS}
         if DECODER["cls.predictions.decoder.bias"] in used:
             for copy, original in DECODER.items():
                 if copy in rest and not self._equal(copy, original):

@@ -19,16 +19,11 @@ from course_lib.data.catalogue import DATASETS, DataSet
 from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
-GROUP, ROWS = (
-    10,
-    12,
-)  # words: the width of a group in the table of lengths; with more rows than this, it is wider  # noqa: E501
-NAMES = (
-    "id",
-    "title",
-    "word",
-    "sense",
-)  # columns that name a row: nobody asks how many words they have
+# words: the width of a group in the table of lengths; with more rows than this, it is
+# wider
+GROUP, ROWS = (10, 12)
+# columns that name a row: nobody asks how many words they have
+NAMES = ("id", "title", "word", "sense")
 
 
 def available_source(entry: DataSet) -> str | None:

@@ -118,9 +118,8 @@ def _running_text(lines: Sequence[str]) -> Iterator[str]:
             skipping_section = title.lower().strip(" :") in LIST_SECTIONS
         elif not line or skipping_section:
             at += 1
-        elif (
-            line[0] == " "
-        ):  # a block of its own: a quotation, or content of something not known here
+        # a block of its own: a quotation, or content of something not known here
+        elif line[0] == " ":
             end = _end_of_block(lines, at, 1)
             yield from _running_text(_dedent(lines[at:end]))
             at = end

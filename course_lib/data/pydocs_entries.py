@@ -73,9 +73,8 @@ def _entries(lines: Sequence[str]) -> Iterator[Entry]:
         elif field:
             end = _end_of_indented(lines, at + 1)
             kind = "parameter" if field[1] == "param" else "error"
-            first = next(
-                (i for i in range(at + 1, end) if not lines[i]), end
-            )  # a second paragraph is left out
+            # a second paragraph is left out
+            first = next((i for i in range(at + 1, end) if not lines[i]), end)
             text = " ".join(
                 part.strip()
                 for part in (field[4], *lines[at + 1 : first])

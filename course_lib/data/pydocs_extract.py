@@ -131,9 +131,8 @@ def _parse(source: bytes, where: str) -> ast.Module:
     gc.disable()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of escapes and comparisons in other people's source
+            # of escapes and comparisons in other people's source
+            warnings.simplefilter("ignore")
             return ast.parse(source, where)
     finally:
         if collecting:

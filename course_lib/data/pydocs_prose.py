@@ -127,12 +127,10 @@ def plain(paragraph: str) -> str:
     footnotes."""
     text = re.sub(r":math:`([^`]*)`|\$([^$]+)\$", _formula, paragraph)
     text = re.sub(r"(\w*)\s*\[#?[\w*]+\]_+", _footnote, text)
-    text = re.sub(
-        r"(?<!\S)([A-Za-z][\w.-]*[A-Za-z0-9])__?(?=[\s.,;)]|$)", r"\1", text
-    )  # names of links
-    text = re.sub(
-        r"\[`~?([^`]*)`\](?:\([^)]*\))?", _last_part, text
-    )  # Markdown of the hub's packages
+    # names of links
+    text = re.sub(r"(?<!\S)([A-Za-z][\w.-]*[A-Za-z0-9])__?(?=[\s.,;)]|$)", r"\1", text)
+    # Markdown of the hub's packages
+    text = re.sub(r"\[`~?([^`]*)`\](?:\([^)]*\))?", _last_part, text)
     text = re.sub(r"!?\[([^\]]+)\]\([^)]*\)", r"\1", text)
     text = re.sub(r":[a-zA-Z][\w:+-]*:`([^`]*)`", _role, text)
     text = re.sub(r"`([^`<]+?)\s*<[^`>]*>`_{0,2}", r"\1", text)
@@ -215,10 +213,11 @@ def _is_label(text: str, words: list[str]) -> bool:
 
 def _has_main_verb(sentence: str) -> bool:
     first, *others = _bare(sentence)
+    # "List of", "Support for"
     if (first in OPENERS or _may_be_verb(first)) and others[:1] not in (
         ["of"],
         ["for"],
-    ):  # "List of", "Support for"
+    ):
         return True
     main = _bare(_SUBORDINATE.sub("", sentence))
     if not _FINITE.isdisjoint(main) or any(

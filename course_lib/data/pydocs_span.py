@@ -16,11 +16,8 @@ SHORTEST, LONGEST = 30, 150  # words of a context
 ENTRIES = 3  # as few as a context may have: with one, there is nothing to choose
 QUESTIONS = 3  # at most, on one context, each of another kind
 MOST = {"train": 4_000, "validation": 600, "test": 600}
-OF_ONE_MODULE = {
-    "train": 40,
-    "validation": 40,
-    "test": 40,
-}  # rows: no split is one long module
+# rows: no split is one long module
+OF_ONE_MODULE = {"train": 40, "validation": 40, "test": 40}
 # contexts share parameters: they are compared more strictly than paragraphs are
 SIMILAR = 0.5
 # Each kind of question in several forms; {} is a name, or what a parameter is said to

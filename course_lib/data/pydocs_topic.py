@@ -76,16 +76,10 @@ AREAS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 FEATURES = Features({"text": Value("string"), "label": ClassLabel(names=list(AREAS))})
 SHORTEST, LONGEST = 25, 120  # words: shorter, a paragraph may fit any library
-MOST = {
-    "train": 500,
-    "validation": 100,
-    "test": 100,
-}  # rows of an area, so that none is the answer by its number
-OF_ONE_MODULE = {
-    "train": 25,
-    "validation": 20,
-    "test": 20,
-}  # rows: no area is one long module
+# rows of an area, so that none is the answer by its number
+MOST = {"train": 500, "validation": 100, "test": 100}
+# rows: no area is one long module
+OF_ONE_MODULE = {"train": 25, "validation": 20, "test": 20}
 # Names that would tell the answer: of packages, and by which they are imported.
 _NAMES = re.compile(
     r"(?i:\b(?:numpy|scipy|scikit|sklearn|sympy|mpmath|networkx|pandas|matplotlib|mpl|pyplot|mplot3d|axisartist|"

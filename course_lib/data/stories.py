@@ -60,9 +60,8 @@ class Teller:
     rng: random.Random
     cast: Mapping[str, Entity]
     world: lex.World
-    before: set[str] = field(
-        default_factory=set
-    )  # slots mentioned in the sentence before
+    # slots mentioned in the sentence before
+    before: set[str] = field(default_factory=set)
     now: set[str] = field(default_factory=set)  # slots mentioned so far in this one
     latest: str = ""  # the person mentioned last in this sentence
     hour: int = -1

@@ -172,9 +172,8 @@ class LayerMix(nn.Module):
                 " every layer"
             )
         shares = self.weights.softmax(dim=0)
-        return (
-            self.scale * torch.stack(list(hidden_states), dim=-1) @ shares
-        )  # (B, T, D, states) @ (states)
+        # (B, T, D, states) @ (states)
+        return self.scale * torch.stack(list(hidden_states), dim=-1) @ shares
 
 
 class EncodedWords(NamedTuple):
@@ -219,15 +218,13 @@ def pool_words(
             f"no piece is of a word: word_ids holds nothing but {NO_WORD}; number the"
             " words from 0"
         )
-    of_word = (
-        word_ids[:, None] == torch.arange(words, device=word_ids.device)[:, None]
-    )  # (B, 1, T), (W, 1) -> (B, W, T)
+    # (B, 1, T), (W, 1) -> (B, W, T)
+    of_word = word_ids[:, None] == torch.arange(words, device=word_ids.device)[:, None]
     if how == "first":
         of_word &= of_word.cumsum(dim=-1) == 1
     weights = of_word.to(hidden.dtype)
-    return (
-        weights @ hidden / weights.sum(dim=-1, keepdim=True).clamp(min=1)
-    )  # (B, W, T) @ (B, T, D) -> (B, W, D)
+    # (B, W, T) @ (B, T, D) -> (B, W, D)
+    return weights @ hidden / weights.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
 def sense_separation(vectors: Float[Tensor, "N D"], senses: Sequence[object]) -> float:
@@ -286,9 +283,8 @@ def sense_separation(vectors: Float[Tensor, "N D"], senses: Sequence[object]) ->
         same, other = labels == sense, labels != sense
         same[use] = False
         if same.any() and other.any():
-            lead = (
-                cosines[use, same][:, None] - cosines[use, other]
-            )  # (same, 1) - (other) -> (same, other)
+            # (same, 1) - (other) -> (same, other)
+            lead = cosines[use, same][:, None] - cosines[use, other]
             shares.append(((lead > TIE).double() + 0.5 * (lead.abs() <= TIE)).mean())
     if not shares:
         raise ValueError(

@@ -143,9 +143,8 @@ class ELMo(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.dim)
-        nn.init.normal_(
-            self.embedding.weight, std=config.dim**-0.5
-        )  # the output layer's too: logits of size 1
+        # the output layer's too: logits of size 1
+        nn.init.normal_(self.embedding.weight, std=config.dim**-0.5)
         self.forward_layers = _stack(config)
         self.backward_layers = _stack(config)
         self.dropout = nn.Dropout(config.dropout)
@@ -200,9 +199,8 @@ class ELMo(nn.Module):
         states = [hidden]
         for number, layer in enumerate(layers):
             output, _ = layer(self.dropout(hidden))
-            hidden = (
-                output if number == 0 else hidden + output
-            )  # residual from the first layer's output on
+            # residual from the first layer's output on
+            hidden = output if number == 0 else hidden + output
             states.append(hidden)
         return states
 

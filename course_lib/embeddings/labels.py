@@ -59,9 +59,8 @@ def neighbour_labels(
     step = 1 if forward else -1
     has_neighbour = real.clone()
     has_neighbour[:, -1 if forward else 0] = False
-    has_neighbour &= real.roll(
-        -step, dims=1
-    )  # at the edge it rolls around, which the line above forbids
+    # at the edge it rolls around, which the line above forbids
+    has_neighbour &= real.roll(-step, dims=1)
     positions = has_neighbour.flatten().nonzero().squeeze(1)
     return positions, ids.flatten()[positions + step]
 
@@ -74,7 +73,6 @@ def cross_entropy_sum(
 ) -> Float[Tensor, ""]:
     """Add up how badly an output layer guesses, computed where something is asked
     only."""
-    logits = head(
-        hidden.flatten(0, 1)[positions]
-    )  # (B, T, D) -> (B * T, D) -> (N, D) -> (N, V)
+    # (B, T, D) -> (B * T, D) -> (N, D) -> (N, V)
+    logits = head(hidden.flatten(0, 1)[positions])
     return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")

@@ -64,9 +64,8 @@ def maxsim(
     products = torch.einsum("btd,nsd->bnts", query, document)
     if document_mask is not None:
         check_mask(document_mask, name="document_mask")
-        products = products.masked_fill(
-            ~document_mask[None, :, None], -torch.inf
-        )  # (N, S) -> (1, N, 1, S)
+        # (N, S) -> (1, N, 1, S)
+        products = products.masked_fill(~document_mask[None, :, None], -torch.inf)
     best = products.amax(dim=-1)  # (B, N, T, S) -> (B, N, T)
     if query_mask is not None:
         check_mask(query_mask, name="query_mask")

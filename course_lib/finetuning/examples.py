@@ -279,9 +279,8 @@ def collate(examples: Sequence[Example], pad_id: int = 0) -> TaskBatch:
     choices = len(examples[0].rows)
 
     def shaped(tensor: Tensor) -> Tensor:
-        return (
-            tensor if choices == 1 else tensor.view(len(examples), choices, -1)
-        )  # (B C, T) -> (B, C, T)
+        # (B C, T) -> (B, C, T)
+        return tensor if choices == 1 else tensor.view(len(examples), choices, -1)
 
     input_ids, segments = (
         pad_sequence(

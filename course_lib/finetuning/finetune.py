@@ -63,9 +63,8 @@ __all__ = [
     "text_examples",
 ]
 
-Score: TypeAlias = Callable[
-    [TaskModel], dict[str, float]
-]  # a model in evaluation mode -> figures by name
+# a model in evaluation mode -> figures by name
+Score: TypeAlias = Callable[[TaskModel], dict[str, float]]
 FROZEN = ("nothing", "embeddings", "encoder")
 
 
@@ -453,9 +452,8 @@ def _optimizer(
         }
         for (factor, matrix), parameters in groups.items()
     ]
-    optimizer = torch.optim.AdamW(
-        settings, lr=config.learning_rate, fused=True
-    )  # one pass over weights, not ten
+    # one pass over weights, not ten
+    optimizer = torch.optim.AdamW(settings, lr=config.learning_rate, fused=True)
     optimizer.register_step_pre_hook(_multiply_rates)
     return optimizer
 

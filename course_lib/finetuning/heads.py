@@ -92,9 +92,8 @@ class SequenceClassifier(TaskModel):
         """Return the sum of the cross-entropies, or of the squared errors, and their
         number."""
         if self.guesses_number:
-            precise = torch.promote_types(
-                logits.dtype, torch.float32
-            )  # a score of 4.33 is none of bfloat16's numbers
+            # a score of 4.33 is none of bfloat16's numbers
+            precise = torch.promote_types(logits.dtype, torch.float32)
             return F.mse_loss(
                 logits[:, 0].to(precise), labels.to(precise), reduction="sum"
             ), len(labels)
@@ -216,9 +215,8 @@ class SpanClassifier(TaskModel):
         """Score each token as the answer's first and as its last; arguments as in
         `BertModel`."""
         hidden = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
-        start, end = self.qa_outputs(hidden).unbind(
-            dim=2
-        )  # (B, T, 2) -> (B, T), (B, T)
+        # (B, T, 2) -> (B, T), (B, T)
+        start, end = self.qa_outputs(hidden).unbind(dim=2)
         return SpanLogits(start, end)
 
     def loss_sum(

@@ -137,11 +137,8 @@ def windows(
     best = _best_windows(parts, len(read.ids))
     first, last = tokenizer.vocab[CLS], tokenizer.vocab[SEP]
     before = len(asked) + 2
-    edges = [
-        (0, 0),
-        *read.offsets,
-        (len(context), len(context)),
-    ]  # edges[i] is the token before token i
+    # edges[i] is the token before token i
+    edges = [(0, 0), *read.offsets, (len(context), len(context))]
     return [
         Window(
             [first, *asked, last, *read.ids[begin:end], last],
@@ -298,9 +295,8 @@ def best_spans(
         for place, score in _best_of_window(
             starts, ends, window, n_best, max_answer_length
         ):
-            found[place] = max(
-                score, found.get(place, -math.inf)
-            )  # overlapping windows find the same
+            # overlapping windows find the same
+            found[place] = max(score, found.get(place, -math.inf))
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:n_best]
     if null_threshold is not None or not ranked:
         nothing = null_score(start_logits, end_logits)
@@ -330,9 +326,8 @@ def _best_of_window(
     may_end = torch.tensor([place is not None for place in window.offsets])
     may_start = may_end & torch.tensor(window.best_context)
     pairs = may_start[:, None] & may_end  # (T, 1) & (T) -> (T, T)
-    pairs = pairs.triu().tril(
-        max_answer_length - 1
-    )  # the end not before the start, and not too far behind it
+    # the end not before the start, and not too far behind it
+    pairs = pairs.triu().tril(max_answer_length - 1)
     scores = starts[:size, None].float().cpu() + ends[:size].float().cpu()
     best = (
         scores.masked_fill(~pairs, -math.inf)

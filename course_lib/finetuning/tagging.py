@@ -93,9 +93,8 @@ def align_labels(
         )
     aligned = align_words(words, tokenizer, max_length)
     of_tokens = [IGNORE] * len(aligned.input_ids)
-    for position, label in zip(
-        aligned.first, labels, strict=False
-    ):  # what was cut off has a label, and no token
+    # what was cut off has a label, and no token
+    for position, label in zip(aligned.first, labels, strict=False):
         of_tokens[position] = int(label)
     return aligned.input_ids, of_tokens
 

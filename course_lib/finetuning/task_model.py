@@ -213,9 +213,8 @@ class _Head(NamedTuple):
 def _held_head(kind: type[TaskModel], folder: Path, width: int) -> _Head | None:
     """Read the head of a checkpoint whose configuration says that it is a model of this
     kind."""
-    settings = json.loads(
-        (folder / CONFIG).read_text(encoding="utf-8")
-    )  # the encoder has read it and found it good
+    # the encoder has read it and found it good
+    settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     listed = settings.get("architectures")
     if not isinstance(listed, list) or kind.architecture not in listed:
         return None

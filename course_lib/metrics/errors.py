@@ -107,9 +107,8 @@ def calibration(
         raise ValueError(f"bins is {bins}; choose at least 1")
     table = np.asarray(probabilities, dtype=np.float64)
     confidence, right = table.max(axis=1), table.argmax(axis=1) == np.asarray(golds)
-    of_bin = np.clip(
-        np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1
-    )  # a bin holds its upper bound
+    # a bin holds its upper bound
+    of_bin = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     there = [of_bin == number for number in range(bins) if (of_bin == number).any()]
     sure = [float(confidence[rows].mean()) for rows in there]
     share = [float(right[rows].mean()) for rows in there]

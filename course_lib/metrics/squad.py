@@ -146,16 +146,14 @@ def choose_null_threshold(
             " answerable; give one of each for each question, and at least one"
         )
     order = sorted(range(len(margins)), key=lambda index: -margins[index])
-    earned = float(
-        sum(not there for there in answerable)
-    )  # when no answer is given at all
+    # when no answer is given at all
+    earned = float(sum(not there for there in answerable))
     best, threshold = earned, margins[order[0]]
     for place, index in enumerate(order):
         earned += scores[index] - (not answerable[index])
         below = margins[order[place + 1]] if place + 1 < len(order) else float("-inf")
-        if (
-            below < margins[index] and earned > best
-        ):  # questions of one margin are answered together
+        # questions of one margin are answered together
+        if below < margins[index] and earned > best:
             best, threshold = earned, below
     return threshold, best / len(margins)
 

@@ -39,9 +39,8 @@ __all__ = [
     "pretraining_loss_sum",
 ]
 
-SEQUENCES, ORDER, MASKS = range(
-    3
-)  # what a generator draws; each has a stream of its own
+# what a generator draws; each has a stream of its own
+SEQUENCES, ORDER, MASKS = range(3)
 
 
 class PreTrainingBatch(NamedTuple):

@@ -140,9 +140,8 @@ def exchange_second_segments(
             & (length[one] <= free[other])
         )
 
-    order = np.argsort(
-        length + random.random(count)
-    )  # by length, in random order where it is the same
+    # by length, in random order where it is the same
+    order = np.argsort(length + random.random(count))
     couples = order[: count // 2 * 2].reshape(-1, 2).T
     good = may_exchange(*couples)
     # Those that may not are most often of one document. Sorted by document, one half
@@ -183,9 +182,8 @@ def _as_sequences(
     first: np.ndarray, second: np.ndarray, labels: np.ndarray
 ) -> Sequences:
     """One piece for a sequence whose second segment is empty, two for the others."""
-    pieces = np.stack(
-        [first, second], axis=1
-    )  # (R, 2, 2): sequence, segment, start and end
+    # (R, 2, 2): sequence, segment, start and end
+    pieces = np.stack([first, second], axis=1)
     there = pieces[:, :, 1] > pieces[:, :, 0]
     return Sequences(
         starts=pieces[there][:, 0],

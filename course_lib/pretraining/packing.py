@@ -48,9 +48,8 @@ def cut_long_sentences(
     sizes = np.diff(sentence_starts)
     parts = -(-sizes // longest)
     before = np.concatenate([[0], np.cumsum(parts)])
-    part = np.arange(before[-1]) - np.repeat(
-        before[:-1], parts
-    )  # 0, 1, ... within each sentence
+    # 0, 1, ... within each sentence
+    part = np.arange(before[-1]) - np.repeat(before[:-1], parts)
     starts = np.repeat(sentence_starts[:-1], parts) + part * np.repeat(
         sizes, parts
     ) // np.repeat(parts, parts)
@@ -73,9 +72,8 @@ def cut_into_runs(
         np.arange(len(document_starts) - 1),
     )
     runs = []
-    while len(
-        first
-    ):  # once for each run of the longest document, on all documents at the same time
+    # once for each run of the longest document, on all documents at the same time
+    while len(first):
         short = random.random(len(first)) < short_share
         fits = np.where(short, random.integers(2, room + 1, len(first)), room)
         end = (
@@ -146,9 +144,8 @@ def pack(
     sentence = np.arange(len(document)) + np.repeat(
         document_starts[order] - before, sizes[order]
     )
-    begins = np.ones(
-        len(sentence), dtype=bool
-    )  # where a document begins; a [SEP] stands before it, or [CLS]
+    # where a document begins; a [SEP] stands before it, or [CLS]
+    begins = np.ones(len(sentence), dtype=bool)
     begins[1:] = document[1:] != document[:-1]
     lengths = np.diff(sentence_starts)[sentence]
     cost = np.concatenate([[0], np.cumsum(lengths + begins)])
@@ -156,9 +153,8 @@ def pack(
     if not across_documents:
         ends = np.minimum(ends, (before + sizes[order])[np.cumsum(begins) - 1])
     jump, at, row_starts = ends.tolist(), 0, []
-    while (
-        at < len(jump)
-    ):  # once for each sequence: where the next begins is known only when this one is full  # noqa: E501
+    # once for each sequence: where the next begins is known only when this one is full
+    while at < len(jump):
         row_starts.append(at)
         at = jump[at]
     new_row = np.zeros(len(sentence), dtype=bool)

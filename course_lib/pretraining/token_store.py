@@ -213,9 +213,8 @@ def build_token_store(
             )
             os.replace(making, path)
         finally:
-            shutil.rmtree(
-                making, ignore_errors=True
-            )  # after a rename there is nothing left to remove
+            # after a rename there is nothing left to remove
+            shutil.rmtree(making, ignore_errors=True)
     except OSError as error:
         raise TokenStoreError(
             f"could not write {path}: {error.strerror or error}; choose a folder that"

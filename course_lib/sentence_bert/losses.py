@@ -159,9 +159,8 @@ def in_batch_logits(
     """Compare each query with each document of the batch: cosine over temperature."""
     if not temperature > 0:
         raise ValueError(f"temperature is {temperature}; it must be above 0, e.g. 0.05")
-    return (
-        F.normalize(queries, dim=1) @ F.normalize(documents, dim=1).T / temperature
-    )  # (B, D) @ (D, N) -> (B, N)
+    # (B, D) @ (D, N) -> (B, N)
+    return F.normalize(queries, dim=1) @ F.normalize(documents, dim=1).T / temperature
 
 
 def in_batch_losses(
@@ -221,9 +220,8 @@ def in_batch_losses(
     losses = F.cross_entropy(logits, own, reduction="none")
     if not both_ways:
         return losses
-    back = F.cross_entropy(
-        logits[:, : len(queries)].T, own, reduction="none"
-    )  # (B, B): a document -> its query
+    # (B, B): a document -> its query
+    back = F.cross_entropy(logits[:, : len(queries)].T, own, reduction="none")
     return (losses + back) / 2
 
 
@@ -232,9 +230,8 @@ class Objective(nn.Module):
     is, and the loss."""
 
     sentences: range
-    labels: tuple[str, ...] = (
-        "first",
-    )  # where nothing is to be named, the label of an example says nothing
+    # where nothing is to be named, the label of an example says nothing
+    labels: tuple[str, ...] = ("first",)
     guesses_number: bool = False
 
     def forward(
@@ -417,9 +414,10 @@ class InBatchObjective(Objective):
     ) -> Float[Tensor, "B"]:
         """Return the loss of each query; labels say nothing here."""
         queries, *documents = self.split(vectors)
+        # (B (C - 1), D)
         return in_batch_losses(
             queries, torch.cat(documents), self.temperature, self.both_ways
-        )  # (B (C - 1), D)
+        )
 
     def right(
         self, vectors: Float[Tensor, "B C D"], labels: Tensor

@@ -103,18 +103,18 @@ def pool(
         )
     check_mask(attention_mask, name="attention_mask")
     if how == "cls":
-        first = attention_mask.int().argmax(
-            dim=1
-        )  # 0, unless the padding stands in front
+        # 0, unless the padding stands in front
+        first = attention_mask.int().argmax(dim=1)
         return hidden_states[torch.arange(len(first), device=first.device), first]
     if how == "max":
         return hidden_states.masked_fill(~attention_mask[:, :, None], -torch.inf).amax(
             dim=1
         )
     precise = torch.promote_types(hidden_states.dtype, torch.float32)
+    # (B, T, D) -> (B, D)
     total = hidden_states.masked_fill(~attention_mask[:, :, None], 0).sum(
         dim=1, dtype=precise
-    )  # (B, T, D) -> (B, D)
+    )
     return (total / attention_mask.sum(dim=1, keepdim=True)).to(hidden_states.dtype)
 
 
@@ -130,9 +130,8 @@ def token_ids(
             f"sentences is one string, {sentences[:40]!r}; pass a list, if need be of"
             " one sentence"
         )
-    if isinstance(
-        tokenizer, FastWordPiece
-    ):  # no offsets, no strings: they take longer than the tokens
+    # no offsets, no strings: they take longer than the tokens
+    if isinstance(tokenizer, FastWordPiece):
         return [
             encoding.ids
             for encoding in tokenizer.encode_in_rust(list(sentences), None, max_length)

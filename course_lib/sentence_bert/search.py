@@ -143,9 +143,8 @@ def _best(
         torch.empty(len(queries), 0, dtype=torch.long, device=queries.device),
     )
     for start, rows in _blocks(collection, block):
-        of_block = (
-            queries @ _prepared(rows.to(queries.device, queries.dtype), cosine).T
-        )  # (Q, D) @ (D, N) -> (Q, N)
+        # (Q, D) @ (D, N) -> (Q, N)
+        of_block = queries @ _prepared(rows.to(queries.device, queries.dtype), cosine).T
         scores, indices = of_block.topk(min(k, len(rows)), dim=1)
         scores, indices = (
             torch.cat([best.scores, scores], 1),

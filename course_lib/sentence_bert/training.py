@@ -66,17 +66,15 @@ class SiameseBert(TaskModel):
             None if x is None else x.flatten(0, 1)
             for x in (input_ids, attention_mask, token_type_ids)
         ]
-        return self.sentences(*rows).view(
-            *input_ids.shape[:2], -1
-        )  # (B C, D) -> (B, C, D)
+        # (B C, D) -> (B, C, D)
+        return self.sentences(*rows).view(*input_ids.shape[:2], -1)
 
     def loss_sum(
         self, logits: Float[Tensor, "B C D"], labels: Tensor
     ) -> tuple[Float[Tensor, ""], int]:
         """Return the sum of the losses of a batch, and the number of its examples."""
-        precise = logits.to(
-            torch.promote_types(logits.dtype, torch.float32)
-        )  # a cosine of 0.999 is none of bfloat16's
+        # a cosine of 0.999 is none of bfloat16's
+        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return self.objective(precise, labels).sum(), len(labels)
 
     def right(
@@ -202,9 +200,8 @@ def train_sentences(
     siamese = SiameseBert(model, objective)
     for example in (*train_examples[:1], *(validation_examples or ())[:1]):
         if len(example.rows) not in objective.sentences:
-            objective.split(
-                torch.empty(1, len(example.rows), 1)
-            )  # which says what is wrong
+            # which says what is wrong
+            objective.split(torch.empty(1, len(example.rows), 1))
     history = finetune(siamese, train_examples, validation_examples, config, score)
     model.eval()
     return history

@@ -59,9 +59,8 @@ def beam_search_batch(
     live_tokens = torch.empty(
         (batch_size, beam_size, 0), dtype=torch.long, device=device
     )
-    done_scores = torch.full(
-        (batch_size, n_best), -math.inf, device=device
-    )  # finished ones: log P / lp
+    # finished ones: log P / lp
+    done_scores = torch.full((batch_size, n_best), -math.inf, device=device)
     done_log_probs = torch.full((batch_size, n_best), -math.inf, device=device)
     done_tokens = torch.full(
         (batch_size, n_best, max_length), eos, dtype=torch.long, device=device
@@ -74,15 +73,15 @@ def beam_search_batch(
             log_probs, batch_size * beam_size, eos, alive.reshape(-1)
         )
         vocabulary = log_probs.shape[-1]
-        if (
-            length == 1
-        ):  # work in the step function's own precision: float64 stays float64
+        # work in the step function's own precision: float64 stays float64
+        if length == 1:
             live, done_scores, done_log_probs = (
                 x.to(log_probs.dtype) for x in (live, done_scores, done_log_probs)
             )
+        # [B, K, V]
         extended = live.unsqueeze(-1) + log_probs.view(
             batch_size, beam_size, vocabulary
-        )  # [B, K, V]
+        )
         # 2K are enough: at most K of them end in <eos>, one for each live hypothesis.
         best, place = extended.flatten(1).topk(2 * beam_size, dim=-1)  # [B, 2K]
         parent, word = place // vocabulary, place % vocabulary
@@ -104,18 +103,16 @@ def beam_search_batch(
             1, _like(kept, done_tokens)
         )
 
-        live, chosen = best.masked_fill(ends, -math.inf).topk(
-            beam_size, dim=-1
-        )  # [B, K]
+        # [B, K]
+        live, chosen = best.masked_fill(ends, -math.inf).topk(beam_size, dim=-1)
         live_tokens = tokens.gather(1, _like(chosen, tokens))
         reachable = live[:, :1] / length_penalty_at(max_length, length_penalty)
         # Strictly better or nothing: a tie would not change what is returned.
         live = live.masked_fill(reachable <= done_scores[:, -1:], -math.inf)
         if length == max_length or not live.isfinite().any():
             break
-        rows = first_row * beam_size + parent.gather(
-            1, chosen
-        )  # [B, K], into the B * K rows of the state
+        # [B, K], into the B * K rows of the state
+        rows = first_row * beam_size + parent.gather(1, chosen)
         state, last = (
             reorder_state(state, rows.reshape(-1)),
             live_tokens[:, :, -1].reshape(-1),

@@ -389,9 +389,8 @@ def _map_state(function: Callable[[Tensor], Any], state: State) -> State:
         return function(state)
     if isinstance(state, dict):
         return {key: _map_state(function, value) for key, value in state.items()}
-    if isinstance(state, tuple) and hasattr(
-        state, "_fields"
-    ):  # a named tuple takes its fields one by one
+    # a named tuple takes its fields one by one
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
         return type(state)(*(_map_state(function, value) for value in state))
     if isinstance(state, tuple | list):
         return type(state)(_map_state(function, value) for value in state)

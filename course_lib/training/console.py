@@ -20,9 +20,8 @@ def interrupts() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into a wish to stop after the step; the second stops at
     once, as usual."""
     wish = threading.Event()
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # only the main thread may handle signals
+    # only the main thread may handle signals
+    if threading.current_thread() is not threading.main_thread():
         yield wish
         return
     before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
@@ -52,9 +51,8 @@ def progress(
     if not wanted or rank != 0:
         yield lambda history: None
         return
-    from tqdm.auto import (
-        tqdm,
-    )  # its import warns in notebooks without widgets: only when it is wanted
+    # its import warns in notebooks without widgets: only when it is wanted
+    from tqdm.auto import tqdm
 
     with tqdm(total=config.steps, initial=done, unit="step") as bar:
 

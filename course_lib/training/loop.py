@@ -305,9 +305,8 @@ def train(
             show(state.history)
     if state.ended:
         state.restore_best()
-    if (
-        stop or interrupted.is_set()
-    ):  # the wish to stop is for the whole program, also when the run ended just then
+    # the wish to stop is for the whole program, also when the run ended just then
+    if stop or interrupted.is_set():
         words = state.how_to_resume()
         if rank == 0:
             print(words, file=sys.stderr)
@@ -404,9 +403,8 @@ def _evaluate(state: TrainingState, evaluate: Evaluation, device: torch.device) 
 
 
 def _precise(device: torch.device) -> torch.dtype:
-    return (
-        torch.float32 if device.type == "mps" else torch.float64
-    )  # mps has no float64
+    # mps has no float64
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _reseed(device: torch.device, *parts: int) -> None:

@@ -69,9 +69,8 @@ def all_reduce_gradients(model: nn.Module) -> None:
     for parameter in shared:
         assert parameter.grad is not None
         by_type.setdefault(parameter.grad.dtype, []).append(parameter.grad)
-    for gradients in (
-        by_type.values()
-    ):  # one message for all: latency, not bandwidth, is what small models pay
+    # one message for all: latency, not bandwidth, is what small models pay
+    for gradients in by_type.values():
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         dist.all_reduce(flat)
         for gradient, summed in zip(

@@ -106,9 +106,8 @@ class TransformerConfig:
 
 def _embedding(vocab_size: int, dim: int) -> nn.Embedding:
     embedding = nn.Embedding(vocab_size, dim)
-    nn.init.normal_(
-        embedding.weight, std=dim**-0.5
-    )  # times √D: variance 1, as the positions' order of size
+    # times √D: variance 1, as the positions' order of size
+    nn.init.normal_(embedding.weight, std=dim**-0.5)
     return embedding
 
 

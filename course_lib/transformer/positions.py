@@ -64,9 +64,8 @@ def one_hot_lookup(
             f"ids run from {int(ids.min())} to {int(ids.max())}, but the embedding has"
             f" {vocab_size} rows; ids must lie between 0 and {vocab_size - 1}"
         )
-    return (
-        F.one_hot(ids, vocab_size).to(embedding.dtype) @ embedding
-    )  # (*shape, V) @ (V, D) -> (*shape, D)
+    # (*shape, V) @ (V, D) -> (*shape, D)
+    return F.one_hot(ids, vocab_size).to(embedding.dtype) @ embedding
 
 
 def sinusoidal_positions(
@@ -119,9 +118,8 @@ def sinusoidal_positions(
     exponent = torch.arange(0, dim, 2, dtype=torch.float64) / dim  # 2i / d
     angle = position / base**exponent  # (T, 1) / (D/2) -> (T, D/2)
     pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (T, D/2, 2)
-    return pairs.flatten(1).to(
-        torch.get_default_dtype()
-    )  # (T, D): sine, cosine, sine, cosine, ...
+    # (T, D): sine, cosine, sine, cosine, ...
+    return pairs.flatten(1).to(torch.get_default_dtype())
 
 
 class LearnedPositions(nn.Module):
@@ -178,9 +176,8 @@ class WordAndPosition(nn.Module):
         table = (
             sinusoidal_positions(max_length, dim) if positions == "sinusoidal" else None
         )
-        self.register_buffer(
-            "table", table, persistent=False
-        )  # computed, so a checkpoint need not hold it
+        # computed, so a checkpoint need not hold it
+        self.register_buffer("table", table, persistent=False)
         self.dropout = nn.Dropout(dropout)
 
     def forward(

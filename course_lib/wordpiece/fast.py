@@ -202,9 +202,8 @@ class FastWordPiece:
         if max_length is None:
             self.tokenizer.no_truncation()
         else:
-            self.tokenizer.enable_truncation(
-                max_length
-            )  # of both texts the longer first, as `truncate`
+            # of both texts the longer first, as `truncate`
+            self.tokenizer.enable_truncation(max_length)
         if padding is None:
             self.tokenizer.no_padding()
         else:

@@ -41,9 +41,9 @@ def check_vocab(pieces: Sequence[str]) -> dict[str, int]:
         )
     for index, piece in enumerate(pieces):
         check_text(piece)
-        if (
-            piece.split() != [piece]
-        ):  # nothing, or with a space or the end of a line, which would also break vocab.txt  # noqa: E501
+        # nothing, or with a space or the end of a line, which would also break
+        # vocab.txt
+        if piece.split() != [piece]:
             raise ValueError(
                 f"piece {index} of the vocabulary is {piece!r}; a piece has a character"
                 " or more, no space"
@@ -92,9 +92,8 @@ def load(path: Path) -> tuple[list[str], Settings]:
             " their folder"
         )
     try:
-        text = path.read_text(
-            encoding="utf-8-sig"
-        )  # with or without a mark of the byte order in front
+        # with or without a mark of the byte order in front
+        text = path.read_text(encoding="utf-8-sig")
         if path.suffix != ".json":
             pieces = [line.rstrip() for line in text.removesuffix("\n").split("\n")]
             check_vocab(pieces)

@@ -39,9 +39,8 @@ __all__ = [
     "strip_accents",
 ]
 
-SPACED = re.compile(
-    r"[^ \t\n\r]+"
-)  # what lies between plain spaces; the rarer kinds of space are left to `clean`
+# what lies between plain spaces; the rarer kinds of space are left to `clean`
+SPACED = re.compile(r"[^ \t\n\r]+")
 
 
 class Character(NamedTuple):
@@ -258,9 +257,8 @@ def check_text(text: str) -> None:
         ) from None
 
 
-@lru_cache(
-    maxsize=2**16
-)  # the same words come again and again; no step looks across a plain space
+# the same words come again and again; no step looks across a plain space
+@lru_cache(maxsize=2**16)
 def _split_chunk(chunk: str, lowercase: bool, strip: bool | None) -> tuple[Word, ...]:
     return tuple(
         Word(

@@ -371,9 +371,9 @@ class WordPiece:
         tokens: list[Token] = []
         start = 0
         for index, part in enumerate(self._specials.split(text)):
-            if (
-                index % 2
-            ):  # split gives the text between two special tokens, the special token, the text after it, ...  # noqa: E501
+            # split gives the text between two special tokens, the special token, the
+            # text after it, ...
+            if index % 2:
                 tokens.append(Token(self.vocab[part], part, (start, start + len(part))))
             else:
                 for word in split_words(

@@ -96,9 +96,8 @@ def count_words(
             "texts is one string, whose items are characters; pass a list of texts,"
             " e.g. [text]"
         )
-    chunks: Counter[str] = (
-        Counter()
-    )  # between plain spaces, across which no step of the normalisation looks
+    # between plain spaces, across which no step of the normalisation looks
+    chunks: Counter[str] = Counter()
     for text in texts:
         check_text(text)
         chunks.update(SPACED.findall(text))
@@ -292,9 +291,8 @@ def train_wordpiece(
             f" {', '.join(map(repr, get_args(Score)))}"
         )
     state = _State(counts, score, min_frequency)
-    vocab = dict.fromkeys(
-        [*specials, *sorted(state.units)]
-    )  # a dict: in order, and each once
+    # a dict: in order, and each once
+    vocab = dict.fromkeys([*specials, *sorted(state.units)])
     if len(vocab) > vocab_size:
         raise ValueError(
             f"vocab_size={vocab_size} has no room for {len(specials)} special tokens,"
@@ -355,12 +353,10 @@ class _State:
         self.words = [first_pieces(word) for word in counts]
         self.units: Counter[str] = Counter()
         self.pairs: Counter[Pair] = Counter()
-        self.words_of: defaultdict[Pair, set[int]] = defaultdict(
-            set
-        )  # where a pair is, or was
-        self.pairs_of: defaultdict[str, set[Pair]] = defaultdict(
-            set
-        )  # the pairs that a piece is part of
+        # where a pair is, or was
+        self.words_of: defaultdict[Pair, set[int]] = defaultdict(set)
+        # the pairs that a piece is part of
+        self.pairs_of: defaultdict[str, set[Pair]] = defaultdict(set)
         for index, pieces in enumerate(self.words):
             for piece in pieces:
                 self.units[piece] += self.counts[index]

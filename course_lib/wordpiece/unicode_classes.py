@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 
-MEMORY = (
-    2**14
-)  # characters that are kept looked up: those of any language, and a bound for hostile text  # noqa: E501
+# characters that are kept looked up: those of any language, and a bound for hostile
+# text
+MEMORY = 2**14
 
 
 def _expand(ranges: str) -> frozenset[str]:
@@ -52,10 +52,8 @@ CHINESE = (
     (0x20000, 0x2A6DF),
     (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F),
-    (
-        0x2B920,
-        0x2CEAF,
-    ),  # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
+    # BERT's own text says 2B820; `tokenizers` says 2B920, and it is what must agree
+    (0x2B920, 0x2CEAF),
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
@@ -137,9 +135,8 @@ def is_chinese(character: str) -> bool:
     """Whether a character lies in a block of Chinese characters, each of which is a
     word by itself."""
     code = ord(character)
-    return code >= 0x3400 and any(
-        first <= code <= last for first, last in CHINESE
-    )  # most text is below all of them
+    # most text is below all of them
+    return code >= 0x3400 and any(first <= code <= last for first, last in CHINESE)
 
 
 def is_punctuation(character: str) -> bool:
@@ -165,9 +162,8 @@ def canonical_order(parts: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bo
     """Put marks that follow each other into Unicode's order: those below before those
     above, equal ones as typed."""
     for _, run in groupby(parts, key=lambda part: _order(part[0]) > 0):
-        yield from sorted(
-            run, key=lambda part: _order(part[0])
-        )  # letters have order 0: they stay as they are
+        # letters have order 0: they stay as they are
+        yield from sorted(run, key=lambda part: _order(part[0]))
 
 
 @lru_cache(maxsize=MEMORY)
