@@ -16,6 +16,10 @@ Four serve them all: :mod:`data <course_lib.data>`,
 >>> from course_lib import BertConfig, BertModel
 >>> BertModel(BertConfig.tiny()).config.hidden_size
 128
+
+Shapes are written in letters: B sequences in a batch; T positions, or queries or target
+words; S keys or source words; D features of a hidden state; H heads; V tokens in the
+vocabulary. A module says which other letters it has.
 """
 
 import ast

@@ -1,8 +1,6 @@
 """Masks: which keys a query may attend to, and a softmax that obeys.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     S  padded length     T  positions
+Other letters: S, padded length.
 
 Masks are boolean, and True means "may attend".
 

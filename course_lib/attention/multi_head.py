@@ -4,16 +4,13 @@ many.
 Chapter 1 uses it between an encoder and a decoder, chapter 2 within one sequence. The
 functions are the same.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch          T  queries (target words)     S  keys (source words)
-    D  features of a hidden state    E  features of a value        Q, K  features of a query and of a key
-    H  heads                         N  features of one head
+Other letters: E, features of a value; Q, K, features of a query and of a
+key; N, features of one head.
 
 Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks`).
 Keys and values that decoding keeps are the affair of
 :mod:`course_lib.transformer.cache`.
-"""  # noqa: E501
+"""
 
 import math
 from typing import Any

@@ -1,10 +1,7 @@
 """Scores: how relevant each key is to each query, before any softmax (chapter 1).
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     T  queries (target words)     S  keys (source words)
-    D  features of a query or key, or Q and K where they differ
-    A  hidden units of the additive score
+Other letters: D, features of a query or key, or Q and K where they differ;
+A, hidden units of the additive score.
 """
 
 from jaxtyping import Float

@@ -1,12 +1,8 @@
 """The layers of a BERT beside its encoder: the input, the pooler and the two heads of
 pre-training.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
-
 The numbers of lines are those of :mod:`course_lib.bert.model`.
-"""  # noqa: E501
+"""
 
 import torch
 from jaxtyping import Float, Int

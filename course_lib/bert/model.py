@@ -1,27 +1,24 @@
 """BERT: an encoder that reads both ways, with what it is pre-trained by (Devlin et al.
 2019).
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a hidden state     H  heads
-    V  tokens in the vocabulary     N  chosen positions of the whole batch
+Other letters: N, chosen positions of the whole batch.
 
 The forward pass, as Phuong and Hutter 2022 number it (algorithm 9), with BERT's own
 segments and layer norm in line 2; the numbers stand in the code::
 
-    2   e_t = layer_norm(W_e[x_t] + W_p[t] + W_s[s_t])                    BertEmbeddings
+    2   e_t = layer_norm(W_e[x_t] + W_p[t] + W_s[s_t])      BertEmbeddings
     4   for each layer:
     5       X = X + MultiHeadAttention(X)
-    6       X = layer_norm(X)                                             course_lib.transformer.blocks.EncoderBlock
+    6       X = layer_norm(X)                               EncoderBlock
     7       X = X + GELU(X W_1 + b_1) W_2 + b_2
     8       X = layer_norm(X)
     10  X = GELU(X W_f + b_f)
-    11  X = layer_norm(X)                                                 MaskedLanguageModelHead
+    11  X = layer_norm(X)                                   MaskedLanguageModelHead
     12  P = softmax(X W_u + b_u), with W_u the transpose of W_e
 
 Beside it stands the guess about the next sentence, softmax(tanh(x_1 W_c + b_c) W_n +
 b_n), from the state of [CLS].
-"""  # noqa: E501
+"""
 
 from typing import NamedTuple
 

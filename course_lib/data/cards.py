@@ -19,9 +19,9 @@ from course_lib.data.catalogue import DATASETS, DataSet
 from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
 from course_lib.data.loading import load
 
-# words: the width of a group in the table of lengths; with more rows than this, it is
+# words: the width of a group in the table of lengths, and above how many rows it is
 # wider
-GROUP, ROWS = (10, 12)
+GROUP, ROWS = 10, 12
 # columns that name a row: nobody asks how many words they have
 NAMES = ("id", "title", "word", "sense")
 
@@ -120,50 +120,36 @@ def _sentence_figures(entry: DataSet, data: DatasetDict) -> list[str]:
         for name, feature in first.features.items()
         if _is_text(feature) and name not in NAMES
     ]
-    words = {
-        split: {column: [_words(text) for text in rows[column]] for column in texts}
-        for split, rows in data.items()
-    }
-    sizes = []
-    for split, columns in words.items():
-        for column, rows in columns.items():
-            lengths = [len(row) for row in rows]
-            vocabulary = len({word for row in rows for word in row})
-            size = (
-                min(lengths),
-                f"{median(lengths):g}",
-                max(lengths),
-                f"{vocabulary:,}",
+    sizes: list[tuple[object, ...]] = []
+    lengths_of_first: dict[str, list[int]] = {}
+    for split, rows in data.items():
+        for column in texts:
+            words = [_words(text) for text in rows[column]]
+            lengths = [len(row) for row in words]
+            lengths_of_first.setdefault(column, lengths)
+            sizes.append(
+                (
+                    *(split, f"{len(rows):,}", f"`{column}`"),
+                    *(min(lengths), f"{median(lengths):g}", max(lengths)),
+                    f"{len({word for row in words for word in row}):,}",
+                )
             )
-            sizes.append((split, f"{len(rows):,}", f"`{column}`", *size))
-    most = max(len(row) for column in texts for row in words[next(iter(data))][column])
+    most = max(map(max, lengths_of_first.values()))
     group = GROUP * max(1, -(-most // (GROUP * ROWS)))
-    counts = {
-        column: Counter(
-            max(0, len(row) - 1) // group for row in words[next(iter(data))][column]
-        )
-        for column in texts
-    }
+    counts = [
+        Counter(max(0, length - 1) // group for length in lengths)
+        for lengths in lengths_of_first.values()
+    ]
     groups = [
         (
             f"{at * group + 1} to {(at + 1) * group}",
-            *(f"{100 * counts[c][at] / len(first):.1f}%" for c in texts),
+            *(f"{100 * counter[at] / len(first):.1f}%" for counter in counts),
         )
-        for at in range(max(max(counter) for counter in counts.values()) + 1)
+        for at in range(max(map(max, counts)) + 1)
     ]
+    header = ("split", "rows", "column", "shortest (words)", "median", "longest")
     parts = [
-        markdown_table(
-            (
-                "split",
-                "rows",
-                "column",
-                "shortest (words)",
-                "median",
-                "longest",
-                "different words",
-            ),
-            sizes,
-        ),
+        markdown_table((*header, "different words"), sizes),
         f"### Lengths of {'training ' if 'train' in data else ''}sentences, in"
         " words\n\n"
         + markdown_table(("words", *(f"`{column}`" for column in texts)), groups),
@@ -259,10 +245,9 @@ def _examples(
         ]
         for column, feature in rows.features.items():
             if column == "answers":
-                lines.append(
-                    "- `answers`:"
-                    f" {', '.join(row[column]['text']) or 'none: the context does not say'}"  # noqa: E501
-                )
+                answers = ", ".join(row[column]["text"])
+                shown = answers or "none: the context does not say"
+                lines.append(f"- `answers`: {shown}")
             elif isinstance(feature, ClassLabel):
                 lines.append(f"- `{column}`: {feature.names[row[column]]}")
         if "alignment" in row:

@@ -120,7 +120,6 @@ TRANSITIVE, WITH_PARTICLE = _verbs("transitive"), _verbs("with_particle")
 INTRANSITIVE, DITRANSITIVE = _verbs("intransitive"), _verbs("ditransitive")
 REPORTING = _verbs("reporting")
 SPEAK = Verb("speaks", "speak", "parle", "parlent")
-BE = Verb("is", "are", "est", "sont")
 DETERMINERS_SINGULAR: tuple[tuple[str, ...], ...] = tuple(
     tuple(line.split()) for line in _FILE["determiners_singular"].splitlines()
 )

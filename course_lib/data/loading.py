@@ -114,25 +114,21 @@ def _hub_split(entry: DataSet, hub: Hub, split: str) -> Dataset:
         for row in stream if hub.kept is None else filter(hub.kept, stream):
             for column, value in row.items():
                 table.setdefault(column, []).append(value)
-    except OSError as error:  # no network, no such repository, a broken download: requests and datasets raise OSErrors  # noqa: E501
+    # no network, no such repository, a broken download: requests and datasets raise
+    # OSErrors
+    except OSError as error:
         raise OSError(
             f"the hub copy of {entry.name} ({hub.path}, {split}) could not be read:"
             f" {error}. Check the network, or use another source. {entry.get_it}"
         ) from error
+    place = f"hub:{hub.path}/{split}"
     if entry.from_lines is not None:
-        return _checked(
-            entry,
-            Dataset.from_list(
-                entry.from_lines(table[theirs[0]], split), entry.features
-            ),
-            f"hub:{hub.path}/{split}",
-        )
+        return _from_lines(entry, table[theirs[0]], split, place)
     ours = {hub_name: name for name, hub_name in hub.columns.items()}
     named = {ours.get(column, column): values for column, values in table.items()}
     for column, convert in hub.values.items():
         named[column] = [convert(value) for value in named[column]]
-    rows = Dataset.from_dict(named)
-    return _checked(entry, rows, f"hub:{hub.path}/{split}")
+    return _checked(entry, Dataset.from_dict(named), place)
 
 
 def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
@@ -146,14 +142,8 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
         file = folder / entry.name / f"{split}.parquet"
         lines = file.with_suffix(".txt")
         if not file.is_file() and entry.from_lines is not None and lines.is_file():
-            text = lines.read_text(encoding="utf-8")
-            splits[split] = _checked(
-                entry,
-                Dataset.from_list(
-                    entry.from_lines(text.split("\n"), split), entry.features
-                ),
-                str(lines),
-            )
+            text = lines.read_text(encoding="utf-8").split("\n")
+            splits[split] = _from_lines(entry, text, split, str(lines))
             continue
         if not file.is_file() and split in entry.optional_splits:
             continue
@@ -167,12 +157,12 @@ def _from_folder(entry: DataSet, folder: Path, why: str) -> DatasetDict:
     return DatasetDict(splits)
 
 
-def _from_lines(entry: DataSet, lines: Sequence[str], split: str) -> Dataset:
-    if entry.from_lines is None:
-        raise ValueError(f"{entry.name} is not made from lines")
-    return Dataset.from_list(
-        [dict(row) for row in entry.from_lines(lines, split)], entry.features
-    )
+def _from_lines(
+    entry: DataSet, lines: Sequence[str], split: str, where: str
+) -> Dataset:
+    assert entry.from_lines is not None
+    rows = Dataset.from_list(entry.from_lines(lines, split), entry.features)
+    return _checked(entry, rows, where)
 
 
 def _read(file: Path) -> Dataset:
@@ -218,11 +208,8 @@ def _checked(entry: DataSet, rows: Dataset, where: str) -> Dataset:
                 table_cast(chosen.data.table, wanted.arrow_schema),
                 DatasetInfo(features=wanted),
             )
-        except (
-            ValueError,
-            TypeError,
-            ArrowInvalid,
-        ) as error:  # the name of a label that the card does not list
+        # the name of a label that the card does not list
+        except (ValueError, TypeError, ArrowInvalid) as error:
             raise ValueError(
                 f"{where}: {error}; {entry.name} holds {wanted}"
             ) from error
@@ -237,12 +224,8 @@ def _check_labels(rows: Dataset, where: str) -> None:
         kind = feature.feature if isinstance(feature, List) else feature
         if isinstance(kind, ClassLabel):
             stored = rows.data.column(column)
-            labels = set(
-                pc.unique(
-                    stored if kind is feature else pc.list_flatten(stored)
-                ).to_pylist()
-            )
-            if unknown := labels - set(range(len(kind.names))):
+            flat = stored if kind is feature else pc.list_flatten(stored)
+            if unknown := {*pc.unique(flat).to_pylist()} - {*range(len(kind.names))}:
                 raise ValueError(
                     f"{where}: column {column!r} holds {sorted(unknown, key=str)[0]},"
                     f" which stands for no label; expected 0 to {len(kind.names) - 1}:"

@@ -1,13 +1,12 @@
 """Contextual embeddings: which layers' states make a word's vector, how pieces become
 words, how well senses separate.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions (pieces)     W  words     D  features     N  uses of a word
+Other letters: W, words; N, uses of a word.
 
 The models are :mod:`course_lib.embeddings.elmo`, :mod:`course_lib.embeddings.gpt` and
-:mod:`course_lib.bert.model`; each hands out a tuple of hidden states, the embeddings first.
-"""  # noqa: E501
+:mod:`course_lib.bert.model`; each hands out a tuple of hidden states, the embeddings
+first.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias

@@ -1,9 +1,7 @@
 """ELMo: two recurrent language models, one for each direction, whose states are word
 vectors (Peters et al. 2018).
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a token and of each direction's state
+Other letters: D, features of a token and of each direction's state.
 
 Each direction guesses the word that it is about to read. Both share the token embedding
 and the output layer, and nothing else (section 3.1). A layer's output is projected to D
@@ -13,7 +11,7 @@ the layers, which a task learns, is `course_lib.embeddings.contextual.LayerMix`.
 What this module does not do: build tokens from characters. The original does, so that
 no word is unknown; here WordPiece takes care of that, and the models of the chapter
 read the same pieces.
-"""  # noqa: E501
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,17 +1,13 @@
 """GPT: a Transformer that guesses the next word and sees the words before it only
 (Radford et al. 2018).
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
-
 It is BERT's stack under a causal mask. Its sizes are a
 `course_lib.bert.config.BertConfig`, so that both can be built equal. Its input is token
 + position, without segments and without a layer norm.
 
 What this module does not do: keep keys and values while it writes, as
 `course_lib.transformer.model` does.
-"""  # noqa: E501
+"""
 
 from typing import NamedTuple
 

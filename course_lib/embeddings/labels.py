@@ -1,13 +1,11 @@
 """Language models that guess the next word: their batches and labels, the same for a
 recurrent one and for GPT.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     V  tokens in the vocabulary     N  predictions
+Other letters: N, predictions.
 
 The batches are those of pre-training with nothing hidden, so a masked and a causal
 language model can be compared on the same sequences in the same order.
-"""  # noqa: E501
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -1,14 +1,12 @@
 """Skip-gram with negative sampling: learn a vector of each word by guessing its
 neighbours (Mikolov et al. 2013).
 
-Dimension letters, everywhere in this module::
-
-    B  pairs of a centre word and a neighbour     N  noise words for each pair     V  words     D  features
-    T  places of a text     P  pairs of a text
+Other letters: B, pairs of a centre word and a neighbour; N, noise words for
+each pair; T, places of a text; P, pairs of a text.
 
 The model tells pairs of neighbours from pairs of a word and *noise*: words drawn by
 frequency alone. So it needs no softmax over the vocabulary, which is why it is cheap.
-"""  # noqa: E501
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

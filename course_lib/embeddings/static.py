@@ -1,10 +1,6 @@
 """Static word vectors: one vector for each word, whatever stands around it; from
 training or from a GloVe file.
 
-Dimension letters, everywhere in this module::
-
-    V  words     D  features
-
 What this module does not do: phrases ("New York" is two words), vectors of parts of
 words, or training, which is :mod:`course_lib.embeddings.skip_gram`.
 """

@@ -1,10 +1,6 @@
 """ALBERT: one block for all layers, and a narrow embedding that is widened (Lan et al.
 2020).
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a hidden state
-
 It is :mod:`course_lib.bert.model` with two lines changed in each constructor; what the
 models do with an input is BERT's code, not a copy of it. What is not here: sentence
 order in place of next sentences, which is a matter of the batches, and ALBERT's

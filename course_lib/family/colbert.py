@@ -1,15 +1,13 @@
 """ColBERT: compare a query with a document token by token, each encoded on its own
 (Khattab and Zaharia 2020).
 
-Dimension letters, everywhere in this module::
-
-    B  queries, or texts in a batch     N  documents     T  tokens of a query or text     S  tokens of a document
-    D  features of a token's vector
+Other letters: B, queries, or texts in a batch; N, documents; T, tokens of a
+query or text; S, tokens of a document; D, features of a token's vector.
 
 A cross-encoder reads each pair anew; a sentence vector squeezes a text into one point.
 Late interaction stands between the two: documents are encoded once, but into a vector
 for each token.
-"""  # noqa: E501
+"""
 
 import torch
 import torch.nn.functional as F

@@ -1,14 +1,11 @@
 """DistilBERT: half of BERT's layers, taught by the whole (Sanh et al. 2019).
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     D  features of a hidden state     V  tokens in the vocabulary
-    N  chosen positions of the whole batch
+Other letters: N, chosen positions of the whole batch.
 
 The student has no segments and no pooler. It starts with every second layer of its
 teacher and learns from three losses: the teacher's guesses, the hidden tokens
 themselves, and the direction of the teacher's states.
-"""  # noqa: E501
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

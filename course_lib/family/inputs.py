@@ -1,10 +1,6 @@
 """The family of BERT: what its members change in the input, in what is hidden, and in
 what may be seen.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions
-
 One function each for RoBERTa, ERNIE, XLNet and T5, whose models are otherwise ours:
 :mod:`course_lib.pretraining.batches` has dynamic masking and sequences without next
 sentences, :mod:`course_lib.transformer.model` is an encoder with a decoder. Members

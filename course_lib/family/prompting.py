@@ -1,10 +1,6 @@
 """Prompting: put a task to a causal model in its input, and leave its weights alone
 (Brown et al. 2020).
 
-Dimension letters, everywhere in this module::
-
-    V  tokens in the vocabulary
-
 *Zero-shot* shows the task only, *one-shot* and *few-shot* put solved examples before
 it. The answer is the option that the model holds for the likeliest continuation.
 """

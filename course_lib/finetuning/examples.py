@@ -1,8 +1,6 @@
 """What fine-tuning reads: examples of each kind of task, and batches of them.
 
-Dimension letters, everywhere in this module::
-
-    B  examples in a batch     C  choices     T  positions
+Other letters: C, choices.
 """
 
 from collections.abc import Sequence

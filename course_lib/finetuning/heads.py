@@ -1,20 +1,18 @@
 """The heads of fine-tuning: a pre-trained BERT and one new layer for each kind of task
 (Devlin et al. 2019, figure 4).
 
-Dimension letters, everywhere in this module::
-
-    B  examples in a batch     T  positions     D  features of a hidden state     L  labels     C  choices
+Other letters: L, labels; C, choices.
 
 What a head reads and what it returns::
 
-    SequenceClassifier          [CLS], pooled            one of L labels, or a number     C Wᵀ, section 4.1
-    TokenClassifier             every state              one of L labels for each token   section 5.3
-    SpanClassifier              every state              a start and an end               S·T_i and E·T_i, section 4.2
-    MultipleChoiceClassifier    [CLS], pooled, of each   one of C inputs                  V·C_j, section 4.4
+    SequenceClassifier       [CLS], pooled    a label or a number     section 4.1: C Wᵀ
+    TokenClassifier          every state      a label for each token  section 5.3
+    SpanClassifier           every state      a start and an end      4.2: S·T_i, E·T_i
+    MultipleChoiceClassifier [CLS] of each    one of C inputs         4.4: V·C_j
 
 The new parameters are called as in ``transformers``, so that a checkpoint goes both
 ways (:mod:`course_lib.finetuning.task_model`).
-"""  # noqa: E501
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple

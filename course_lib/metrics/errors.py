@@ -3,7 +3,7 @@ how far its probabilities can be trusted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -32,7 +32,9 @@ __all__ = [
     "calibration",
     "confusion",
     "entity_mistakes",
+    "fit_temperature",
     "glue_scores",
+    "surest_mistakes",
 ]
 
 Numbers = Sequence[int] | Sequence[float]
@@ -98,11 +100,7 @@ def calibration(
     """Compare how sure a model is with how often it is right.
 
     Guo et al. 2017, section 2."""
-    if len(probabilities) != len(golds) or not len(golds):
-        raise ValueError(
-            f"{len(probabilities)} guesses but {len(golds)} labels; give as many of"
-            " both, at least one"
-        )
+    _check_pairs(golds, probabilities)
     if bins < 1:
         raise ValueError(f"bins is {bins}; choose at least 1")
     table = np.asarray(probabilities, dtype=np.float64)
@@ -117,32 +115,21 @@ def calibration(
     return Calibration(sure, share, count, gaps / len(golds))
 
 
-__all__ += ["fit_temperature", "surest_mistakes"]
-
 Probabilities: TypeAlias = Float[np.ndarray, "N C"]
 AnswerKind: TypeAlias = Literal[
     "right",
-    "no answer",
-    "not answerable",
     "too long",
     "too short",
     "overlaps",
     "elsewhere",
+    "no answer",
+    "not answerable",
 ]
-ANSWERS: tuple[AnswerKind, ...] = (
-    "right", "too long", "too short", "overlaps", "elsewhere", "no answer", "not answerable",  # noqa: E501
-)  # fmt: skip
+ANSWERS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 EntityKind: TypeAlias = Literal[
     "right", "type", "borders", "type and borders", "missed", "invented"
 ]
-ENTITIES: tuple[EntityKind, ...] = (
-    "right",
-    "type",
-    "borders",
-    "type and borders",
-    "missed",
-    "invented",
-)
+ENTITIES: tuple[EntityKind, ...] = get_args(EntityKind)
 HOTTEST = 100.0  # a temperature beyond which all classes are as good as equal
 
 
@@ -203,13 +190,8 @@ def fit_temperature(probabilities: Probabilities, golds: Sequence[int]) -> float
     classes = range(probabilities.shape[1])
 
     def loss(logarithm: float) -> float:
-        return float(
-            log_loss(
-                golds,
-                apply_temperature(probabilities, float(np.exp(logarithm))),
-                labels=classes,
-            )
-        )
+        cooled = apply_temperature(probabilities, float(np.exp(logarithm)))
+        return float(log_loss(golds, cooled, labels=classes))
 
     limit = np.log(HOTTEST)
     return float(
@@ -223,12 +205,8 @@ def surest_mistakes(
     """Find the wrong guesses of which the model is surest."""
     _check_pairs(golds, probabilities)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != np.asarray(golds))
-    return [
-        int(row)
-        for row in wrong[np.argsort(-probabilities[wrong].max(axis=1), kind="stable")][
-            :most
-        ]
-    ]
+    order = np.argsort(-probabilities[wrong].max(axis=1), kind="stable")
+    return wrong[order][:most].tolist()
 
 
 class EntityMistake(NamedTuple):
@@ -280,10 +258,8 @@ _FITS: tuple[tuple[EntityKind, Callable[[Entity, Entity], bool]], ...] = (
 
 def answer_kind(guess: str, golds: Sequence[str]) -> AnswerKind:
     """Say what is wrong with an answer, by its words."""
-    words, accepted = (
-        normalize_answer(guess).split(),
-        [normalize_answer(gold).split() for gold in golds],
-    )
+    words = normalize_answer(guess).split()
+    accepted = [normalize_answer(gold).split() for gold in golds]
     if words in (accepted or [[]]):
         return "right"
     if not accepted:

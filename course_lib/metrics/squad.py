@@ -12,14 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = [
-    "SquadScore",
-    "choose_null_threshold",
-    "normalize_answer",
-    "squad_exact",
-    "squad_f1",
-    "squad_scores",
-]
+__all__ = ["SquadScore", "normalize_answer", "squad_exact", "squad_f1", "squad_scores"]
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -133,29 +126,6 @@ def squad_scores(
         exact += max(squad_exact(guess, gold) for gold in accepted)
         f1 += max(squad_f1(guess, gold, version) for gold in accepted)
     return SquadScore(100 * exact / len(guesses), 100 * f1 / len(guesses))
-
-
-def choose_null_threshold(
-    margins: Sequence[float], scores: Sequence[float], answerable: Sequence[bool]
-) -> tuple[float, float]:
-    """Choose τ, above which an answer is given, so that the mean score is best; on data
-    that is not the test's."""
-    if not len(margins) == len(scores) == len(answerable) >= 1:
-        raise ValueError(
-            f"{len(margins)} margins, {len(scores)} scores and {len(answerable)}"
-            " answerable; give one of each for each question, and at least one"
-        )
-    order = sorted(range(len(margins)), key=lambda index: -margins[index])
-    # when no answer is given at all
-    earned = float(sum(not there for there in answerable))
-    best, threshold = earned, margins[order[0]]
-    for place, index in enumerate(order):
-        earned += scores[index] - (not answerable[index])
-        below = margins[order[place + 1]] if place + 1 < len(order) else float("-inf")
-        # questions of one margin are answered together
-        if below < margins[index] and earned > best:
-            best, threshold = earned, below
-    return threshold, best / len(margins)
 
 
 def _check_version(version: int) -> None:

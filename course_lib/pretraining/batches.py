@@ -1,9 +1,7 @@
 """Pre-training: batches of hidden tokens and sentence pairs, and the loss that they are
 learnt by.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     V  tokens in the vocabulary     N  chosen positions of the whole batch
+Other letters: N, chosen positions of the whole batch.
 
 The loss of a step is the mean over its chosen positions plus the mean over its sentence
 pairs. A step may be cut into batches, and these be shared by processes; the mean of
@@ -13,7 +11,7 @@ step's loss.
 
 What is drawn depends on (seed, epoch, batch) and on nothing that was drawn before: a
 resumed run and a second process draw what one run in one go would have drawn.
-"""  # noqa: E501
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

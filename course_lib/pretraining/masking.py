@@ -5,13 +5,11 @@ replaced by [MASK] eight times in ten, by a random token once in ten, and once i
 stays. The loss is taken at the chosen positions only, so a label is the original id
 there and `IGNORE` everywhere else.
 
-Dimension letters, everywhere in this module::
-
-    B  sequences in a batch     T  positions     S  special tokens of the vocabulary     V  tokens in the vocabulary
+Other letters: S, special tokens of the vocabulary.
 
 Not here: where the sequences come from (`packing`, `next_sentence`), and the loss
 (`pretraining`).
-"""  # noqa: E501
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -1,12 +1,10 @@
 """What goes into a sequence: runs of whole sentences that fit together.
 
-A corpus is three arrays, as `course_lib.pretraining.token_store.TokenStore` keeps them: the ids of
-all tokens, where each sentence begins, and in which sentence each document begins. All
+A corpus is three arrays, as a `TokenStore` keeps them: the ids of all tokens, where each sentence begins, and in which sentence each document begins. All
 is arithmetic on whole arrays: no loop over tokens or sentences.
 
-Letters of this module::
-
-    S  sentences     D  documents     R  sequences or runs     S1, D1  one more, since the end is written too
+Other letters: S, sentences; D, documents; R, sequences or runs; S1, D1, one
+more, since the end is written too.
 """  # noqa: E501
 
 from typing import Protocol, runtime_checkable

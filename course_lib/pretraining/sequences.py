@@ -4,10 +4,9 @@ as a matrix.
 A piece is an interval of the corpus's ids, so nothing is copied before a batch is asked
 for. All is arithmetic on whole arrays: no loop over tokens.
 
-Letters of this module::
-
-    N  tokens of the corpus     P  pieces of all sequences     R  sequences     B  sequences of a batch     T  positions
-"""  # noqa: E501
+Other letters: N, tokens of the corpus; P, pieces of all sequences; R,
+sequences.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
 """How good sentence vectors are: agreement with people on similarity, and what a linear
 classifier finds in them.
 
-Dimension letters, everywhere in this module::
-
-    N  sentences or pairs     D  features of a vector
+Other letters: N, sentences or pairs; D, features of a vector.
 
 Nothing here trains an encoder. Both measures are those of Reimers and Gurevych 2019,
 sections 4 and 5; the arithmetic is SciPy's and scikit-learn's.

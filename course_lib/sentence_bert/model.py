@@ -1,9 +1,7 @@
 """Sentence-BERT: one vector for a sentence, so that similar sentences have similar
 vectors (Reimers and Gurevych 2019).
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     T  positions     D  features     N  sentences in all
+Other letters: N, sentences in all.
 
 A BERT gives each token a state; pooling makes one vector of these. What such a model is
 trained on stands in :mod:`course_lib.sentence_bert.losses` and
@@ -53,7 +51,8 @@ def pool(
 ) -> Float[Tensor, "B D"]:
     r"""Make one vector of the states of a sentence's tokens; padding has no part in it.
 
-    .. math:: \frac{\sum_t m_t h_t}{\sum_t m_t}, \qquad h_{\text{[CLS]}}, \qquad \max_{t:\, m_t = 1} h_t
+    .. math:: \frac{\sum_t m_t h_t}{\sum_t m_t}, \qquad
+       h_{\text{[CLS]}}, \qquad \max_{t:\, m_t = 1} h_t
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def pool(
     >>> mask = torch.tensor([[True, True, False]])
     >>> [pool(hidden, mask, how).tolist() for how in ("mean", "cls", "max")]
     [[[2.0, 6.0]], [[1.0, 8.0]], [[3.0, 8.0]]]
-    """  # noqa: E501
+    """
     if how not in POOLINGS:
         raise ValueError(f"the pooling is {how!r}; choose one of {', '.join(POOLINGS)}")
     if attention_mask is None:

@@ -1,9 +1,7 @@
 """Search and order among sentence vectors: exact nearest neighbours in blocks, closest
 pairs, clusters.
 
-Dimension letters, everywhere in this module::
-
-    Q  queries     N  vectors of the collection     D  features     K  hits of a query
+Other letters: Q, queries; N, vectors of the collection; K, hits of a query.
 
 All scores of a million queries against a million vectors would take 4 terabytes. A
 block of them is computed at a time, and of each only the best are kept, so memory does

@@ -1,14 +1,12 @@
 """Siamese training: one BERT reads each sentence of an example on its own, and the
 vectors are compared.
 
-Dimension letters, everywhere in this module::
-
-    B  examples in a batch     C  sentences of an example     T  positions     D  features
+Other letters: C, sentences of an example.
 
 The towers of the paper's figures are one and the same encoder. So the sentences of a
 batch are read together, as rows of one larger batch, and
 :func:`course_lib.finetuning.finetune.finetune` trains it as it trains any model.
-"""  # noqa: E501
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

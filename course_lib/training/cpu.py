@@ -14,9 +14,7 @@ Numbers differ in their last digits, and dropout draws others. What each saves i
 of the ladder of ``benchmarks/bert.py``. Where one does not pay (small tensors, other
 devices, compiled models) the layer does what it did.
 
-Dimension letters, everywhere in this module::
-
-    I  features in     O  features out
+Other letters: I, features in; O, features out.
 """
 
 import ctypes

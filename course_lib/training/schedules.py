@@ -47,7 +47,7 @@ def learning_rate_at(
     `constant` stays at the peak; `linear` and `cosine` fall and would reach 0 one step
     after the last, so that no step is wasted; `inverse_sqrt` falls as 1/sqrt(step),
     which is equation 3 of Vaswani et al. 2017, d^-0.5 * min(step^-0.5, step *
-    warmup^-1.5), when the peak is `paper_peak`'s. `trapezoid` stays at the peak and
+    warmup^-1.5), when the peak is (d * warmup)^-0.5. `trapezoid` stays at the peak and
     falls in the last `decay_steps` as 1 - sqrt(part of them made), which Hägele et al.
     2024 found best (section 3). It does not look at the end before it falls, so that
     one can decide late how long to train."""
@@ -58,13 +58,3 @@ def learning_rate_at(
     if step < warmup_steps:
         return peak * step / warmup_steps
     return peak * SCHEDULES[schedule](step, max(warmup_steps, 1), steps, decay_steps)
-
-
-def paper_peak(dim: int, warmup_steps: int) -> float:
-    """The peak at which "inverse_sqrt" is the schedule of Vaswani et al. 2017, equation
-    3."""
-    if dim < 1 or warmup_steps < 1:
-        raise ValueError(
-            f"dim={dim} and warmup_steps={warmup_steps}: both must be at least 1"
-        )
-    return (dim * warmup_steps) ** -0.5

@@ -1,12 +1,8 @@
 """The Transformer's layers: layer norm, feed-forward, and the encoder's block, which
 BERT is built from too.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     T  positions     D  features of a hidden state     H  heads
-
 Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks`).
-"""  # noqa: E501
+"""
 
 from collections.abc import Callable
 

@@ -4,11 +4,8 @@ projected twice.
 It computes what `course_lib.transformer.decoder.DecoderBlock` computes for the last
 position; a test compares the two.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     S  source words (memory)     T  positions     H  heads
-    D  features of a hidden state     N  features of one head     V  words in the target vocabulary
-"""  # noqa: E501
+Other letters: N, features of one head.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

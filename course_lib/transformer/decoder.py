@@ -1,13 +1,8 @@
 """The Transformer's decoder block; word by word it runs in
 :mod:`course_lib.transformer.cache`.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     S  source words (memory)     T  positions of the sequence at hand
-    D  features of a hidden state     H  heads
-
 Masks are boolean, and True means "may attend" (:mod:`course_lib.attention.masks`).
-"""  # noqa: E501
+"""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn

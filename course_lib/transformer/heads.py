@@ -1,10 +1,7 @@
 """What stands on top of a stack of blocks: output layers, and the loss with smoothed
 labels.
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     T  positions     D  features of a hidden state
-    V  words in the vocabulary     N  predictions     C  classes
+Other letters: N, predictions; C, classes.
 """
 
 import torch

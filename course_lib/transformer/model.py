@@ -1,11 +1,6 @@
 """The Transformer: stacks of blocks that encode a source and decode a target (Vaswani
 et al. 2017).
 
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     S  source length     T  target length
-    D  features of a hidden state     H  heads     V  words in the target vocabulary
-
 `Transformer` is called as `course_lib.seq2seq.model.Seq2Seq` is: the same training loop
 trains it, the same searches decode with it. What this module does not do: no relative
 positions, no sharing of weights between layers.

@@ -1,10 +1,6 @@
 """Words and positions: a row of the embedding for each word, and a vector that says
 where the word stands.
-
-Dimension letters, everywhere in this module::
-
-    B  sentences in a batch     T  positions     D  features of a hidden state     V  words in the vocabulary
-"""  # noqa: E501
+"""
 
 import math
 
@@ -75,7 +71,8 @@ def sinusoidal_positions(
     et al. 2017, section 3.5).
 
     .. math::
-       P_{k,2i} = \sin\left(\frac{k}{n^{2i/d}}\right), \qquad P_{k,2i+1} = \cos\left(\frac{k}{n^{2i/d}}\right)
+       P_{k,2i} = \sin\left(\frac{k}{n^{2i/d}}\right), \qquad
+       P_{k,2i+1} = \cos\left(\frac{k}{n^{2i/d}}\right)
 
     Parameters
     ----------
@@ -103,7 +100,7 @@ def sinusoidal_positions(
     tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
             [ 0.8415,  0.5403,  0.0998,  0.9950],
             [ 0.9093, -0.4161,  0.1987,  0.9801]])
-    """  # noqa: E501
+    """
     if dim < 2 or dim % 2:
         raise ValueError(
             f"dim is {dim}, but sines and cosines come in pairs; choose an even number,"

@@ -6,7 +6,6 @@ punctuation deleted; the words a, an, the deleted; white space to single spaces.
 2 (Rajpurkar et al. 2018) adds questions without an answer.
 """
 
-import random
 import string
 
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from course_lib.metrics.squad import (
-    choose_null_threshold,
     normalize_answer,
     squad_exact,
     squad_f1,
@@ -187,52 +185,3 @@ def test_version_1_knows_no_question_without_an_answer():
 def test_what_cannot_be_scored_is_refused(arguments, expected):
     with pytest.raises(ValueError, match=expected):
         squad_scores(*arguments)
-
-
-# -- the null threshold
-# --------------------------------------------------------------------------------------
-
-
-def mean_score(threshold, margins, scores, answerable):
-    earned = [
-        score if margin > threshold else float(not there)
-        for margin, score, there in zip(margins, scores, answerable, strict=True)
-    ]
-    return sum(earned) / len(earned)
-
-
-def test_the_threshold_is_the_best_of_all():
-    """Against every threshold that tells the questions apart; margins repeat, so that
-    some are answered together."""
-    generator = random.Random(5)
-    for _ in range(200):
-        count = generator.randint(1, 8)
-        margins = [generator.randint(-3, 3) * 1.0 for _ in range(count)]
-        answerable = [generator.random() < 0.6 for _ in range(count)]
-        scores = [
-            generator.choice([0.0, 0.3, 1.0]) if there else 0.0 for there in answerable
-        ]
-        threshold, score = choose_null_threshold(margins, scores, answerable)
-        possible = [*margins, float("-inf")]
-        assert score == pytest.approx(
-            max(mean_score(x, margins, scores, answerable) for x in possible), abs=1e-12
-        )
-        assert mean_score(threshold, margins, scores, answerable) == pytest.approx(
-            score, abs=1e-12
-        )
-
-
-def test_all_are_answered_where_all_can_be():
-    assert choose_null_threshold([-4.0, 2.0], [0.5, 1.0], [True, True]) == (
-        float("-inf"),
-        0.75,
-    )
-
-
-def test_none_is_answered_where_none_can_be():
-    assert choose_null_threshold([-4.0, 2.0], [0.0, 0.0], [False, False]) == (2.0, 1.0)
-
-
-def test_margins_scores_and_answers_go_together():
-    with pytest.raises(ValueError, match="2 margins, 1 scores and 2 answerable"):
-        choose_null_threshold([1.0, 2.0], [1.0], [True, False])

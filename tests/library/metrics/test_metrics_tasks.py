@@ -117,8 +117,8 @@ def test_labels_drawn_from_the_probabilities_themselves_are_calibrated():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (([[0.5, 0.5]], [1, 0]), "1 guesses but 2 labels"),
-        (([], []), "0 guesses but 0 labels"),
+        (([[0.5, 0.5]], [1, 0]), "1 guesses but 2 gold classes"),
+        (([], []), "0 guesses but 0 gold classes"),
         (([[1.0, 0.0]], [1], 0), "bins is 0"),
     ],
 )
