@@ -190,6 +190,20 @@ def candidates(counts: Mapping[str, int]) -> list[Candidate]:
     ]
 
 
+def favourites(judged: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    """Return the three pairs that each rule would merge first; of equals the more
+    frequent, then the first in string order."""
+    rules = {
+        "score": lambda c: -c.score,
+        "frequency": lambda c: -c.frequency,
+        "likelihood": lambda c: -c.gain,
+    }
+    return {
+        name: sorted(judged, key=lambda c: (rule(c), -c.frequency, c.pair))[:3]
+        for name, rule in rules.items()
+    }
+
+
 def likelihood_gain(pair: int, left: int, right: int, total: int) -> float:
     """By how much the log-likelihood of a corpus rises when a pair becomes one
     piece."""

@@ -12,11 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
+from typing import Any
 
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from course_lab.ch04_wordpiece.wordpiece import Candidate
 from course_lab.records import Record
 from course_lib.figures.stepper import Row, Step, Table
 from course_lib.figures.tokenizer_explorer import character_ranges
 from course_lib.wordpiece.normalize import Character, lower, strip_accents
+from course_lib.wordpiece.tokenizer import UNK
 from course_lib.wordpiece.training import (
     Score,
     first_pieces,
@@ -231,6 +236,80 @@ def recorded_texts(documents: Sequence[Sequence[str]], number: int) -> list[str]
 def library_version() -> str:
     """Return the version of `tokenizers` that is installed."""
     return version("tokenizers")
+
+
+def favourites_table(by_rule: Mapping[str, Sequence[Candidate]]) -> str:
+    """Write what `favourites` found as a table in Markdown."""
+    head = ["favourites by", "pair", "f(ab)", "s(a, b)", "gain in likelihood (nats)"]
+    rows = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    for rule, best in by_rule.items():
+        rows += [
+            f"| {rule} | `{' '.join(c.pair)}` | {c.frequency:,} | {c.score:.2g} |"
+            f" {c.gain:,.0f} |"
+            for c in best
+        ]
+    return "\n".join(rows)
+
+
+def subword_methods(texts: Sequence[str], size: int) -> dict[str, Tokenizer]:
+    """Train the field's four ways to subwords, as `tokenizers` has them, on the same
+    texts."""
+    unknown, every_byte = [UNK], pre_tokenizers.ByteLevel.alphabet()
+    ways: dict[str, tuple[models.Model, pre_tokenizers.PreTokenizer, Any]] = {
+        "WordPiece (BERT)": (
+            models.WordPiece(unk_token=UNK),
+            pre_tokenizers.BertPreTokenizer(),
+            trainers.WordPieceTrainer(
+                vocab_size=size, special_tokens=unknown, show_progress=False
+            ),
+        ),
+        "byte-level BPE (GPT-2)": (
+            models.BPE(),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            trainers.BpeTrainer(
+                vocab_size=size, initial_alphabet=every_byte, show_progress=False
+            ),
+        ),
+        "SentencePiece's BPE": (
+            models.BPE(unk_token=UNK),
+            pre_tokenizers.Metaspace(),
+            trainers.BpeTrainer(
+                vocab_size=size, special_tokens=unknown, show_progress=False
+            ),
+        ),
+        "SentencePiece's unigram (T5)": (
+            models.Unigram(),
+            pre_tokenizers.Metaspace(),
+            trainers.UnigramTrainer(
+                vocab_size=size,
+                special_tokens=unknown,
+                unk_token=UNK,
+                show_progress=False,
+            ),
+        ),
+    }
+    trained = {}
+    for name, (model, pre_tokenizer, trainer) in ways.items():
+        trained[name] = Tokenizer(model)
+        trained[name].pre_tokenizer = pre_tokenizer
+        trained[name].train_from_iterator(texts, trainer)
+    return trained
+
+
+def methods_table(texts: Sequence[str], size: int, words: Sequence[str]) -> str:
+    """Write how each way to subwords spells some words, as a table in Markdown."""
+    rows = [f"| | {' | '.join(words)} |", "| --- " * (len(words) + 1) + "|"]
+    for name, tokenizer in subword_methods(texts, size).items():
+        # A unigram model keeps what it does not know as typed, under the id of [UNK].
+        shown = [
+            " ".join(
+                tokenizer.id_to_token(index) or ""
+                for index in tokenizer.encode(word).ids
+            )
+            for word in words
+        ]
+        rows.append(f"| {name} | {' | '.join(f'`{text}`' for text in shown)} |")
+    return "\n".join(rows)
 
 
 def benchmark_table(record: Record) -> str:
