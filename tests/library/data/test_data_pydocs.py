@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,13 @@ def test_a_threshold_that_is_no_share_is_refused_in_words():
 # --------------------------------------------------------------------------------------
 
 
+PINNED = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.skipif(
+    f"transformers=={version('transformers')}" not in PINNED,
+    reason="the corpus is that of the pinned versions; others may need other packages",
+)
 def test_every_package_of_the_corpus_comes_with_the_course_s_own_requirements():
     waiting, known = ["course_lib"], set()
     while waiting:
