@@ -14,7 +14,7 @@ from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from course_lab.ch04_wordpiece.wordpiece import Candidate
 from course_lab.records import Record
@@ -291,6 +291,8 @@ def subword_methods(texts: Sequence[str], size: int) -> dict[str, Tokenizer]:
     trained = {}
     for name, (model, pre_tokenizer, trainer) in ways.items():
         trained[name] = Tokenizer(model)
+        if isinstance(model, models.WordPiece):
+            trained[name].normalizer = normalizers.BertNormalizer()
         trained[name].pre_tokenizer = pre_tokenizer
         trained[name].train_from_iterator(texts, trainer)
     return trained

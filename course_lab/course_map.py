@@ -1,0 +1,51 @@
+"""The map of the book on its first page: what leads to what."""
+
+from course_lib.figures.diagrams import Area, Diagram
+
+__all__ = ["course_map"]
+
+#: Where a chapter stands: its number, the words in its box, x, y, width.
+PLACES = {
+    1: ("Attention between\ntwo sentences", 108, 12, 168),
+    2: ("Self-attention", 108, 84, 168),
+    3: ("Transformer", 108, 146, 168),
+    4: ("WordPiece:\ntext to tokens", 294, 128, 150),
+    5: ("BERT, the encoder", 200, 222, 220),
+    6: ("Pre-training", 200, 284, 220),
+    7: ("Words in\ncontext", 52, 356, 92),
+    8: ("Fine-tuning", 152, 356, 96),
+    9: ("Sentences", 252, 356, 92),
+    10: ("Relatives", 350, 356, 92),
+}
+LEADS_TO = {1: (2,), 2: (3,), 3: (5,), 4: (5,), 5: (6,), 6: (7, 8, 9, 10)}
+
+
+def course_map() -> Diagram:
+    """Draw the ten chapters and what each of them needs."""
+    names = {number: text.replace("\n", " ") for number, (text, *_) in PLACES.items()}
+    needs = "; ".join(
+        f"{number} ({names[number]}) leads to {', '.join(map(str, leads))}"
+        for number, leads in LEADS_TO.items()
+    )
+    diagram = Diagram("course-map", 420, "Map of the book", f"Chapter {needs}.")
+    boxes: dict[int, Area] = {}
+    for number, (text, x, y, width) in PLACES.items():
+        lines = text.count("\n") + 1
+        height = 22 + 15 * lines if number < 7 else 52
+        role = "k" if number == 4 else "v" if number > 6 else "w"
+        boxes[number] = diagram.box(
+            x, y, width, height, f"{number}  {text}" if number < 7 else text, role
+        )
+        if number > 6:
+            diagram.label(x - 14, y - 10, f"{number}", "small bold")
+    for number, leads in LEADS_TO.items():
+        for place in leads:
+            if place > 6:
+                x = boxes[place].top[0]
+                diagram.arrow(boxes[6].bottom, (200, 332), (x, 332), (x, 355), gap=0)
+            elif number in (3, 4):
+                x = boxes[number].bottom[0]
+                diagram.arrow(boxes[number].bottom, (x, boxes[5].y), gap=0)
+            else:
+                diagram.arrow(boxes[number].bottom, boxes[place].top, gap=0)
+    return diagram
