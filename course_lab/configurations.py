@@ -15,11 +15,11 @@ VARIANTS = ("variants", "models", "attentions")
 
 def as_json(configuration: Any) -> dict[str, Any]:
     """Return a configuration as a record holds it."""
-    return dict(json.loads(json.dumps(dataclasses.asdict(configuration))))
+    return dict(json.loads(json.dumps(configuration, default=dataclasses.asdict)))
 
 
 def read(kind: Any, stored: Any) -> Any:
-    """Read a configuration back from a record, as a dataclass or another type."""
+    """Read settings back from a record, as a dataclass or another type."""
     inner = [one for one in get_args(kind) if one is not type(None)]
     if stored is None:
         return None
@@ -30,8 +30,8 @@ def read(kind: Any, stored: Any) -> Any:
         return kind(**{name: read(hints.get(name), x) for name, x in stored.items()})
     if get_origin(kind) is UnionType:
         return read(inner[0], stored)
-    if isinstance(stored, list) and get_origin(kind) is tuple:
-        return tuple(read(inner[0], x) for x in stored)
+    if isinstance(stored, list) and tuple in (kind, get_origin(kind)):
+        return tuple(read(inner[0] if inner else Any, x) for x in stored)
     if isinstance(stored, Mapping) and inner:
         return {name: read(inner[-1], x) for name, x in stored.items()}
     return stored

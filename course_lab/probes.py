@@ -1,61 +1,49 @@
-"""The probes of all recorded experiments: what a variant's code computes today."""
+"""All recorded studies, and whether the code of a variant still computes what it did
+when it was recorded."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from course_lab.ch01_seq2seq import seq2seq
-from course_lab.ch01_seq2seq.probes import probe_seq2seq
+from course_lab.ch01_seq2seq import studies as seq2seq
 from course_lab.ch03_transformer import transformer
-from course_lab.ch03_transformer.probes import probe_transformer
 from course_lab.ch06_pretraining import pretraining_plans
-from course_lab.ch06_pretraining.probes import probe_pretraining
 from course_lab.ch07_embeddings import context_runs, layer_table
-from course_lab.ch07_embeddings.probes import probe_contexts, probe_layers
 from course_lab.ch08_finetuning import error_runs, finetuning_plans
-from course_lab.ch08_finetuning.probes import probe_errors, probe_finetuning
-from course_lab.ch09_sentence_bert import sentence_plans
-from course_lab.ch09_sentence_bert.probes import probe_sentences
-from course_lab.ch10_family import family_runs
-from course_lab.ch10_family.probes import probe_pairs, probe_prompts, probe_stories
-from course_lab.probing import figures, probing
+from course_lab.ch09_sentence_bert import sentence_runs
+from course_lab.ch10_family import family_pairs, family_prompts, family_stories
 from course_lab.records import RESULTS, Record, load
+from course_lab.study import Study
 
-Take = Callable[[Any, Any], dict[str, Any]]
-#: Experiment -> its studies by the name of their data, and what probes a variant.
-EXPERIMENTS: Mapping[str, tuple[Mapping[str, Any], Take]] = {
-    "seq2seq": (seq2seq.RECIPES, probe_seq2seq),
-    "transformer": (transformer.PLANS, probe_transformer),
-    "pretraining": (pretraining_plans.PLANS, probe_pretraining),
-    "layers": (layer_table.STUDIES, probe_layers),
-    "finetuning": (finetuning_plans.PLANS, probe_finetuning),
-    "errors": (error_runs.STUDIES, probe_errors),
-    "contexts": (context_runs.STUDIES, probe_contexts),
-    "sentences": (sentence_plans.PLANS, probe_sentences),
+#: Experiment -> its studies by the name of what they read or compare.
+EXPERIMENTS: Mapping[str, Mapping[str, Study]] = {
+    "seq2seq": seq2seq.STUDIES,
+    "transformer": transformer.PLANS,
+    "pretraining": pretraining_plans.PLANS,
+    "layers": layer_table.STUDIES,
+    "finetuning": finetuning_plans.PLANS,
+    "errors": error_runs.STUDIES,
+    "contexts": context_runs.STUDIES,
+    "sentences": sentence_runs.PLANS,
+    "family": {
+        "stories": family_stories.STUDY,
+        "pydocs-pair": family_pairs.STUDY,
+        "prompts": family_prompts.STUDY,
+    },
 }
-FAMILY: Mapping[str, Take] = {
-    "stories": probe_stories,
-    "pydocs-pair": probe_pairs,
-    "prompts": probe_prompts,
-}
 
 
-def study_of(name: str) -> Any | None:
-    """Return the study of a record as it is today; None if the record is of no
-    experiment."""
+def study_of(name: str) -> Study | None:
+    """Return the study of a record as it is today; None if the record is of none."""
     kind, _, data = name.partition("-")
-    studies = (
-        family_runs.STUDIES if kind == "family" else EXPERIMENTS.get(kind, [{}])[0]
-    )
-    return studies.get(data)
+    return EXPERIMENTS.get(kind, {}).get(data)
 
 
 def take(name: str, variant: str) -> dict[str, float]:
     """Take the probe of a variant of a record, with today's code."""
-    kind, _, data = name.partition("-")
-    probe = FAMILY[data] if kind == "family" else EXPERIMENTS[kind][1]
-    with probing() as losses:
-        return figures(probe(study_of(name), variant), losses)
+    study = study_of(name)
+    if study is None:
+        raise ValueError(f"no study of today is called {name!r}")
+    return study.fingerprint(variant)
 
 
 def differences(record: Record, variant: str) -> dict[str, str] | None:

@@ -139,24 +139,26 @@ def _drawn(key: str, shape: Sequence[int], kind: str) -> Tensor:
     return torch.from_numpy(0.1 * values + (kind == "gain"))
 
 
-def figures(found: Mapping[str, Any], losses: Sequence[float]) -> dict[str, float]:
-    """Return the losses and what a run found as figures by name, but for its speed;
-    a long list as its mean, size and trend."""
+def figures(
+    found: Mapping[str, Any], losses: Sequence[float], but: Sequence[str] = ()
+) -> dict[str, float]:
+    """Return the losses and what a run found as figures by name, `but` some and its
+    speed; a long list as its mean, size and trend."""
     flat = {f"loss {step}": loss for step, loss in enumerate(losses, 1)}
-    flat |= _flat("", found)
+    flat |= _flat("", found, (*TIMES, *but))
     return {name: float(f"{value:.7g}") for name, value in flat.items()}
 
 
-def _flat(name: str, found: Any) -> dict[str, float]:
+def _flat(name: str, found: Any, but: Sequence[str]) -> dict[str, float]:
     if isinstance(found, Mapping):
         return {
             inner: value
             for key, part in found.items()
-            if key not in TIMES
-            for inner, value in _flat(f"{name}/{key}".lstrip("/"), part).items()
+            if key not in but
+            for inner, value in _flat(f"{name}/{key}".lstrip("/"), part, but).items()
         }
     if isinstance(found, Sequence) and not isinstance(found, str):
-        values = list(_flat("", dict(enumerate(found))).values())
+        values = list(_flat("", dict(enumerate(found)), but).values())
         if len(values) <= LONG:
             return {f"{name}/{i}": value for i, value in enumerate(values)}
         table = np.array(values)

@@ -5,7 +5,7 @@ probes are taken on in place of folders, `pydocs` and large corpora.
 import random
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from datasets import Dataset
@@ -40,6 +40,11 @@ def tokenizer() -> FastWordPiece:
 
 
 _folder = TemporaryDirectory(prefix="stand-ins-")
+
+
+def new_folder() -> Path:
+    """Return an empty folder, which is there until the process ends."""
+    return Path(mkdtemp(dir=_folder.name))
 
 
 @cache

@@ -309,24 +309,24 @@ def assemble(
 def record(
     name: Annotated[
         str,
-        typer.Argument(help="The experiment, e.g. seq2seq; a wrong name lists all."),
+        typer.Argument(
+            help="A record, e.g. seq2seq-translation; a wrong name lists all."
+        ),
     ],
     data: Annotated[
-        str, typer.Option(help="What it reads or compares; a wrong name lists all.")
-    ] = "translation",
+        str | None,
+        typer.Option(help="The second part of its name, if NAME is the first."),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(help="Where the data comes from: embedded, hub or a folder."),
     ] = None,
     attention: Annotated[
         list[str] | None,
-        typer.Option(help="dot, bilinear, additive or none; repeat for more."),
+        typer.Option(help="A variant that is called by its attention."),
     ] = None,
     variant: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Of other experiments: a variant; repeat, or leave out for all."
-        ),
+        list[str] | None, typer.Option(help="Repeat for more, or leave out for all.")
     ] = None,
     seed: Annotated[
         list[int] | None, typer.Option(help="One run for each; repeat for more.")
@@ -347,7 +347,7 @@ def record(
     Runs that the record already holds are kept, those of other variants and seeds too;
     a run that was interrupted continues from its checkpoint.
     """
-    from course_tools.command import ExperimentError, record_experiment
+    from course_tools.record_command import ExperimentError, record_experiment
 
     try:
         path = record_experiment(

@@ -1,19 +1,89 @@
-"""What ``course record`` and ``course records`` do beside the runs: probes are taken of
-new variants, and repeated of old ones.
+"""What ``course record`` and ``course records`` do: the runs that a record lacks, and
+the probes of those that it holds.
 
 A variant whose probe has other figures than when it was recorded is stale. Its runs are
-kept, but none is added to them.
+kept, and no run is added to them. Several commands may run side by side, each with its
+own seeds: a run is added to what the record holds by then.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import typer
 
-from course_lab import probes, records
-from course_lab.probing import Probe
+from course_lab import probes, records, study
+from course_lab.study import Study
+from course_lib.training.loop import TrainingError
+from course_lib.training.state import CheckpointError
+
+
+class ExperimentError(RuntimeError):
+    """An experiment cannot run; the message says why and what to do."""
+
+
+def record_experiment(
+    name: str,
+    data: str | None,
+    source: str | None,
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    steps: int | None = None,
+    checkpoint: str | None = None,
+) -> Path:
+    """Do the runs of a study for each seed and each variant, and record them; `name`
+    is an experiment and `data` one of its studies, or `name` both, as its record is
+    called."""
+    if data is None:
+        name, _, data = name.partition("-")
+    asked = _study_of(name, data)
+    command = ["course", "record", name, "--data", data]
+    if checkpoint is not None:  # where it lies is a matter of this machine
+        command += ["--checkpoint", Path(checkpoint).name]
+    if asked.of_checkpoint != (checkpoint is not None):
+        raise ExperimentError(
+            f"{asked.name} needs --checkpoint, a folder or a name on the hub"
+            if asked.of_checkpoint
+            else f"{asked.name} takes no --checkpoint; leave it out"
+        )
+    if unknown := sorted(set(variants) - set(asked.variants)):
+        raise ExperimentError(
+            f"{asked.name} has no variant {unknown[0]!r}; choose among"
+            f" {'; '.join(asked.variants)}"
+        )
+    if asked.seeds is not None:
+        seeds = [seed for seed in seeds if seed in asked.seeds]
+        if not seeds:
+            raise ExperimentError(f"{asked.name} runs with seed {asked.seeds} alone")
+    try:
+        if steps is not None:
+            asked = asked.shortened(steps)
+            command += ["--steps", str(steps)]
+        return study.record(
+            asked,
+            command,
+            list(variants) or list(asked.variants),
+            seeds,
+            source,
+            checkpoint,
+            probed=steps is None,
+        )
+    except (ValueError, OSError, CheckpointError, TrainingError) as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _study_of(name: str, data: str) -> Study:
+    if name not in probes.EXPERIMENTS:
+        raise ExperimentError(
+            f"there is no experiment {name!r}; there is:"
+            f" {', '.join(probes.EXPERIMENTS)}"
+        )
+    known = probes.EXPERIMENTS[name]
+    if data not in known:
+        raise ExperimentError(
+            f"{name} has no study {data!r}; it has: {', '.join(known)}"
+        )
+    return known[data]
 
 
 class State(NamedTuple):
@@ -70,14 +140,3 @@ def show_states(names: Sequence[str]) -> None:
         typer.echo(str(error), err=True)
         raise typer.Exit(code=1) from error
     typer.echo(f"{found.count('current')} current, {found.count('stale')} stale")
-
-
-def take_missing(path: Path) -> None:
-    """Take the probes that a record lacks."""
-    record = records.load(path.stem, path.parent)
-    taken = dict(record.probes)
-    for variant in dict.fromkeys(run["variant"] for run in record.runs):
-        if variant not in taken and probes.study_of(record.name) is not None:
-            figures = probes.take(record.name, variant)
-            taken[variant] = Probe(figures, records.commit())
-    records.save(dataclasses.replace(record, probes=taken), path.parent)

@@ -134,13 +134,6 @@ class Recipe:
                 f"optimizer is {self.optimizer!r}; choose {' or '.join(OPTIMIZERS)}"
             )
 
-    def shortened(self, steps: int) -> "Recipe":
-        """Return the same recipe for another number of training steps."""
-        warmup = min(self.training.warmup_steps, steps)
-        return replace(
-            self, training=replace(self.training, steps=steps, warmup_steps=warmup)
-        )
-
 
 @dataclass
 class Corpus:

@@ -1,11 +1,6 @@
-"""Experiments that compare variants of a model: a plan names the variants, each with
-all that decides its runs.
+"""One side of a comparison of translators (chapter 3)."""
 
-`course_lab.ch03_transformer.transformer.PLANS` holds those of chapter 3, recorded with
-``course record transformer --data NAME``.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from course_lab.ch01_seq2seq.seq2seq import Recipe
 
@@ -24,44 +19,6 @@ class Variant:
 
     recipe: Recipe
     attention: str | None = "transformer"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The variants that an experiment compares.
-
-    Parameters
-    ----------
-    variants
-        By name; all use the same data, prepared in the same way.
-    """
-
-    variants: dict[str, Variant]
-
-    def __post_init__(self) -> None:
-        if not self.variants:
-            raise ValueError("a plan needs at least one variant")
-        kinds = {data_of(variant.recipe) for variant in self.variants.values()}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"the variants prepare their data in {len(kinds)} ways, so their scores"
-                " cannot be compared; give all the same data, tokenizer, vocab_size,"
-                " test_size, max_source and max_test"
-            )
-
-    @property
-    def recipe(self) -> Recipe:
-        """A recipe that prepares the data of all variants."""
-        return next(iter(self.variants.values())).recipe
-
-    def shortened(self, steps: int) -> "Plan":
-        """Return the same comparison, trained for fewer steps or more."""
-        return Plan(
-            {
-                name: replace(v, recipe=v.recipe.shortened(steps))
-                for name, v in self.variants.items()
-            }
-        )
 
 
 def data_of(recipe: Recipe) -> tuple:

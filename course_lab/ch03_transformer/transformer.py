@@ -9,11 +9,21 @@ the Transformer at a time; "pronouns" has to resolve a pronoun
 chapter 1's record of recurrent models.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from course_lab.ch01_seq2seq.seq2seq import Recipe
+from course_lab.ch01_seq2seq.studies import (
+    Pairs,
+    few_pairs,
+    little,
+    read_pairs,
+    run_translator,
+)
 from course_lab.ch03_transformer import pronouns
-from course_lab.ch03_transformer.plans import Plan, Variant
+from course_lab.ch03_transformer.plans import Variant, data_of
+from course_lab.study import Study
 from course_lib.training.loop import TrainingConfig
 
 FULL = Recipe(
@@ -103,32 +113,59 @@ def changed(recipe: Recipe, **settings: object) -> Variant:
     return Variant(replace(recipe, transformer={**recipe.transformer, **settings}))
 
 
-PLANS = {
-    "translation": Plan(
-        {
-            "Transformer": Variant(FULL),
-            "GRU with attention": recurrent(FULL, 128, 236, 3e-3),
-        }
-    ),
-    "short": Plan(
-        {
-            "Transformer": Variant(SHORT),
-            "GRU with attention": recurrent(SHORT, 64, 138, 1e-2),
-        }
-    ),
-    "parts": Plan(
-        {
-            "Transformer": Variant(SHORT),
-            "post-norm": changed(SHORT, norm="post"),
-            "no layer norm": changed(SHORT, norm="none"),
-            "no residuals": changed(SHORT, residual=False),
-            "learned positions": changed(SHORT, positions="learned"),
-            "no positions": changed(SHORT, positions="none"),
-            "plain index": Variant(replace(SHORT, position_table="index")),
-            "divided index": Variant(replace(SHORT, position_table="share")),
-            "one head": changed(SHORT, num_heads=1),
-        }
-    ),
-    "pronouns": Plan({"Transformer": Variant(pronouns.RECIPE)}),
-    "multi30k": Plan({"Transformer": Variant(CAPTIONS)}),
+def run(study: Study, variant: str, seed: int, pairs: Pairs) -> dict[str, Any]:
+    """Do one run of one side of a comparison."""
+    recipe, attention = (
+        study.variants[variant].recipe,
+        study.variants[variant].attention,
+    )
+    measure = pronouns.of_pronouns if recipe.data == "pronouns" else None
+    name = f"{study.name}-{variant}"
+    return run_translator(name, recipe, attention, seed, pairs, measure)
+
+
+def probe(study: Study, variant: str) -> tuple[Study, Pairs]:
+    """Shorten one side of a comparison, with little data for it."""
+    asked = study.variants[variant]
+    short = replace(asked, recipe=little(asked.recipe))
+    return replace(study, variants={variant: short}), few_pairs(short.recipe)
+
+
+def study_of(name: str, variants: Mapping[str, Variant]) -> Study:
+    """Return a comparison; all of its variants use the same data."""
+    data = {variant.recipe.data for variant in variants.values()}
+    return Study(
+        f"transformer-{name}",
+        variants,
+        read_pairs,
+        run,
+        probe,
+        data=tuple(data),
+        alike=lambda variant: data_of(variant.recipe),
+    )
+
+
+_COMPARED = {
+    "translation": {
+        "Transformer": Variant(FULL),
+        "GRU with attention": recurrent(FULL, 128, 236, 3e-3),
+    },
+    "short": {
+        "Transformer": Variant(SHORT),
+        "GRU with attention": recurrent(SHORT, 64, 138, 1e-2),
+    },
+    "parts": {
+        "Transformer": Variant(SHORT),
+        "post-norm": changed(SHORT, norm="post"),
+        "no layer norm": changed(SHORT, norm="none"),
+        "no residuals": changed(SHORT, residual=False),
+        "learned positions": changed(SHORT, positions="learned"),
+        "no positions": changed(SHORT, positions="none"),
+        "plain index": Variant(replace(SHORT, position_table="index")),
+        "divided index": Variant(replace(SHORT, position_table="share")),
+        "one head": changed(SHORT, num_heads=1),
+    },
+    "pronouns": {"Transformer": Variant(pronouns.RECIPE)},
+    "multi30k": {"Transformer": Variant(CAPTIONS)},
 }
+PLANS = {name: study_of(name, variants) for name, variants in _COMPARED.items()}

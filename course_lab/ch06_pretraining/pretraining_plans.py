@@ -9,16 +9,19 @@ record pretraining --data stories``, one variant after the other; a run is recor
 when it ends.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from course_lab import records
+from course_lab.ch06_pretraining.few_stories import (
+    FEW_STORIES,
+    NUMBER,
+    little,
+    story_corpus,
+)
 from course_lab.ch06_pretraining.pretrain_cost import Work, training_flops
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_results import work_of
@@ -37,45 +40,10 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     read_stories,
     train_on_stories,
 )
+from course_lab.study import Study
 
 PLACES = 1000  # to train each probe on, and as many to test it on
 PASSES = 4  # over the test split, each with other hidden words
-
-
-@dataclass(frozen=True)
-class Study:
-    """Variants of a pre-training that are compared.
-
-    Parameters
-    ----------
-    variants
-        By name; all are measured on the same text, in the same vocabulary and lengths.
-    """
-
-    variants: dict[str, Recipe]
-
-    def __post_init__(self) -> None:
-        if not self.variants:
-            raise ValueError("a study needs at least one variant")
-        last = [recipe.last for recipe in self.variants.values()]
-        kinds = {(plan.data, plan.vocab_size, plan.max_length) for plan in last}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"the variants read their text in {len(kinds)} ways, so their scores"
-                " cannot be compared; give all the same data, vocab_size and"
-                " max_length"
-            )
-
-    def shortened(self, steps: int) -> "Study":
-        """Return the same comparison with fewer steps or more: so many in the longest
-        variant."""
-        longest = max(recipe.steps for recipe in self.variants.values())
-        return Study(
-            {
-                name: recipe.shortened(steps / longest)
-                for name, recipe in self.variants.items()
-            }
-        )
 
 
 def operations(recipe: Recipe) -> float:
@@ -95,67 +63,6 @@ def _sized(recipe: Recipe, size: str) -> Recipe:
     """The recipe for another size of model, with as many operations in all."""
     other = recipe.changed(size=size)
     return other.shortened(operations(recipe) / operations(other))
-
-
-BASE = "rate 0.20"
-_BASE = STUDIED.masked(rate=0.2)
-PLANS: dict[str, Study] = {
-    "stories": Study(
-        {
-            BASE: _BASE,
-            **{
-                f"rate {rate:.2f}": _BASE.masked(rate=rate)
-                for rate in (0.05, 0.15, 0.3, 0.4, 0.75)
-            },
-            "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
-            "all words from the start": _BASE.changed(preferred=()),
-            "no next sentence": _BASE.changed(next_sentence=False),
-            "static masking": _BASE.changed(static_masking=True),
-            "AdamW": WITH_ADAMW.masked(rate=0.2),
-            "mini, equal compute": _sized(_BASE, "mini"),
-        }
-    ),
-    "two-worlds": Study({"as live": LIVE}),
-    "stories-long": Study(
-        {"subjects first": RECIPE.trained(precision="float32", evaluate_every=100)}
-    ),
-}
-
-
-def record_study(
-    label: str,
-    command: Sequence[str],
-    study: Study,
-    variants: Sequence[str],
-    seeds: Sequence[int],
-    source: str | None,
-) -> Path:
-    """Do the runs that a record lacks, and save it after each."""
-
-    def runs() -> Iterator[records.Run]:
-        first = next(iter(study.variants.values()))
-        corpus = read_stories(first, source)
-        asked = {
-            split: ask(corpus, first.last.max_length, QUESTIONS, split)
-            for split in ("validation", "test")
-        }
-        places = read_places(corpus, first.last.max_length, PLACES)
-
-        def run(recipe: Recipe) -> dict[str, Any]:
-            trained = train_on_stories(recipe, corpus, asked["validation"])
-            return summary(trained, recipe, corpus, asked["test"], places)
-
-        for seed in seeds:
-            for variant in variants:
-                yield (
-                    {"variant": variant, "seed": seed},
-                    partial(run, study.variants[variant].trained(seed=seed)),
-                )
-
-    read = partial(
-        records.edition, [next(iter(study.variants.values())).last.data], source
-    )
-    return records.run_missing(label, command, study, runs(), data=read)
 
 
 def summary(
@@ -200,3 +107,77 @@ def work_of_recipe(recipe: Recipe, corpus: Corpus) -> Work:
         sum(stage.tokens for stage in stages),
         sum(s.flops for s in stages),
     )
+
+
+class Inputs(NamedTuple):
+    """Stories, questions by split, and places for the probes of states."""
+
+    corpus: Corpus
+    questions: Mapping[str, Mapping[str, Sequence[Any]]]
+    places: Mapping[str, tuple[Places, Places]]
+
+
+def inputs_of(corpus: Corpus, longest: int, questions: int, places: int) -> Inputs:
+    """Ask so many questions of a kind, and find so many places, in a corpus."""
+    asked = {x: ask(corpus, longest, questions, x) for x in ("validation", "test")}
+    return Inputs(corpus, asked, read_places(corpus, longest, places))
+
+
+def read(study: Study, source: str | None, _: str | None) -> Inputs:
+    """Read what all variants are trained on and measured by."""
+    corpus = read_stories(study.recipe, source)
+    return inputs_of(corpus, study.recipe.last.max_length, QUESTIONS, PLACES)
+
+
+def run(study: Study, variant: str, seed: int, inputs: Inputs) -> dict[str, Any]:
+    """Pre-train a model, score it and probe its states."""
+    recipe = study.variants[variant].trained(seed=seed)
+    trained = train_on_stories(recipe, inputs.corpus, inputs.questions["validation"])
+    test = inputs.questions["test"]
+    return summary(trained, recipe, inputs.corpus, test, inputs.places)
+
+
+def probe_inputs(study: Study, variant: str) -> tuple[Study, Inputs]:
+    """Shorten a pre-training, with few stories for it."""
+    recipe = little(study.variants[variant])
+    corpus = story_corpus(recipe.last.data, FEW_STORIES)
+    inputs = inputs_of(corpus, recipe.last.max_length, NUMBER, NUMBER)
+    return replace(study, variants={variant: recipe}), inputs
+
+
+def study_of(name: str, variants: Mapping[str, Recipe]) -> Study:
+    """Return a comparison; all are measured on the same text."""
+    first = next(iter(variants.values())).last
+    return Study(
+        f"pretraining-{name}",
+        variants,
+        read,
+        run,
+        probe_inputs,
+        data=(first.data,),
+        alike=lambda x: (x.last.data, x.last.vocab_size, x.last.max_length),
+    )
+
+
+BASE = "rate 0.20"
+_BASE = STUDIED.masked(rate=0.2)
+_COMPARED: dict[str, dict[str, Recipe]] = {
+    "stories": {
+        BASE: _BASE,
+        **{
+            f"rate {rate:.2f}": _BASE.masked(rate=rate)
+            for rate in (0.05, 0.15, 0.3, 0.4, 0.75)
+        },
+        "always [MASK]": _BASE.masked(mask_share=1.0, random_share=0.0),
+        "all words from the start": _BASE.changed(preferred=()),
+        "no next sentence": _BASE.changed(next_sentence=False),
+        "static masking": _BASE.changed(static_masking=True),
+        "AdamW": WITH_ADAMW.masked(rate=0.2),
+        "mini, equal compute": _sized(_BASE, "mini"),
+    },
+    "two-worlds": {"as live": LIVE},
+    "stories-long": {
+        "subjects first": RECIPE.trained(precision="float32", evaluate_every=100)
+    },
+}
+PLANS = {name: study_of(name, variants) for name, variants in _COMPARED.items()}

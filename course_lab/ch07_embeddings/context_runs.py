@@ -5,16 +5,14 @@ It is run with ``course record contexts --data stories``; a run is recorded when
 ends.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import nn
 
-from course_lab import records
+from course_lab.ch06_pretraining.few_stories import story_corpus
 from course_lab.ch06_pretraining.pretraining_stories import read_stories
 from course_lab.ch07_embeddings.context_models import (
     KINDS,
@@ -30,31 +28,9 @@ from course_lab.ch07_embeddings.senses import (
     separations,
     states_of_uses,
 )
+from course_lab.study import Study, shortened
 
 AVERAGED = 20  # steps, for one point of a curve of losses
-
-
-@dataclass(frozen=True)
-class ContextStudy:
-    """Models that are compared.
-
-    Parameters
-    ----------
-    variants
-        Of `course_lab.ch07_embeddings.context_models.KINDS`.
-    recipe
-        Of all.
-    """
-
-    variants: tuple[str, ...] = KINDS
-    recipe: ContextRecipe = RECIPE
-
-    def shortened(self, steps: int) -> "ContextStudy":
-        """Return the same comparison with another number of steps."""
-        return replace(self, recipe=self.recipe.shortened(steps))
-
-
-STUDIES: Mapping[str, ContextStudy] = {"stories": ContextStudy()}
 
 
 def features_of(kind: str, hidden_size: int) -> dict[str, slice]:
@@ -120,28 +96,49 @@ def run(
     }
 
 
-def record_contexts(
-    label: str,
-    command: Sequence[str],
-    study: ContextStudy,
-    kinds: Sequence[str],
-    seeds: Sequence[int],
-    source: str | None,
-) -> Path:
-    """Do the runs that a record lacks, and save it after each."""
+class Inputs(NamedTuple):
+    """Stories with pseudo-words, and the ids of their words."""
 
-    def runs() -> Iterator[records.Run]:
-        stories = read_stories(source=source)
-        data, vocab = (
-            read_sense_stories(stories, width=study.recipe.max_length),
-            stories.tokenizer.vocab,
-        )
-        for seed in seeds:
-            for kind in kinds:
-                yield (
-                    {"variant": kind, "seed": seed},
-                    partial(run, kind, study.recipe.seeded(seed), data, vocab),
-                )
+    data: SenseStories
+    vocab: Mapping[str, int]
 
-    read = partial(records.edition, ["stories"], source)
-    return records.run_missing(label, command, study, runs(), data=read)
+
+def read(study: Study, source: str | None, _: str | None) -> Inputs:
+    """Read what all models are trained on and measured by."""
+    stories = read_stories(source=source)
+    width = study.shared["recipe"].max_length
+    return Inputs(read_sense_stories(stories, width=width), stories.tokenizer.vocab)
+
+
+def run_of(study: Study, kind: str, seed: int, inputs: Inputs) -> dict[str, Any]:
+    """Do one run of a study."""
+    return run(kind, study.shared["recipe"].seeded(seed), *inputs)
+
+
+def probe(study: Study, kind: str) -> tuple[Study, Inputs]:
+    """Shorten a study, with few stories for it."""
+    corpus = story_corpus()
+    data = read_sense_stories(corpus, pairs=3, per_sense=8, stories=400, least=20)
+    short = {"recipe": little(study.shared["recipe"])}
+    return replace(study, shared=short), Inputs(data, corpus.tokenizer.vocab)
+
+
+def little(recipe: ContextRecipe) -> ContextRecipe:
+    """Return a recipe that takes a second."""
+    return shortened(
+        recipe, steps=4, warmup=1, precision="float32", progress=False, batch_size=8
+    )
+
+
+STUDIES = {
+    "stories": Study(
+        "contexts-stories",
+        dict.fromkeys(KINDS),
+        read,
+        run_of,
+        probe,
+        {"recipe": RECIPE},
+        ("stories",),
+        unprobed=("plane",),  # an axis of it may point either way
+    )
+}

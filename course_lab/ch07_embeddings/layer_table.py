@@ -8,22 +8,21 @@ the tagger on the embeddings ("first"), which know no context, and on the same m
 untrained.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from datasets import Dataset, DatasetDict
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from course_lab import records
+from course_lab import stand_ins
 from course_lab.ch07_embeddings.real_senses import sense_scores
 from course_lab.probing import start
+from course_lab.study import Study
 from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.bert.model import BertModel
 from course_lib.data import load
@@ -57,45 +56,6 @@ NAMES: Mapping[Selection, str] = {
     "sum_last_4": "sum of the last four",
     "concat_last_4": "concatenation of the last four",
     "sum": "sum of all",
-}
-
-
-@dataclass(frozen=True)
-class LayerStudy:
-    """What a layer table is made from.
-
-    Parameters
-    ----------
-    data
-        A data set with the columns ``tokens`` and ``ner_tags``; or ``senses``, whose
-        words' senses are told apart.
-    models
-        Checkpoints: folders, or names on the hub.
-    train_sentences
-        Drawn for each seed from the train split.
-    test_sentences
-        The first of the test split; all if there are fewer.
-    max_length
-        Pieces of a sentence.
-    untrained
-        Whether each model is measured with random weights too.
-    """
-
-    data: str
-    models: tuple[str, ...]
-    train_sentences: int = 1000
-    test_sentences: int = 1000
-    max_length: int = 96
-    untrained: bool = True
-
-
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-STUDIES: Mapping[str, LayerStudy] = {
-    "pydocs-tag": LayerStudy("pydocs-tag", (MINILM,)),
-    "senses": LayerStudy("senses", (MINILM,)),
-    "wnut17": LayerStudy(
-        "wnut17", (MINILM,), train_sentences=2000, test_sentences=2000
-    ),
 }
 
 
@@ -259,49 +219,98 @@ def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     return "\n".join(lines)
 
 
-def record_layers(
-    label: str,
-    command: Sequence[str],
-    study: LayerStudy,
-    models: Sequence[str],
-    seeds: Sequence[int],
-    source: str | None,
-) -> Path:
-    """Measure what the record lacks, and save it after each model and seed."""
+class Inputs(NamedTuple):
+    """Sentences, and where the checkpoint of a name lies."""
 
-    def runs() -> Iterator[records.Run]:
-        data = load(study.data, source)
-        for name in models:
-            folder = checkpoint_folder(name)
-            tokenizer, real = (FastWordPiece.load(folder), load_bert(folder))
-            for seed in seeds:
-                for variant in (
-                    (name, f"{name}, untrained") if study.untrained else (name,)
-                ):
-                    model = real if variant == name else untrained_like(real, seed)
-                    yield (
-                        {"variant": variant, "seed": seed},
-                        partial(measured, study, model, tokenizer, data, seed),
-                    )
-
-    read = partial(records.edition, [study.data], source)
-    return records.run_missing(label, command, study, runs(), data=read)
+    data: DatasetDict
+    folder_of: Callable[[str], Path]
 
 
-def measured(
-    study: LayerStudy,
-    model: BertModel,
-    tokenizer: FastWordPiece,
-    data: DatasetDict,
-    seed: int,
-) -> dict[str, Any]:
-    """What one run found."""
-    held = data["test"].take(min(study.test_sentences, len(data["test"])))
-    if study.data == "senses":
+def read(study: Study, source: str | None, _: str | None) -> Inputs:
+    """Read the sentences."""
+    return Inputs(load(study.shared["data"], source), checkpoint_folder)
+
+
+def run(study: Study, variant: str, seed: int, inputs: Inputs) -> dict[str, Any]:
+    """Measure a checkpoint, or a model of its sizes with random weights."""
+    folder = inputs.folder_of(variant.removesuffix(UNTRAINED))
+    model, tokenizer = load_bert(folder), FastWordPiece.load(folder)
+    if variant.endswith(UNTRAINED):
+        model = untrained_like(model, seed)
+    asked, test = study.shared, inputs.data["test"]
+    held = test.take(min(asked["test_sentences"], len(test)))
+    if asked["data"] == "senses":
         return {"separation": sense_scores(model, tokenizer, held.to_list())}
-    drawn = tagged(data["train"]), tagged(held)
-    return {
-        "f1": layer_scores(
-            model, tokenizer, *drawn, study.train_sentences, study.max_length, seed
-        )
+    scores = layer_scores(
+        model,
+        tokenizer,
+        tagged(inputs.data["train"]),
+        tagged(held),
+        asked["train_sentences"],
+        asked["max_length"],
+        seed,
+    )
+    return {"f1": scores}
+
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+UNTRAINED = ", untrained"
+
+
+def study_of(data: str, sentences: int = 1000) -> Study:
+    """Return the study of a data set with the columns ``tokens`` and ``ner_tags``, or
+    of ``senses``, whose words' senses are told apart.
+
+    So many sentences are drawn for each seed from the train split; as many are the
+    first of the test split.
+    """
+    shared = {
+        "data": data,
+        "models": (MINILM,),
+        "train_sentences": sentences,
+        "test_sentences": sentences,
+        "max_length": 96,
+        "untrained": True,
     }
+    names = dict.fromkeys((MINILM, MINILM + UNTRAINED))
+    name = f"layers-{data}"
+    return Study(name, names, read, run, probe, shared, (data,), listed=None)
+
+
+# -- probes
+# --------------------------------------------------------------------------------------
+
+
+def probe(study: Study, _: str) -> tuple[Study, Inputs]:
+    """Return a study with a stand-in of its checkpoint, and few sentences."""
+    data = _senses() if study.shared["data"] == "senses" else _tagged()
+    return study, Inputs(data, lambda _: stand_ins.checkpoint())
+
+
+def _tagged() -> DatasetDict:
+    """Sentences whose long words are entities."""
+    of_words = [sentence.split() for sentence in stand_ins.sentences()[:120]]
+    tags = [[int(len(word) > 6) for word in words] for words in of_words]
+    names = ClassLabel(names=["O", "B-LONG"])
+    features = Features({"tokens": List(Value("string")), "ner_tags": List(names)})
+    table = Dataset.from_dict({"tokens": of_words, "ner_tags": tags}, features=features)
+    return DatasetDict(train=table.select(range(80)), test=table.select(range(80, 120)))
+
+
+def _senses() -> DatasetDict:
+    """The word "the" before short words, and before others."""
+    rows = []
+    for text in stand_ins.sentences():
+        if text.startswith("the "):
+            sense = str(len(text.split()[1]) > 5)
+            rows.append(
+                {"text": text, "start": 0, "end": 3, "word": "the", "sense": sense}
+            )
+    return DatasetDict(test=Dataset.from_list(rows[:60]))
+
+
+STUDIES = {
+    "pydocs-tag": study_of("pydocs-tag"),
+    "senses": study_of("senses"),
+    "wnut17": study_of("wnut17", 2000),
+}

@@ -9,19 +9,22 @@ is trained now. Its model card is written beside it.
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from course_lab import records
+from course_lab import records, stand_ins
 from course_lab.ch08_finetuning.error_card import write_card
-from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy
-from course_lab.ch08_finetuning.finetuning_runs import kept_folder, run_variant
-from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task, read_task
-from course_lib.bert.files import checkpoint_folder
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, Inputs, few_inputs, read
+from course_lab.ch08_finetuning.finetuning_plans import probe as probe_of_plan
+from course_lab.ch08_finetuning.finetuning_runs import run_variant
+from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task
+from course_lab.records import Record
+from course_lab.study import Study
 from course_lib.finetuning.examples import Example, collate
 from course_lib.finetuning.finetune import predict
 from course_lib.finetuning.task_model import TaskModel, looking
@@ -44,40 +47,7 @@ from course_lib.training.loop import device
 from course_lib.wordpiece.fast import FastWordPiece
 
 AROUND = 5  # words that an entity is shown with, on either side
-
-
-@dataclass(frozen=True)
-class ErrorStudy:
-    """Whose mistakes are looked at.
-
-    Parameters
-    ----------
-    plan
-        The study of `course_lab.ch08_finetuning.finetuning_plans` with the one variant
-        whose model it is.
-    shown
-        Mistakes of each kind that are shown.
-    bins
-        Of the calibration.
-    """
-
-    plan: FineTuningStudy
-    shown: int = 2
-    bins: int = 10
-
-
-def _study(data: str, variant: str) -> ErrorStudy:
-    return ErrorStudy(
-        replace(PLANS[data], variants={variant: PLANS[data].variants[variant]})
-    )
-
-
-STUDIES: Mapping[str, ErrorStudy] = {
-    "sst2": _study("sst2", "fine-tuned, all"),
-    "pydocs-tag": _study("pydocs-tag", "fine-tuned, 200"),
-    "pydocs-span": _study("pydocs-span", "fine-tuned, 200"),
-    "squad": _study("squad", "fine-tuned, 600"),
-}
+SHOWN, BINS = 2, 10  # mistakes of each kind that are shown; bins of a calibration
 
 
 class Judged(NamedTuple):
@@ -147,7 +117,7 @@ def calibrate(judged: Judged, bins: int) -> dict[str, Any]:
 
 
 def mistakes_of_classes(
-    judged: Judged, rows: Rows, labels: Sequence[str], study: ErrorStudy
+    judged: Judged, rows: Rows, labels: Sequence[str], each: int = SHOWN
 ) -> dict[str, Any]:
     """Count and show what a classifier of texts gets wrong: the mistakes of which it is
     surest, for each gold class."""
@@ -164,7 +134,7 @@ def mistakes_of_classes(
                 "kind": f"{name} taken for {labels[guesses[row]]}", "input": rows.inputs[row], "gold": name,  # noqa: E501
                 "guess": labels[guesses[row]], "probability": round(float(judged.probabilities[row].max()), 4),  # noqa: E501
             }
-            for row in ordered[: study.shown]
+            for row in ordered[:each]
         ]  # fmt: skip
     counts = confusion(judged.golds, guesses, labels).counts.tolist()
     kinds = {
@@ -185,7 +155,7 @@ def mistakes_of_tags(
     guesses: Sequence[Sequence[str]],
     rows: Rows,
     labels: Sequence[str],
-    study: ErrorStudy,
+    each: int = SHOWN,
 ) -> dict[str, Any]:
     """Count and show what a tagger gets wrong: words by their type, entities by the
     kind of mistake."""
@@ -200,7 +170,7 @@ def mistakes_of_tags(
     for words, tags, guess in zip(rows.inputs, rows.golds, guesses, strict=True):
         for mistake in entity_mistakes([labels[tag] for tag in tags], guess):
             kinds[mistake.kind] += 1
-            if mistake.kind != "right" and kinds[mistake.kind] <= study.shown:
+            if mistake.kind != "right" and kinds[mistake.kind] <= each:
                 shown.append(
                     {
                         "kind": mistake.kind,
@@ -229,7 +199,7 @@ def _in_words(
 
 
 def mistakes_of_spans(
-    answers: Sequence[Any], rows: Rows, study: ErrorStudy
+    answers: Sequence[Any], rows: Rows, each: int = SHOWN, bins: int = BINS
 ) -> dict[str, Any]:
     """Count and show what a model that answers gets wrong, by kind, the surest first;
     and how sure it is when right."""
@@ -248,7 +218,7 @@ def mistakes_of_spans(
                 "kind": kind, "input": rows.inputs[i][0], "gold": rows.golds[i][0] if rows.golds[i] else "",  # noqa: E501
                 "guess": answers[i].text, "probability": round(answers[i].probability, 4),  # noqa: E501
             }
-            for i in of_kind[: study.shown]
+            for i in of_kind[:each]
         ]  # fmt: skip
     # A column of its own for "this answer": right is class 0 of it, wrong is a class
     # that is never guessed.
@@ -258,17 +228,21 @@ def mistakes_of_spans(
     )
     return {
         "kinds": {kind: kinds.count(kind) for kind in ANSWERS},
-        "calibration": {"as trained": calibration(sure, right, study.bins)._asdict()},
+        "calibration": {"as trained": calibration(sure, right, bins)._asdict()},
         "examples": shown,
     }
 
 
 def examine(
-    task: Task, model: TaskModel, tokenizer: FastWordPiece, study: ErrorStudy
+    task: Task,
+    model: TaskModel,
+    tokenizer: FastWordPiece,
+    rows: Rows,
+    longest: int,
+    shown: int = SHOWN,
+    bins: int = BINS,
 ) -> dict[str, Any]:
-    """Count and show what a fine-tuned model gets wrong on the rows that its task tests
-    on."""
-    rows, longest = task.test.sample(study.plan.tested, seed=0), study.plan.max_length
+    """Count and show what a fine-tuned model gets wrong on rows of its task."""
     scores = task.score(model, tokenizer, rows, longest)
     if task.form == "spans":
         null = None if task.always_answered else 0.0
@@ -280,7 +254,7 @@ def examine(
             stride=longest // 3,
             null_threshold=null,
         )
-        return {"scores": scores, **mistakes_of_spans(answers, rows, study)}
+        return {"scores": scores, **mistakes_of_spans(answers, rows, shown, bins)}
     if task.form not in ("classes", "tags") or task.labels is None:
         raise ValueError(
             f"mistakes in {task.form} are not told apart; choose a task with classes,"
@@ -288,73 +262,97 @@ def examine(
         )
     judged = judge(model, task.examples(rows, tokenizer, longest))
     if task.form == "classes":
-        found = mistakes_of_classes(judged, rows, task.labels, study)
+        found = mistakes_of_classes(judged, rows, task.labels, shown)
     else:
         tags = predict(model, tokenizer, rows.inputs, max_length=longest)
-        found = mistakes_of_tags(
-            judged, [[word.label for word in x] for x in tags], rows, task.labels, study
-        )
-    return {"scores": scores, **found, **calibrate(judged, study.bins)}
+        guesses = [[word.label for word in x] for x in tags]
+        found = mistakes_of_tags(judged, guesses, rows, task.labels, shown)
+    return {"scores": scores, **found, **calibrate(judged, bins)}
 
 
-def record_errors(
-    label: str,
-    command: Sequence[str],
-    study: ErrorStudy,
-    checkpoint: str,
-    source: str | None,
-) -> Path:
-    """Record what the model of seed 0 gets wrong."""
-    [variant] = study.plan.variants
-    folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
-    key = {"variant": f"{name}, {variant}", "seed": 0}
-    if any(result.items() >= key.items() for result in records.held(label, study)):
-        return records.RESULTS / f"{label}.json"
-    task, kept = (
-        read_task(study.plan.data, source),
-        kept_folder(study.plan.data, name, variant),
-    )
-    rows = task.test.sample(study.plan.tested, seed=0)
-    started = time.perf_counter()
+def run(
+    plan: Study, study: Study, variant: str, seed: int, inputs: Inputs
+) -> dict[str, Any]:
+    """Examine the model of a plan's variant that was kept, or else is trained now."""
+    started, task, longest = time.perf_counter(), inputs.task, plan.shared["max_length"]
+    kept = inputs.kept_folder(plan.shared["data"], variant, seed)
     if not (kept / "model.safetensors").is_file():
-        run_variant(
-            task,
-            study.plan.variants[variant],
-            folder,
-            0,
-            study.plan.max_length,
-            rows,
-            kept,
-        )
+        asked, rows = plan.variants[variant], inputs.tested
+        run_variant(task, asked, inputs.folder, seed, longest, rows, kept)
     model = MODELS[task.form].from_pretrained(kept).to(device())
     found = {
-        **key,
-        "rows": len(rows.inputs),
-        **examine(task, model, FastWordPiece.load(kept), study),
+        "rows": len(inputs.tested.inputs),
+        **examine(
+            task,
+            model,
+            FastWordPiece.load(kept),
+            inputs.tested,
+            longest,
+            study.shared["shown"],
+            study.shared["bins"],
+        ),
     }
-    _check_kept(found, study.plan.data, kept)
-    found["seconds"] = round(time.perf_counter() - started, 1)
-    read = records.edition([study.plan.data], source)
-    path = records.add(label, command, study, found, read, records.RESULTS)
-    write_card(kept, records.load(label, records.RESULTS), found)
-    return path
+    _check_kept(found["scores"], plan, f"{inputs.checkpoint}, {variant}", seed, kept)
+    return {**found, "seconds": round(time.perf_counter() - started, 1)}
 
 
-def _check_kept(found: Mapping[str, Any], data: str, kept: Path) -> None:
+def _check_kept(
+    scores: Mapping[str, float], plan: Study, variant: str, seed: int, kept: Path
+) -> None:
     """A model of an older plan may lie there: it must score as the record of its
     training says."""
-    if not (records.RESULTS / f"finetuning-{data}.json").is_file():
+    if not (records.RESULTS / f"{plan.name}.json").is_file():
         return
-    for run in records.load(f"finetuning-{data}", records.RESULTS).results:
-        same = run["variant"] == found["variant"] and run["seed"] == found["seed"]
-        if same and any(
-            abs(run["scores"][name] - value) > 0.01
-            for name, value in found["scores"].items()
+    for run in records.load(plan.name, records.RESULTS).results:
+        if (run["variant"], run["seed"]) == (variant, seed) and any(
+            abs(run["scores"][name] - value) > 0.01 for name, value in scores.items()
         ):
             raise ValueError(
-                f"the model in {kept} scores {found['scores']}, its record"
-                f" {run['scores']}; remove it"
+                f"the model in {kept} scores {scores}, its record {run['scores']};"
+                " remove it"
             )
+
+
+def probe(plan: Study, study: Study, variant: str) -> tuple[Study, Inputs]:
+    """Shorten the training of the model, on few rows of the form of its task."""
+    short, _ = probe_of_plan(plan, variant)
+    inputs = few_inputs(plan)._replace(kept=stand_ins.new_folder())
+    return replace(study, run=partial(run, short)), inputs
+
+
+def card_of(record: Record, result: Mapping[str, Any], inputs: Inputs) -> None:
+    """Write the card of an examined model beside it."""
+    variant = result["variant"].removeprefix(f"{inputs.checkpoint}, ")
+    data = record.configuration["plan"]["data"]
+    write_card(inputs.kept_folder(data, variant, result["seed"]), record, result)
+
+
+def study_of(plan: Study, variant: str, shown: int = SHOWN, bins: int = BINS) -> Study:
+    """Return the study of the mistakes of one variant of a plan, seed 0."""
+    plan = replace(plan, variants={variant: plan.variants[variant]})
+    shared = {"plan": plan.configuration, "shown": shown, "bins": bins}
+    return Study(
+        f"errors-{plan.shared['data']}",
+        {variant: None},
+        lambda _, source, checkpoint: read(plan, source, checkpoint),
+        partial(run, plan),
+        partial(probe, plan),
+        shared,
+        plan.data,
+        listed=None,
+        of_checkpoint=True,
+        seeds=(0,),
+        unprobed=("rows", "examples"),
+        finish=card_of,
+    )
+
+
+STUDIES = {
+    "sst2": study_of(PLANS["sst2"], "fine-tuned, all"),
+    "pydocs-tag": study_of(PLANS["pydocs-tag"], "fine-tuned, 200"),
+    "pydocs-span": study_of(PLANS["pydocs-span"], "fine-tuned, 200"),
+    "squad": study_of(PLANS["squad"], "fine-tuned, 600"),
+}
 
 
 def calibrations(result: Mapping[str, Any]) -> dict[str, Calibration]:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
-from course_lab.ch08_finetuning.finetuning_plans import PLANS, Variant
-from course_lab.ch08_finetuning.finetuning_runs import build_model
+from course_lab.ch08_finetuning.finetuning_plans import PLANS
+from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
 from course_lab.ch08_finetuning.finetuning_tasks import Task, read_task
 from course_lab.records import RESULTS, Record
 from course_lab.records import load as load_record
@@ -61,9 +61,8 @@ def train_ways(
     weights; test all three."""
     study, task = PLANS[name], read_task(name, source="embedded")
     tokenizer = FastWordPiece.load(folder)
-    examples = task.examples(
-        task.train.sample(labels, seed), tokenizer, study.max_length
-    )
+    longest = study.shared["max_length"]
+    examples = task.examples(task.train.sample(labels, seed), tokenizer, longest)
     models, scores = {}, {}
     for way in WAYS:
         plan = study.variants[f"{way}, {labels}"].config
@@ -73,7 +72,7 @@ def train_ways(
         )  # fmt: skip
         models[way] = build_model(task, Variant(way), folder, seed)
         finetune(models[way], examples, config=config)
-        scores[way] = task.score(models[way], tokenizer, task.test, study.max_length)
+        scores[way] = task.score(models[way], tokenizer, task.test, longest)
     return Live(task, models, scores)
 
 

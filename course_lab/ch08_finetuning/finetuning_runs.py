@@ -1,63 +1,76 @@
-"""Chapter 8's recorded runs: a task, a checkpoint, and what each way of using it earns
-with how many labels.
-
-Run with ``course record finetuning --data sst2 --checkpoint FOLDER``, once for each
-checkpoint that is compared; a run is recorded when it ends. What is compared stands in
-`course_lab.ch08_finetuning.finetuning_plans`.
-"""
+"""One run of chapter 8's comparisons: a task, a checkpoint, and what one way of using
+it earns with so many labels (:mod:`course_lab.ch08_finetuning.finetuning_plans`)."""
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from course_lab import records
-from course_lab.ch08_finetuning.features import classify, read_features, whole_sentences
-from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
-from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task, read_task
+from course_lab.ch08_finetuning.features import (
+    WAYS,
+    Way,
+    classify,
+    read_features,
+    whole_sentences,
+)
+from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task
 from course_lab.probing import start
-from course_lib.bert.files import checkpoint_folder, load_bert
+from course_lib.bert.files import load_bert
 from course_lib.data.treebank import rejoin
-from course_lib.finetuning.finetune import finetune
+from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.task_model import TaskModel, average
 from course_lib.sentence_bert.classifier import SentenceClassifier
 from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
-KEPT = (
-    Path("_build") / "finetuned"
-)  # fine-tuned models, for `course record errors` and for "averaged"
+USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest")
 
 
-def kept_folder(plan: str, checkpoint: str, variant: str, seed: int = 0) -> Path:
-    """Return where a fine-tuned model is kept: a plan, the last part of a checkpoint's
-    name, a variant, a later seed."""
-    return KEPT / "-".join(
-        [
-            plan,
-            checkpoint,
-            *variant.replace(",", "").split(),
-            *([f"seed-{seed}"] if seed else []),
-        ]
-    )
+@dataclass(frozen=True)
+class Variant:
+    """One way of using a checkpoint.
 
+    Parameters
+    ----------
+    use
+        One of `USES`.
+    labels
+        Rows to learn from, drawn anew for each seed; None for all.
+    config
+        How it is fine-tuned; the seed is the run's.
+    way
+        For "features": which states.
+    whole
+        Draw whole sentences only, where the train split has phrases cut out of them
+        too.
+    plans
+        For "averaged": names of plans, each of one variant whose model is kept.
+    seeds
+        For "averaged": which seeds' models of those plans.
+    mean
+        Give a class from the mean of all states in place of [CLS].
+    rejoined
+        Read sentences as people write them, where they were cut up for a treebank
+        (`course_lib.data.treebank`).
+    """
 
-def _is_kept(plan: str, variant: Variant, seed: int) -> bool:
-    means = [
-        x
-        for study in PLANS.values()
-        for x in study.variants.values()
-        if x.use == "averaged"
-    ]
-    wanted = seed == 0 or any(
-        plan in mean.plans and seed in mean.seeds for mean in means
-    )
-    return variant.use == "fine-tuned" and wanted
+    use: str
+    labels: int | None = None
+    config: FineTuningConfig = field(default_factory=FineTuningConfig)
+    way: Way = WAYS[1]
+    whole: bool = False
+    plans: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    mean: bool = False
+    rejoined: bool = False
+
+    def __post_init__(self) -> None:
+        if self.use not in USES:
+            raise ValueError(f"use is {self.use!r}; choose one of {', '.join(USES)}")
 
 
 def run_variant(
@@ -179,74 +192,6 @@ def build_model(task: Task, variant: Variant, folder: Path, seed: int) -> TaskMo
     set_seed(seed)
     scratch: TaskModel = kind(model.config, *task.model_options.values())
     return start(scratch)
-
-
-def record_finetuning(
-    label: str,
-    command: Sequence[str],
-    study: FineTuningStudy,
-    checkpoint: str,
-    variants: Sequence[str],
-    seeds: Sequence[int],
-    source: str | None,
-    say: Callable[[str], None] = print,
-) -> Path:
-    """Do the runs that a record lacks, and save it after each."""
-
-    def runs() -> Iterator[records.Run]:
-        folder, name = checkpoint_folder(checkpoint), Path(checkpoint).name
-        task = read_task(study.data, source)
-        tested = task.test.sample(study.tested, seed=0)
-        plan = next((plan for plan, known in PLANS.items() if known == study), None)
-        for seed in seeds:
-            for key in variants:
-                variant, identity = (
-                    study.variants[key],
-                    {"variant": f"{name}, {key}", "seed": seed},
-                )
-                if variant.use == "averaged":
-                    parts = [
-                        (part, *PLANS[part].variants) for part in variant.plans
-                    ]  # of one variant each
-                    kept = [
-                        kept_folder(part, name, only, x)
-                        for part, only in parts
-                        for x in variant.seeds
-                    ]
-                    yield (
-                        identity,
-                        partial(
-                            score_average,
-                            task,
-                            variant,
-                            kept,
-                            folder,
-                            study.max_length,
-                            tested,
-                        ),
-                    )
-                    continue
-                keep = (
-                    kept_folder(plan, name, key, seed)
-                    if plan and _is_kept(plan, variant, seed)
-                    else None
-                )
-                yield (
-                    identity,
-                    partial(
-                        run_variant,
-                        task,
-                        variant,
-                        folder,
-                        seed,
-                        study.max_length,
-                        tested,
-                        keep,
-                    ),
-                )
-
-    read = partial(records.edition, [study.data], source)
-    return records.run_missing(label, command, study, runs(), say, data=read)
 
 
 def _kind(task: Task, variant: Variant) -> Any:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
 from torch import Tensor
 
+from course_lab import stand_ins
 from course_lab.ch08_finetuning.features import whole_sentences
 from course_lab.ch09_sentence_bert.sentence_encoders import (
     Encode,
@@ -27,6 +28,8 @@ from course_lab.ch09_sentence_bert.sentence_encoders import (
     static_from,
 )
 from course_lab.probing import start
+from course_lab.study import Study, shortened
+from course_lib.bert.files import checkpoint_folder
 from course_lib.data import load
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import FineTuningConfig
@@ -109,47 +112,6 @@ class SentenceVariant:
             )
 
 
-@dataclass(frozen=True)
-class SentenceStudy:
-    """What is compared.
-
-    Parameters
-    ----------
-    variants
-        By name.
-    max_length
-        Tokens that are read of a sentence.
-    probes
-        Which of `PROBES`.
-    probe_rows
-        Rows of a probe at most, drawn for each seed; test splits are taken whole.
-    """
-
-    variants: Mapping[str, SentenceVariant]
-    max_length: int = 64
-    probes: tuple[str, ...] = ("SUBJ", "TREC", "MRPC", "SST")
-    probe_rows: int = 2000
-
-    def shortened(self, steps: int) -> "SentenceStudy":
-        """Return the same comparison with so many steps in each stage."""
-        changed = {
-            name: replace(
-                x,
-                stages=tuple(
-                    replace(s, config=replace(s.config, steps=steps)) for s in x.stages
-                ),
-            )
-            for name, x in self.variants.items()
-        }
-        return replace(self, variants=changed)
-
-    def run(
-        self, variant: str, folder: Path, seed: int, source: str | None
-    ) -> dict[str, Any]:
-        """Do one run: see `run_variant`."""
-        return run_variant(self, self.variants[variant], folder, seed, source)
-
-
 _PAIRS = Stage(
     "pairs",
     FineTuningConfig(epochs=1, learning_rate=2e-4, batch_size=64, precision="bfloat16"),
@@ -162,20 +124,6 @@ _SCORES = Stage(
     "scores",
     FineTuningConfig(epochs=2, learning_rate=1e-4, batch_size=32, precision="bfloat16"),
 )
-
-NLI = SentenceStudy(
-    {
-        "static": SentenceVariant("static"),
-        "raw mean": SentenceVariant("raw"),
-        "raw [CLS]": SentenceVariant("raw", "cls"),
-        "untrained": SentenceVariant("untrained"),
-        "published": SentenceVariant("published"),
-        "classes": SentenceVariant("raw", stages=(_CLASSES, _SCORES)),
-        "pairs": SentenceVariant("raw", stages=(_PAIRS, _SCORES)),
-        "scores": SentenceVariant("raw", stages=(_SCORES,)),
-    }
-)
-
 
 # -- what encoders are trained on
 # --------------------------------------------------------------------------------------
@@ -282,21 +230,16 @@ def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
 
 
 def judge_by_probes(
-    encode: Encode, study: SentenceStudy, seed: int, source: str | None
+    encode: Encode, study: Study, seed: int, source: str | None
 ) -> dict[str, float]:
     """Measure what a logistic regression finds in the vectors: accuracy by the name of
     the probe."""
     return {
         name: PROBES[name][1](
-            encode, load(PROBES[name][0], source), study.probe_rows, seed
+            encode, load(PROBES[name][0], source), study.shared["probe_rows"], seed
         )
-        for name in study.probes
+        for name in study.shared["probes"]
     }
-
-
-def data_of(study: SentenceStudy) -> list[str]:
-    """Name the data sets that a study reads."""
-    return ["snli", "mnli", "stsb", *(PROBES[name][0] for name in study.probes)]
 
 
 # -- a run
@@ -321,16 +264,25 @@ def make_encoder(
     return model
 
 
-def run_variant(
-    study: SentenceStudy,
-    variant: SentenceVariant,
-    folder: Path,
-    seed: int,
-    source: str | None,
-) -> dict[str, Any]:
+class Inputs(NamedTuple):
+    """Where tables come from, and the folder of the checkpoint."""
+
+    source: str | None
+    folder: Path
+
+
+def read(study: Study, source: str | None, checkpoint: str | None) -> Inputs:
+    """Find the checkpoint of a study; each run reads the tables that it needs."""
+    if checkpoint is None:
+        raise ValueError(f"{study.name} needs a checkpoint")
+    return Inputs(source, checkpoint_folder(checkpoint))
+
+
+def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
     """Train an encoder and judge it after each stage; judge it as it is, if it has
     none."""
-    model = make_encoder(variant, folder, study.max_length, seed)
+    variant, source = study.variants[name], inputs.source
+    model = make_encoder(variant, inputs.folder, study.shared["max_length"], seed)
 
     def encode(sentences: Sequence[str]) -> Tensor:
         return model.encode(list(sentences))
@@ -355,3 +307,47 @@ def run_variant(
         "probes": judge_by_probes(encode, study, seed, source),
         "seconds": round(seconds, 1),
     }
+
+
+def probe_inputs(study: Study, name: str) -> tuple[Study, Inputs]:
+    """Shorten a study, with few rows of its tables and a stand-in of a checkpoint."""
+    short = shortened(study.variants[name], steps=3, precision="float32", batch_size=8)
+    shared = {**study.shared, "probe_rows": 60, "max_length": 24}
+    inputs = Inputs(stand_ins.folder_of_tables(), stand_ins.checkpoint())
+    return replace(study, variants={name: short}, shared=shared), inputs
+
+
+def study_of(
+    name: str,
+    variants: Mapping[str, SentenceVariant],
+    max_length: int = 64,
+    probes: tuple[str, ...] = ("SUBJ", "TREC", "MRPC", "SST"),
+    probe_rows: int = 2000,
+) -> Study:
+    """Return a comparison of encoders that read so many tokens, judged by some of
+    `PROBES` on so many rows at most; test splits are taken whole."""
+    shared = {"max_length": max_length, "probes": probes, "probe_rows": probe_rows}
+    data = ("snli", "mnli", "stsb", *(PROBES[probe][0] for probe in probes))
+    return Study(
+        f"sentences-{name}",
+        variants,
+        read,
+        run,
+        probe_inputs,
+        shared,
+        data,
+        of_checkpoint=True,
+    )
+
+
+_NLI = {
+    "static": SentenceVariant("static"),
+    "raw mean": SentenceVariant("raw"),
+    "raw [CLS]": SentenceVariant("raw", "cls"),
+    "untrained": SentenceVariant("untrained"),
+    "published": SentenceVariant("published"),
+    "classes": SentenceVariant("raw", stages=(_CLASSES, _SCORES)),
+    "pairs": SentenceVariant("raw", stages=(_PAIRS, _SCORES)),
+    "scores": SentenceVariant("raw", stages=(_SCORES,)),
+}
+PLANS = {"nli": study_of("nli", _NLI)}

@@ -14,7 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lab import stand_ins
 from course_lab.ch06_pretraining.shipped import load_shipped
+from course_lab.study import Study, shortened
 from course_lib.data import load
 from course_lib.family.colbert import LateInteraction, maxsim
 from course_lib.finetuning.examples import Example, collate
@@ -60,50 +62,8 @@ class PairVariant:
     training: TrainingConfig | None = None
 
 
-@dataclass(frozen=True)
-class PairStudy:
-    """What is compared.
-
-    Parameters
-    ----------
-    variants
-        By name.
-    checkpoint
-        A shipped one.
-    batch_size
-        Pairs of a step; the descriptions of the others are the wrong answers.
-    task
-        Tells this study from those of other tasks.
-    """
-
-    variants: dict[str, PairVariant]
-    checkpoint: str = "tiny"
-    batch_size: int = 32
-    task: str = "pydocs-pair"
-
-    def shortened(self, steps: int) -> "PairStudy":
-        """Return the same comparison with another number of steps."""
-        changed = {
-            name: replace(
-                v,
-                training=v.training
-                and replace(v.training, steps=steps, warmup_steps=steps // 10),
-            )
-            for name, v in self.variants.items()
-        }
-        return replace(self, variants=changed)
-
-
 _TRAINING = TrainingConfig(
     steps=60, learning_rate=5e-4, warmup_steps=6, schedule="linear", progress=False
-)
-STUDY = PairStudy(
-    {
-        "single vector, as it is": PairVariant("single vector"),
-        "late interaction, as it is": PairVariant("late interaction"),
-        "single vector": PairVariant("single vector", _TRAINING),
-        "late interaction": PairVariant("late interaction", _TRAINING),
-    }
 )
 
 
@@ -130,11 +90,11 @@ def padded(texts: Sequence[Sequence[int]]) -> Texts:
     )
 
 
-def build(kind: str, study: PairStudy, seed: int) -> tuple[nn.Module, FastWordPiece]:
-    """Put the shipped checkpoint under one of the two ways to compare; a matrix that is
+def build(kind: str, checkpoint: str, seed: int) -> tuple[nn.Module, FastWordPiece]:
+    """Put a shipped checkpoint under one of the two ways to compare; a matrix that is
     new starts as the identity."""
     set_seed(seed)
-    model, tokenizer = load_shipped(study.checkpoint)
+    model, tokenizer = load_shipped(checkpoint)
     if kind == "single vector":
         return SentenceBert(model.bert, tokenizer, normalize=True), tokenizer
     late = LateInteraction(model.bert, model.config.hidden_size)
@@ -219,35 +179,45 @@ def retrieval_scores(places: Tensor) -> dict[str, float]:
     }
 
 
-class PairRunner:
-    """Runs variants on the embedded task, or on that of another source."""
+def run(study: Study, name: str, seed: int, source: str | None) -> dict[str, Any]:
+    """Train, if it is to be trained, and measure one variant."""
+    variant = study.variants[name]
+    model, tokenizer = build(variant.kind, study.shared["checkpoint"], seed)
+    seconds = 0.0
+    if variant.training is not None:
+        pairs = read_pairs("train", tokenizer, source)
+        batches = batches_of(pairs, study.shared["batch_size"], seed)
+        config = replace(variant.training, seed=seed)
+        seconds = train(model, batches, pair_loss_sum, config).seconds[-1]
+    test = read_pairs("test", tokenizer, source)
+    late = variant.kind == "late interaction"
+    return {
+        "scores": retrieval_scores(ranks(model.to("cpu").eval(), test)),
+        "documents": len(test.documents),
+        "vectors": sum(map(len, test.documents)) if late else len(test.documents),
+        "steps": 0 if variant.training is None else variant.training.steps,
+        "seconds": seconds,
+    }
 
-    def __init__(self, study: PairStudy, source: str | None):
-        self.study, self.source = study, source
 
-    def run(self, name: str, seed: int) -> dict[str, Any]:
-        """Train, if it is to be trained, and measure one variant."""
-        variant = self.study.variants[name]
-        model, tokenizer = build(variant.kind, self.study, seed)
-        seconds = 0.0
-        if variant.training is not None:
-            pairs = read_pairs("train", tokenizer, self.source)
-            batches = batches_of(pairs, self.study.batch_size, seed)
-            seconds = train(
-                model, batches, pair_loss_sum, replace(variant.training, seed=seed)
-            ).seconds[-1]
-        test = read_pairs("test", tokenizer, self.source)
-        found = ranks(model.to("cpu").eval(), test)
-        vectors = (
-            sum(map(len, test.documents))
-            if variant.kind == "late interaction"
-            else len(test.documents)
-        )
-        steps = 0 if variant.training is None else variant.training.steps
-        return {
-            "scores": retrieval_scores(found),
-            "documents": len(test.documents),
-            "vectors": vectors,
-            "steps": steps,
-            "seconds": seconds,
-        }
+def probe(study: Study, name: str) -> tuple[Study, str]:
+    """Shorten a study, with few pairs for it."""
+    short = shortened(study.variants, steps=3, warmup=0)
+    shared = {**study.shared, "batch_size": 8}
+    return replace(study, variants=short, shared=shared), stand_ins.folder_of_tables()
+
+
+STUDY = Study(
+    "family-pydocs-pair",
+    {
+        "single vector, as it is": PairVariant("single vector"),
+        "late interaction, as it is": PairVariant("late interaction"),
+        "single vector": PairVariant("single vector", _TRAINING),
+        "late interaction": PairVariant("late interaction", _TRAINING),
+    },
+    lambda _, source, __: source,
+    run,
+    probe,
+    {"checkpoint": "tiny", "batch_size": 32, "task": "pydocs-pair"},
+    ("pydocs-pair",),
+)

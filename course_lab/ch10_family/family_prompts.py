@@ -10,7 +10,7 @@ list, which they never have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_lab.ch06_pretraining.few_stories import story_corpus
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretraining_stories import RECIPE, read_stories
 from course_lab.ch07_embeddings.context_models import ContextRecipe, build, train_one
+from course_lab.ch07_embeddings.context_runs import little
+from course_lab.study import Study, shortened
 from course_lib.data import stories_lexicon as lex
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.family.prompting import choose_continuation, prompt
@@ -70,38 +73,7 @@ TUNING = TrainingConfig(
 )
 
 
-@dataclass(frozen=True)
-class PromptStudy:
-    """What is compared.
-
-    Parameters
-    ----------
-    variants
-        "prompted", "fine-tuned" and "from scratch", which is fine-tuned without having
-        read anything.
-    recipe
-        How the causal model was trained.
-    tuning
-        How it is fine-tuned.
-    task
-        Tells this study from those of other tasks.
-    """
-
-    variants: tuple[str, ...] = ("prompted", "fine-tuned", "from scratch")
-    recipe: ContextRecipe = RECIPE_OF_GPT
-    tuning: TrainingConfig = TUNING
-    task: str = "prompts"
-
-    def shortened(self, steps: int) -> "PromptStudy":
-        """Return the same comparison with another number of steps of pre-training."""
-        training = replace(
-            self.recipe.training, steps=steps, warmup_steps=min(steps // 10, 100)
-        )
-        return replace(self, recipe=replace(self.recipe, training=training))
-
-
 SHOTS = (0, 1, 4)
-STUDY = PromptStudy()
 
 
 def tasks_of(form: str, seen: bool) -> list[Example]:
@@ -226,10 +198,7 @@ def tuning_batches(
 
 
 def fine_tuned(
-    model: Callable[[], nn.Module],
-    vocab: Mapping[str, int],
-    study: PromptStudy,
-    seed: int,
+    model: Callable[[], nn.Module], vocab: Mapping[str, int], tuning: TrainingConfig
 ) -> dict[str, float]:
     """Fine-tune a copy of a model for each form, and ask it with no example."""
     scores: dict[str, float] = {}
@@ -239,15 +208,10 @@ def fine_tuned(
             tasks_of(form, seen=True),
             model(),
         )
-        train(
-            tuned,
-            tuning_batches(pool, vocab, seed),
-            answer_loss_sum,
-            replace(study.tuning, seed=seed),
-        )
+        train(tuned, tuning_batches(pool, vocab, tuning.seed), answer_loss_sum, tuning)
         tuned.to("cpu").eval()
         plain, calibrated = accuracies(
-            tuned, tasks, prompts_of(tasks, pool, 0, vocab, seed), vocab
+            tuned, tasks, prompts_of(tasks, pool, 0, vocab, tuning.seed), vocab
         )
         scores |= {
             f"{form}, 0 shots": plain,
@@ -256,47 +220,37 @@ def fine_tuned(
     return scores
 
 
-class PromptRunner:
-    """Runs variants, and keeps the causal model of a seed."""
+@dataclass
+class Inputs:
+    """Stories, and by seed the causal models that read them so far, with the seconds
+    that it took."""
 
-    def __init__(self, study: PromptStudy, corpus: Corpus):
-        self.study, self.corpus = study, corpus
-        self.models: dict[int, tuple[CausalLanguageModel, float]] = {}
+    corpus: Corpus
+    models: dict[int, tuple[CausalLanguageModel, float]] = field(default_factory=dict)
 
-    def run(self, name: str, seed: int) -> dict[str, Any]:
-        """Ask or fine-tune one model."""
-        vocab, recipe = self.corpus.tokenizer.vocab, self.study.recipe.seeded(seed)
-        if name == "from scratch":
-            scores = fine_tuned(
-                lambda: build("GPT", recipe, len(vocab)), vocab, self.study, seed
-            )
-            return {"scores": scores, "steps": 0, "seconds": 0.0}
-        model, seconds = self._model(seed)
-        if name == "prompted":
-            scores = prompted(model, vocab, seed)
-        else:
-            scores = fine_tuned(
-                lambda: _copy(model, recipe, len(vocab)), vocab, self.study, seed
-            )
-        return {"scores": scores, "steps": recipe.training.steps, "seconds": seconds}
 
-    @classmethod
-    def on(cls, study: PromptStudy, source: str | None) -> "PromptRunner":
-        """Read the stories of a source."""
-        return cls(study, read_stories(RECIPE, source))
+def read(study: Study, source: str | None, _: str | None) -> Inputs:
+    """Read the stories of a source."""
+    return Inputs(read_stories(RECIPE, source))
 
-    def _model(self, seed: int) -> tuple[CausalLanguageModel, float]:
-        if seed not in self.models:
-            corpus = self.corpus
-            run = train_one(
-                "GPT",
-                self.study.recipe.seeded(seed),
-                corpus.stores["train"],
-                corpus.tokenizer.vocab,
-            )
-            assert isinstance(run.model, CausalLanguageModel)
-            self.models[seed] = run.model, run.history.seconds[-1]
-        return self.models[seed]
+
+def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
+    """Ask or fine-tune one model."""
+    vocab, recipe = inputs.corpus.tokenizer.vocab, study.shared["recipe"].seeded(seed)
+    tuning = replace(study.shared["tuning"], seed=seed)
+    if name == "from scratch":
+        scores = fine_tuned(lambda: build("GPT", recipe, len(vocab)), vocab, tuning)
+        return {"scores": scores, "steps": 0, "seconds": 0.0}
+    if seed not in inputs.models:
+        told = train_one("GPT", recipe, inputs.corpus.stores["train"], vocab)
+        assert isinstance(told.model, CausalLanguageModel)
+        inputs.models[seed] = told.model, told.history.seconds[-1]
+    model, seconds = inputs.models[seed]
+    if name == "prompted":
+        scores = prompted(model, vocab, seed)
+    else:
+        scores = fine_tuned(lambda: _copy(model, recipe, len(vocab)), vocab, tuning)
+    return {"scores": scores, "steps": recipe.training.steps, "seconds": seconds}
 
 
 def _copy(model: nn.Module, recipe: ContextRecipe, vocab_size: int) -> nn.Module:
@@ -304,3 +258,25 @@ def _copy(model: nn.Module, recipe: ContextRecipe, vocab_size: int) -> nn.Module
     other = build("GPT", recipe, vocab_size)
     other.load_state_dict(model.state_dict())
     return other
+
+
+def probe(study: Study, name: str) -> tuple[Study, Inputs]:
+    """Shorten a study, with few stories for it."""
+    short = {
+        **study.shared,
+        "recipe": little(study.shared["recipe"]),
+        "tuning": shortened(study.shared["tuning"], steps=3, warmup=1),
+    }
+    return replace(study, shared=short), Inputs(story_corpus())
+
+
+#: "from scratch" is fine-tuned without having read anything.
+STUDY = Study(
+    "family-prompts",
+    dict.fromkeys(("prompted", "fine-tuned", "from scratch")),
+    read,
+    run,
+    probe,
+    {"recipe": RECIPE_OF_GPT, "tuning": TUNING, "task": "prompts"},
+    ("stories",),
+)

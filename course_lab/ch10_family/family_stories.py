@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from course_lab.ch06_pretraining.few_stories import (
+    FEW_STORIES,
+    NUMBER,
+    little,
+    story_corpus,
+)
 from course_lab.ch06_pretraining.pretrain import Plan, scaled_start
 from course_lab.ch06_pretraining.pretrain_data import Corpus
 from course_lab.ch06_pretraining.pretrain_scores import Guess, guess_with, hidden_tokens
@@ -26,6 +32,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
     read_stories,
 )
 from course_lab.probing import start
+from course_lab.study import Study
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
 from course_lib.family.albert import AlbertForPreTraining
@@ -83,33 +90,6 @@ class Variant:
         return replace(self, recipe=self.recipe.trained(seed=seed))
 
 
-@dataclass(frozen=True)
-class StoryStudy:
-    """What is compared.
-
-    Parameters
-    ----------
-    variants
-        By name.
-    task
-        Tells this study from those of other tasks.
-    """
-
-    variants: dict[str, Variant]
-    task: str = "stories"
-
-    def shortened(self, steps: int) -> "StoryStudy":
-        """Return the same comparison with fewer steps: so many in the longest
-        variant."""
-        longest = max(variant.recipe.steps for variant in self.variants.values())
-        return StoryStudy(
-            {
-                name: replace(v, recipe=v.recipe.shortened(steps / longest))
-                for name, v in self.variants.items()
-            }
-        )
-
-
 TEACHER = "BERT"
 _LONG = Recipe(
     tuple(
@@ -128,18 +108,6 @@ _SHORT = Recipe(
     (replace(_LONG.last, training=replace(_LONG.last.training, steps=400)),)
 )
 _MASKED_ONLY = DistillationWeights(soft=0.0, masked=1.0, cosine=0.0)
-STUDY = StoryStudy(
-    {
-        TEACHER: Variant("BERT", _LONG),
-        "ALBERT": Variant("ALBERT", _LONG),
-        "BERT, as few parameters": Variant("BERT", _LONG, width=64),
-        "DistilBERT": Variant("DistilBERT", _SHORT, copied=True),
-        "student, layers copied": Variant(
-            "DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY
-        ),
-        "student, from scratch": Variant("DistilBERT", _SHORT, weights=_MASKED_ONLY),
-    }
-)
 
 
 def configured(plan: Plan, variant: Variant, vocab_size: int) -> BertConfig:
@@ -252,43 +220,65 @@ def measure(
     }
 
 
-class StoryRunner:
-    """Runs variants, and keeps the teacher of a seed for its students."""
+@dataclass
+class Inputs:
+    """Stories, questions about those that nobody is trained on, and by seed the
+    teachers that were trained so far."""
 
-    def __init__(
-        self,
-        study: StoryStudy,
-        corpus: Corpus,
-        questions: Mapping[str, Sequence[Question]],
-    ):
-        self.study, self.corpus, self.questions = study, corpus, questions
-        self.teachers: dict[int, BertForPreTraining] = {}
+    corpus: Corpus
+    questions: Mapping[str, Sequence[Question]]
+    teachers: dict[int, BertForPreTraining] = field(default_factory=dict)
 
-    def run(self, name: str, seed: int) -> dict[str, Any]:
-        """Train and measure one variant."""
-        variant = self.study.variants[name].seeded(seed)
-        teacher = self._teacher(seed) if variant.member == "DistilBERT" else None
-        model, seconds = train_variant(variant, self.corpus, teacher)
-        if name == TEACHER and isinstance(model, BertForPreTraining):
-            self.teachers[seed] = model
-        found = measure(
-            model, self.corpus, self.questions, variant.recipe.last.max_length
-        )
-        return {**found, "steps": variant.recipe.steps, "seconds": seconds}
 
-    @classmethod
-    def on(cls, study: StoryStudy, source: str | None) -> "StoryRunner":
-        """Read the stories of a source, and ask of those that nobody is trained on."""
-        corpus = read_stories(RECIPE, source)
-        return cls(
-            study, corpus, ask(corpus, RECIPE.last.max_length, QUESTIONS, "test")
-        )
+def read(study: Study, source: str | None, _: str | None) -> Inputs:
+    """Read the stories of a source."""
+    corpus, longest = read_stories(RECIPE, source), RECIPE.last.max_length
+    return Inputs(corpus, ask(corpus, longest, QUESTIONS, "test"))
 
-    def _teacher(self, seed: int) -> BertForPreTraining:
-        if seed not in self.teachers:
-            model, _ = train_variant(
-                self.study.variants[TEACHER].seeded(seed), self.corpus
-            )
-            assert isinstance(model, BertForPreTraining)
-            self.teachers[seed] = model
-        return self.teachers[seed]
+
+def run(study: Study, name: str, seed: int, inputs: Inputs) -> dict[str, Any]:
+    """Train and measure one variant."""
+    variant = study.variants[name].seeded(seed)
+    teacher = None
+    if variant.member == "DistilBERT":
+        if seed not in inputs.teachers:
+            first = study.variants[TEACHER].seeded(seed)
+            _keep(train_variant(first, inputs.corpus)[0], seed, inputs)
+        teacher = inputs.teachers[seed]
+    model, seconds = train_variant(variant, inputs.corpus, teacher)
+    if name == TEACHER:
+        _keep(model, seed, inputs)
+    longest = variant.recipe.last.max_length
+    found = measure(model, inputs.corpus, inputs.questions, longest)
+    return {**found, "steps": variant.recipe.steps, "seconds": seconds}
+
+
+def _keep(model: Model, seed: int, inputs: Inputs) -> None:
+    assert isinstance(model, BertForPreTraining)
+    inputs.teachers[seed] = model
+
+
+def probe(study: Study, name: str) -> tuple[Study, Inputs]:
+    """Shorten a study, the teacher of its students too, with few stories for it."""
+    short = {
+        key: replace(x, recipe=little(x.recipe)) for key, x in study.variants.items()
+    }
+    corpus = story_corpus("stories", FEW_STORIES)
+    longest = short[name].recipe.last.max_length
+    questions = ask(corpus, longest, NUMBER, "test")
+    return replace(study, variants=short), Inputs(corpus, questions)
+
+
+_VARIANTS = {
+    TEACHER: Variant("BERT", _LONG),
+    "ALBERT": Variant("ALBERT", _LONG),
+    "BERT, as few parameters": Variant("BERT", _LONG, width=64),
+    "DistilBERT": Variant("DistilBERT", _SHORT, copied=True),
+    "student, layers copied": Variant(
+        "DistilBERT", _SHORT, copied=True, weights=_MASKED_ONLY
+    ),
+    "student, from scratch": Variant("DistilBERT", _SHORT, weights=_MASKED_ONLY),
+}
+STUDY = Study(
+    "family-stories", _VARIANTS, read, run, probe, {"task": "stories"}, ("stories",)
+)

@@ -9,9 +9,8 @@ import subprocess
 import pytest
 import typer.testing
 
-from course_lab import configurations, probes, records
+from course_lab import probes, records
 from course_lab.ch08_finetuning import finetuning_plans
-from course_lab.ch10_family import family_runs
 from course_tools.cli import app
 
 KINDS = {
@@ -25,13 +24,7 @@ recorded = pytest.mark.parametrize(
 
 def test_every_record_is_of_a_kind_whose_tests_check_it():
     """Those of benchmarks are checked in tests/benchmarks/."""
-    assert set(KINDS.values()) <= {
-        *probes.EXPERIMENTS,
-        "family",
-        "benchmark",
-        "gpu",
-        "site",
-    }
+    assert set(KINDS.values()) <= {*probes.EXPERIMENTS, "benchmark", "gpu", "site"}
     assert {
         "seq2seq-multi30k",
         "transformer-translation",
@@ -45,7 +38,7 @@ def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
     begin; ``course record`` was ``course experiment`` once."""
     asked = []
     monkeypatch.setattr(
-        "course_tools.command.record_experiment",
+        "course_tools.record_command.record_experiment",
         lambda *words: asked.append(words) or records.RESULTS / f"{name}.json",
     )
     program, command, *words = shlex.split(records.load(name).command)
@@ -59,20 +52,14 @@ def test_its_command_still_parses_and_asks_for_it(name, monkeypatch):
 def test_its_configuration_loads_as_a_study_of_the_kind_of_today(name):
     """What is another today than when it was recorded, `course records` lists."""
     record, study = records.load(name), probes.study_of(name)
-    found = configurations.read(type(study), record.configuration)
-    assert configurations.as_json(found) == record.configuration
+    assert study.recorded(record.configuration).configuration == record.configuration
 
 
-STUDIES = [
-    study
-    for studies in [*(x[0] for x in probes.EXPERIMENTS.values()), family_runs.STUDIES]
-    for study in studies.values()
-]
-
-
-def test_every_study_comes_back_from_json_as_it_was():
-    for study in STUDIES:
-        assert configurations.read(type(study), configurations.as_json(study)) == study
+def test_every_study_comes_back_from_json_as_it_was_and_is_called_by_its_record():
+    for kind, studies in probes.EXPERIMENTS.items():
+        for data, study in studies.items():
+            assert study.name == f"{kind}-{data}"
+            assert study.recorded(study.configuration) == study
 
 
 @recorded

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_lab import configurations, records
+from course_lab import records, study
 from course_lab.ch01_seq2seq import (
     alignment,
     gradients,
     scoring,
     seq2seq,
+    studies,
     translator_measures,
 )
 from course_lab.ch01_seq2seq.text import (
@@ -25,7 +26,7 @@ from course_lab.ch01_seq2seq.text import (
 from course_lib.data.translation import generate
 from course_lib.seq2seq.search import greedy
 from course_lib.training.loop import TrainingConfig, device
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 SENTENCES = [
     "Un homme, avec un chapeau orange.",
@@ -114,7 +115,7 @@ class TestRuns:
             monkeypatch.setitem(seq2seq.OPTIMIZERS, name, spied)
         for name in ("muon", "adamw"):
             seq2seq.fit(
-                replace(recipe, hidden_dim=18, optimizer=name).shortened(1),
+                study.shortened(replace(recipe, hidden_dim=18, optimizer=name), 1),
                 corpus,
                 "dot",
                 seed=0,
@@ -381,7 +382,10 @@ class TestRecords:
         loaded = records.load("small", tmp_path)
         assert loaded.results == [{"seed": 1, "bleu": 3.5}]
         assert loaded.seeds == [1]
-        assert configurations.read(seq2seq.Recipe, loaded.configuration) == recipe
+        again = studies.STUDIES["translation"].recorded(loaded.configuration)
+        assert seq2seq.Recipe(**again.shared) == replace(
+            recipe, attentions=("dot", "none")
+        )
         assert [path.name for path in tmp_path.iterdir()] == ["small.json"]
 
     def test_a_record_that_is_not_there_names_those_that_are(self, tmp_path, recipe):
@@ -407,7 +411,7 @@ class TestCommand:
             ),
             (
                 ("seq2seq", "sst2", None, ["dot"], [0]),
-                "no recipe for 'sst2'; it has: translation, multi30k",
+                "no study 'sst2'; it has: translation, multi30k",
             ),
             (
                 ("seq2seq", "translation", None, ["cosine"], [0]),
@@ -430,7 +434,8 @@ class TestCommand:
         monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
         monkeypatch.setattr(seq2seq, "prepare", lambda recipe, source: corpus)
         named = replace(recipe, hidden_dim=18, attentions=("scaled",), optimizer="muon")
-        monkeypatch.setitem(seq2seq.RECIPES, "translation", named)
+        asked = studies.study_of("translation", named)
+        monkeypatch.setitem(studies.STUDIES, "translation", asked)
         monkeypatch.chdir(tmp_path)
         record_experiment("seq2seq", "translation", None, [], [3])
         record = records.load("seq2seq-translation", tmp_path / "results")
@@ -440,10 +445,7 @@ class TestCommand:
         assert "alignment" in record.results[0], (
             "what chapter 1 measures besides the scores"
         )
-        assert (
-            configurations.read(seq2seq.Recipe, record.configuration)
-            == seq2seq.RECIPES["translation"]
-        )
+        assert asked.recorded(record.configuration) == asked
 
     @pytest.mark.slow
     def test_runs_that_are_recorded_are_kept_and_the_others_added(
@@ -451,7 +453,8 @@ class TestCommand:
     ):
         monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
         monkeypatch.setattr(seq2seq, "prepare", lambda recipe, source: corpus)
-        monkeypatch.setitem(seq2seq.RECIPES, "translation", recipe)
+        asked = studies.study_of("translation", recipe)
+        monkeypatch.setitem(studies.STUDIES, "translation", asked)
         monkeypatch.chdir(tmp_path)
         record_experiment("seq2seq", "translation", None, ["dot"], [0])
         first = records.load("seq2seq-translation", tmp_path / "results").results
@@ -459,9 +462,8 @@ class TestCommand:
         second = records.load("seq2seq-translation", tmp_path / "results").results
         assert second[0] == first[0]
         assert [run["attention"] for run in second] == ["dot", None]
-        monkeypatch.setitem(
-            seq2seq.RECIPES, "translation", replace(recipe, hidden_dim=14)
-        )
+        other = studies.study_of("translation", replace(recipe, hidden_dim=14))
+        monkeypatch.setitem(studies.STUDIES, "translation", other)
         with pytest.raises(ExperimentError, match="made with another configuration"):
             record_experiment("seq2seq", "translation", None, ["dot"], [0])
 

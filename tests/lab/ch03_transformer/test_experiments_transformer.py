@@ -7,16 +7,16 @@ import pytest
 import torch
 from cases import for_each
 
-from course_lab import configurations, records
+from course_lab import records
 from course_lab.ch01_seq2seq import alignment, seq2seq
 from course_lab.ch01_seq2seq.positions import replace_positions
 from course_lab.ch01_seq2seq.text import PAD, collate
 from course_lab.ch03_transformer import speed, transformer
 from course_lab.ch03_transformer.attention_views import attention_maps
-from course_lab.ch03_transformer.plans import Plan, Variant
+from course_lab.ch03_transformer.plans import Variant
 from course_lib.training.loop import TrainingConfig, device
 from course_lib.transformer.model import Transformer, TransformerConfig
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 SIZES = {"dim": 12, "num_heads": 3, "num_layers": 2, "hidden_dim": 20}
 
@@ -35,11 +35,12 @@ def recipe():
 
 @pytest.fixture(scope="module")
 def plan(recipe):
-    return Plan(
+    return transformer.study_of(
+        "short",
         {
             "Transformer": Variant(recipe),
             "GRU": Variant(replace(recipe, embedding_dim=10, hidden_dim=14), "dot"),
-        }
+        },
     )
 
 
@@ -93,11 +94,9 @@ class TestTraining:
 
 class TestPlans:
     def test_a_plan_comes_back_from_its_record(self, plan, tmp_path):
-        records.save(records.make("small", ["course"], plan, [{"seed": 0}]), tmp_path)
-        assert (
-            configurations.read(Plan, records.load("small", tmp_path).configuration)
-            == plan
-        )
+        made = records.make("small", ["course"], plan.configuration, [{"seed": 0}])
+        records.save(made, tmp_path)
+        assert plan.recorded(records.load("small", tmp_path).configuration) == plan
 
     @for_each(
         "change",
@@ -111,19 +110,22 @@ class TestPlans:
         ],
     )
     def test_variants_on_different_data_cannot_be_compared(self, recipe, change):
-        with pytest.raises(ValueError, match="prepare their data in 2 ways"):
-            Plan({"one": Variant(recipe), "other": Variant(replace(recipe, **change))})
+        with pytest.raises(ValueError, match="read their data in 2 ways"):
+            transformer.study_of(
+                "short",
+                {"one": Variant(recipe), "other": Variant(replace(recipe, **change))},
+            )
 
     def test_a_plan_needs_a_variant(self):
         with pytest.raises(ValueError, match="at least one variant"):
-            Plan({})
+            transformer.study_of("short", {})
 
     def test_shortened_plans_differ_in_steps_only(self, plan):
         short = plan.shortened(2)
         assert all(
             variant.recipe.training.steps == 2 for variant in short.variants.values()
         )
-        assert short.shortened(5) == plan
+        assert replace(short.shortened(5), name=plan.name) == plan
 
     def test_plans_of_the_chapter_say_what_they_change(self):
         """Each part that is taken away differs from the Transformer in one setting."""
@@ -342,13 +344,13 @@ class TestCommand:
         with pytest.raises(
             ExperimentError,
             match=(
-                "no plan 'sst2'; it has: translation, short, parts, pronouns, multi30k"
+                "no study 'sst2'; it has: translation, short, parts, pronouns, multi30k"
             ),
         ):
             record_experiment("transformer", "sst2", None, [], [0])
         with pytest.raises(
             ExperimentError,
-            match="has no variant 'two heads'; choose among Transformer, post-norm",
+            match="has no variant 'two heads'; choose among Transformer; post-norm",
         ):
             record_experiment("transformer", "parts", None, ["two heads"], [0])
 
@@ -371,6 +373,7 @@ class TestCommand:
             ("GRU", "dot", 2),
             ("Transformer", "transformer", 2),
         ]
-        monkeypatch.setitem(transformer.PLANS, "short", plan.shortened(3))
+        other = replace(plan.shortened(3), name=plan.name)
+        monkeypatch.setitem(transformer.PLANS, "short", other)
         with pytest.raises(ExperimentError, match="made with another configuration"):
             record_experiment("transformer", "short", None, [], [2])

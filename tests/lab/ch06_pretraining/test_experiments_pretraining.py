@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from course_lab import configurations, records
+from course_lab import records
 from course_lab.ch06_pretraining import pretraining_page
 from course_lab.ch06_pretraining.pretrain import build
-from course_lab.ch06_pretraining.pretraining_plans import BASE, PLANS, Study, operations
+from course_lab.ch06_pretraining.pretraining_plans import (
+    BASE,
+    PLANS,
+    operations,
+    study_of,
+)
 from course_lab.ch06_pretraining.pretraining_probes import (
     CLASSES,
     HELD_OUT,
@@ -40,7 +45,7 @@ from course_lab.ch06_pretraining.pretraining_stories import (
 )
 from course_lib.data import stories_lexicon as lex
 from course_lib.figures.tables import choice_heatmap
-from course_tools import command
+from course_tools import record_command as command
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +376,7 @@ def test_a_choice_that_is_no_share_is_refused():
 
 def test_a_study_survives_being_written_as_json():
     for study in PLANS.values():
-        assert configurations.read(Study, configurations.as_json(study)) == study
+        assert study.recorded(study.configuration) == study
 
 
 def test_each_variant_changes_one_thing_of_the_same_recipe():
@@ -422,8 +427,8 @@ def test_a_larger_model_has_as_many_operations_in_fewer_steps():
 
 
 def test_a_study_that_is_measured_on_different_texts_is_refused():
-    with pytest.raises(ValueError, match="read their text in 2 ways"):
-        Study({"one": RECIPE, "two": RECIPE.changed(max_length=32)})
+    with pytest.raises(ValueError, match="read their data in 2 ways"):
+        study_of("x", {"one": RECIPE, "two": RECIPE.changed(max_length=32)})
 
 
 def test_stages_of_two_models_or_two_seeds_are_refused():
@@ -482,7 +487,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(
     monkeypatch.setattr("course_lab.ch06_pretraining.pretraining_plans.PASSES", 1)
     wanted = ["always [MASK]", "no next sentence"]
     path = command.record_experiment(
-        "pretraining", "stories", "embedded", wanted, [1], steps=20
+        "pretraining", "stories", "embedded", wanted, [1], steps=10
     )
     record = records.load(path.stem, tmp_path)
     assert [run["variant"] for run in record.results] == wanted
@@ -497,7 +502,7 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(
     )
     assert (
         command.record_experiment(
-            "pretraining", "stories", "embedded", wanted, [1], steps=20
+            "pretraining", "stories", "embedded", wanted, [1], steps=10
         )
         == path
     )
@@ -506,11 +511,11 @@ def test_a_study_is_recorded_run_by_run_and_not_run_twice(
 def test_a_variant_that_no_plan_has_is_refused_in_words():
     with pytest.raises(
         command.ExperimentError,
-        match="pretraining has no variant 'rate 2'; choose among rate",
+        match="pretraining-stories has no variant 'rate 2'; choose among rate",
     ):
         command.record_experiment("pretraining", "stories", None, ["rate 2"], [0])
     with pytest.raises(
         command.ExperimentError,
-        match="pretraining has no plan 'tales'; it has: stories",
+        match="pretraining has no study 'tales'; it has: stories",
     ):
         command.record_experiment("pretraining", "tales", None, [], [0])

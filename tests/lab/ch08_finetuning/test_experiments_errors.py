@@ -9,17 +9,16 @@ import torch
 from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from course_lab import configurations, records
-from course_lab.ch08_finetuning import error_runs, finetuning_runs, finetuning_tasks
-from course_lab.ch08_finetuning.error_card import calibration_table, card, example_table
-from course_lab.ch08_finetuning.error_runs import (
-    ErrorStudy,
-    Judged,
-    calibrate,
-    calibrations,
-    judge,
+from course_lab import records
+from course_lab.ch08_finetuning import (
+    error_runs,
+    few_rows,
+    finetuning_plans,
+    finetuning_tasks,
 )
-from course_lab.ch08_finetuning.finetuning_plans import FineTuningStudy, Variant
+from course_lab.ch08_finetuning.error_card import calibration_table, card, example_table
+from course_lab.ch08_finetuning.error_runs import Judged, calibrate, calibrations, judge
+from course_lab.ch08_finetuning.finetuning_runs import Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
 from course_lib.bert.config import BertConfig
 from course_lib.bert.files import save_bert
@@ -33,8 +32,7 @@ from course_lib.finetuning.finetune import (
 from course_lib.metrics.errors import apply_temperature, calibration, fit_temperature
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-from course_tools import command
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 WORDS = ["jim", "hen", "##son", "was", "a", "film", "good", "bad", "rome", "."]
 TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
@@ -42,17 +40,13 @@ CONFIG = BertConfig(
     vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,  # noqa: E501
     max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
 )  # fmt: skip
-STUDY = ErrorStudy(
-    FineTuningStudy("sst2", {"fine-tuned, all": Variant("fine-tuned")}, max_length=32),
-    shown=1,
-)
 
 
 def test_the_surest_mistake_of_each_class_is_shown_and_all_are_counted():
     table = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.6, 0.4], [0.75, 0.25]])
     judged = Judged(table, golds=[0, 0, 0, 1, 1], of=[0, 1, 2, 3, 4])
     found = error_runs.mistakes_of_classes(
-        judged, Rows(list("vwxyz"), judged.golds, []), ["bad", "good"], STUDY
+        judged, Rows(list("vwxyz"), judged.golds, []), ["bad", "good"], 1
     )
     assert found["kinds"] == {"bad taken for good": 2, "good taken for bad": 2}
     assert found["confusion"]["counts"] == [[1, 2], [2, 0]]
@@ -75,7 +69,7 @@ def test_tags_are_counted_by_type_and_entities_by_their_mistake():
         guesses,
         rows,
         labels,
-        STUDY,
+        1,
     )
     assert found["confusion"] == {
         "labels": ["O", "PER", "LOC"],
@@ -118,7 +112,7 @@ def test_answers_are_counted_by_kind_and_the_surest_is_shown():
         [],
     )
     found = error_runs.mistakes_of_spans(
-        [Said("Jim was", 0.4), Said("film", 0.9), Said("in Rome", 0.6)], rows, STUDY
+        [Said("Jim was", 0.4), Said("film", 0.9), Said("in Rome", 0.6)], rows, 1
     )
     assert {kind: n for kind, n in found["kinds"].items() if n} == {
         "right": 1,
@@ -212,14 +206,12 @@ def recorded(tmp_path, monkeypatch):
     """A tagger's mistakes, recorded by the command."""
     torch.manual_seed(0)
     save_bert(BertModel(CONFIG), tmp_path / "mini", TOKENIZER)
-    plan = FineTuningStudy(
-        "wnut17",
-        {"fine-tuned, 3": Variant("fine-tuned", 3, FineTuningConfig(steps=3))},
-        32,
-    )
-    monkeypatch.setitem(error_runs.STUDIES, "wnut17", ErrorStudy(plan, shown=1))
-    monkeypatch.setitem(finetuning_runs.PLANS, "wnut17", plan)
-    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    variant = Variant("fine-tuned", 3, FineTuningConfig(steps=3))
+    plan = finetuning_plans.study_of("wnut17", "wnut17", {"fine-tuned, 3": variant}, 32)
+    study = error_runs.study_of(plan, "fine-tuned, 3", shown=1)
+    monkeypatch.setitem(error_runs.STUDIES, "wnut17", study)
+    monkeypatch.setitem(finetuning_plans.PLANS, "wnut17", plan)
+    monkeypatch.setattr(finetuning_plans, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
 
     def load(name, source):
@@ -239,10 +231,8 @@ def test_a_model_is_trained_once_and_its_mistakes_and_its_card_are_recorded(
     record = records.load("errors-wnut17", path.parent)
     [result] = record.results
     assert record.command == "course record errors --data wnut17 --checkpoint mini"
-    assert (
-        configurations.read(ErrorStudy, record.configuration)
-        == error_runs.STUDIES["wnut17"]
-    )
+    study = error_runs.STUDIES["wnut17"]
+    assert study.recorded(record.configuration) == study
     assert (result["variant"], result["rows"]) == ("mini, fine-tuned, 3", 8)
     assert sum(map(sum, result["confusion"]["counts"])) == 4 * 6, "every word once"
     assert (
@@ -267,7 +257,13 @@ def test_the_model_that_finetuning_kept_is_used_if_it_is_the_one_that_is_recorde
     recorded, tmp_path, monkeypatch
 ):
     recorded("finetuning")
-    monkeypatch.setattr(error_runs, "run_variant", None)  # nothing is trained
+    train = error_runs.run_variant
+
+    def for_the_probe(task, *rest):
+        assert len(task.test.inputs) == few_rows.ROWS, "only the probe trains anew"
+        return train(task, *rest)
+
+    monkeypatch.setattr(error_runs, "run_variant", for_the_probe)
     path = recorded()
     path.unlink()
     record = records.load("finetuning-wnut17", path.parent)
@@ -283,26 +279,23 @@ def test_the_model_that_finetuning_kept_is_used_if_it_is_the_one_that_is_recorde
 @for_each(
     ("words", "expected"),
     [
-        (
-            ("rte", None, [], [0], None, "x"),
-            "errors has no study of 'rte'; it has: sst2",
-        ),
-        (("sst2", None, [], [0], 5, "x"), "of seed 0; leave out --steps and --variant"),
+        (("rte", None, [], [0], None, "x"), "errors has no study 'rte'; it has: sst2"),
+        (("sst2", None, [], [0], 5, "x"), "trains nothing for a number of steps"),
+        (("sst2", None, [], [1], None, "x"), r"runs with seed \(0,\) alone"),
         (
             ("sst2", None, ["frozen"], [0], None, "x"),
-            "of seed 0; leave out --steps and --variant",
+            "errors-sst2 has no variant 'frozen'",
         ),
-        (("sst2", None, [], [0]), "need --checkpoint"),
+        (("sst2", None, [], [0]), "needs --checkpoint"),
     ],
 )
 def test_what_cannot_be_looked_at_is_refused(words, expected):
     with pytest.raises(ExperimentError, match=expected):
         record_experiment("errors", *words)
-    assert "errors" in command.EXPERIMENTS
 
 
 def test_a_form_whose_mistakes_are_not_told_apart_is_refused():
     rows = Rows(["a", "film"], [1.0, 2.0], [])
     task = Task("stsb", "number", None, rows, rows)
     with pytest.raises(ValueError, match="mistakes in number are not told apart"):
-        error_runs.examine(task, SequenceClassifier(CONFIG, 1), TOKENIZER, STUDY)
+        error_runs.examine(task, SequenceClassifier(CONFIG, 1), TOKENIZER, rows, 32)

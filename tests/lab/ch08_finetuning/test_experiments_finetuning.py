@@ -9,10 +9,14 @@ from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from safetensors.torch import load_file
 
-from course_lab import configurations, records
-from course_lab.ch08_finetuning import finetuning_runs, finetuning_tasks
-from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
-from course_lab.ch08_finetuning.finetuning_runs import build_model
+from course_lab import records
+from course_lab.ch08_finetuning import (
+    finetuning_plans,
+    finetuning_runs,
+    finetuning_tasks,
+)
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, study_of
+from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
 from course_lab.ch08_finetuning.finetuning_tasks import SPECS, Task, read_task
 from course_lib.bert.config import BertConfig
 from course_lib.bert.files import save_bert
@@ -22,7 +26,7 @@ from course_lib.finetuning.finetune import FineTuningConfig, evaluate
 from course_lib.sentence_bert.classifier import SentenceClassifier
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 TEXT = Value("string")
 WORDS = [
@@ -133,7 +137,7 @@ def checkpoint(tmp_path):
 def test_every_task_has_a_plan_and_every_plan_all_uses():
     """But those of SST-2 that ask only how to fine-tune, with whole sentences, more
     passes, remedies; and a control."""
-    assert {study.data for study in PLANS.values()} == set(SPECS)
+    assert {study.shared["data"] for study in PLANS.values()} == set(SPECS)
     for name, study in PLANS.items():
         uses = {variant.use for variant in study.variants.values()}
         alone = {
@@ -290,15 +294,15 @@ def small_study():
         "fine-tuned, 4": Variant("fine-tuned", 4, config),
         "features, all": Variant("features"),
     }
-    return FineTuningStudy("sst2", variants, max_length=16)
+    return study_of("sst2", "sst2", variants, max_length=16)
 
 
 def test_runs_are_recorded_kept_and_not_run_again(
     tables, checkpoint, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", small_study())
-    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    monkeypatch.setitem(PLANS, "sst2", small_study())
+    monkeypatch.setattr(finetuning_plans, "KEPT", tmp_path / "kept")
     words = ("finetuning", "sst2", None, [])
     path = record_experiment(*words, [0, 1], None, str(checkpoint))
     record = records.load("finetuning-sst2", tmp_path / "results")
@@ -309,18 +313,14 @@ def test_runs_are_recorded_kept_and_not_run_again(
     assert record.results[1]["scores"] == {"accuracy": 1.0}
     assert record.command == "course record finetuning --data sst2 --checkpoint mini"
     assert str(tmp_path) not in path.read_text()
-    assert (
-        configurations.read(
-            FineTuningStudy, json.loads(path.read_text())["configuration"]
-        )
-        == small_study()
-    )
+    study = small_study()
+    assert study.recorded(json.loads(path.read_text())["configuration"]) == study
     assert [x.name for x in (tmp_path / "kept").iterdir()] == ["sst2-mini-fine-tuned-4"]
     before = path.read_text()
     record_experiment(*words, [0, 1], None, str(checkpoint))
     assert path.read_text() == before
-    changed = FineTuningStudy("sst2", small_study().variants, max_length=17)
-    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", changed)
+    changed = study_of("sst2", "sst2", small_study().variants, max_length=17)
+    monkeypatch.setitem(PLANS, "sst2", changed)
     with pytest.raises(
         ExperimentError,
         match=r"made with another configuration.*\(max_length, 16 and not 17\)",
@@ -334,7 +334,7 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
     """Wortsman et al. 2022, section 2: one model whose weights are means, not a vote of
     several."""
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(finetuning_plans, "KEPT", tmp_path / "kept")
     runs = {
         f"at {rate}": FineTuningConfig(steps=3, batch_size=3, learning_rate=rate)
         for rate in (1e-3, 3e-3)
@@ -343,11 +343,12 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
         monkeypatch.setitem(
             PLANS,
             plan,
-            FineTuningStudy(
-                "sst2", {"fine-tuned": Variant("fine-tuned", None, config)}, 16
+            study_of(
+                plan, "sst2", {"fine-tuned": Variant("fine-tuned", None, config)}, 16
             ),
         )
-    mean = FineTuningStudy("sst2", {"mean": Variant("averaged", plans=tuple(runs))}, 16)
+    averaged = {"mean": Variant("averaged", plans=tuple(runs))}
+    mean = study_of("mean", "sst2", averaged, 16)
     monkeypatch.setitem(PLANS, "mean", mean)
     record_experiment("finetuning", "at 0.001", None, [], [0], None, str(checkpoint))
     with pytest.raises(
@@ -363,12 +364,7 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
         lambda self, model, *rest: scored.append(model) or {"accuracy": 1.0},
     )
     path = record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
-    assert (
-        configurations.read(
-            FineTuningStudy, json.loads(path.read_text())["configuration"]
-        )
-        == mean
-    )
+    assert mean.recorded(json.loads(path.read_text())["configuration"]) == mean
     one, other = (
         load_file(tmp_path / "kept" / f"{plan}-mini-fine-tuned" / "model.safetensors")
         for plan in runs
@@ -385,12 +381,13 @@ def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
     tables, checkpoint, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(finetuning_plans, "KEPT", tmp_path / "kept")
     variant = Variant(
         "fine-tuned", None, FineTuningConfig(steps=3, batch_size=3), mean=True
     )
-    monkeypatch.setitem(PLANS, "one", FineTuningStudy("sst2", {"tuned": variant}, 16))
-    mean = FineTuningStudy(
+    monkeypatch.setitem(PLANS, "one", study_of("one", "sst2", {"tuned": variant}, 16))
+    mean = study_of(
+        "seeds",
         "sst2",
         {"mean": Variant("averaged", plans=("one",), seeds=(0, 2), mean=True)},
         16,
@@ -410,12 +407,7 @@ def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
     path = record_experiment(
         "finetuning", "seeds", None, [], [0], None, str(checkpoint)
     )
-    assert (
-        configurations.read(
-            FineTuningStudy, json.loads(path.read_text())["configuration"]
-        )
-        == mean
-    )
+    assert mean.recorded(json.loads(path.read_text())["configuration"]) == mean
     assert isinstance(scored[0], SentenceClassifier)
     one, other = (
         load_file(tmp_path / "kept" / name / "model.safetensors")
@@ -459,8 +451,8 @@ def test_a_shortened_study_has_a_record_of_its_own(
     tables, checkpoint, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setitem(finetuning_runs.PLANS, "sst2", small_study())
-    monkeypatch.setattr(finetuning_runs, "KEPT", tmp_path / "kept")
+    monkeypatch.setitem(PLANS, "sst2", small_study())
+    monkeypatch.setattr(finetuning_plans, "KEPT", tmp_path / "kept")
     path = record_experiment(
         "finetuning", "sst2", None, ["fine-tuned, 4"], [0], 1, str(checkpoint)
     )
@@ -472,11 +464,11 @@ def test_a_shortened_study_has_a_record_of_its_own(
 @for_each(
     ("words", "expected"),
     [
-        (("finetuning", "sst2", None, [], [0]), "need --checkpoint"),
-        (("layers", "wnut17", None, [], [0], None, "x"), "need --checkpoint"),
+        (("finetuning", "sst2", None, [], [0]), "needs --checkpoint"),
+        (("layers", "wnut17", None, [], [0], None, "x"), "takes no --checkpoint"),
         (
             ("finetuning", "imdb", None, [], [0], None, "x"),
-            "finetuning has no plan 'imdb'; it has: sst2",
+            "finetuning has no study 'imdb'; it has: sst2",
         ),
         (
             ("finetuning", "rte", None, ["half"], [0], None, "x"),

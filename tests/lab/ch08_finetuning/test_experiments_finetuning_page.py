@@ -14,7 +14,8 @@ from course_lab.ch08_finetuning.finetuning_page import (
     score_table,
     train_ways,
 )
-from course_lab.ch08_finetuning.finetuning_plans import PLANS, FineTuningStudy, Variant
+from course_lab.ch08_finetuning.finetuning_plans import PLANS, study_of
+from course_lab.ch08_finetuning.finetuning_runs import Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
 from course_lab.records import Record
 from course_lib.bert.config import BertConfig
@@ -116,7 +117,7 @@ def page(monkeypatch, tmp_path):
     monkeypatch.setitem(
         finetuning_page.PLANS,
         "pydocs-topic",
-        FineTuningStudy("pydocs-topic", variants, 16),
+        study_of("pydocs-topic", "pydocs-topic", variants, 16),
     )
     monkeypatch.setattr(finetuning_page, "read_task", lambda name, source: task)
     monkeypatch.setattr(finetuning_page, "CHECKPOINTS", tmp_path)

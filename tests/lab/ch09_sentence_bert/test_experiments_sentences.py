@@ -2,6 +2,7 @@
 recorded once."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +10,8 @@ import torch
 from datasets import Dataset
 from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 
-from course_lab import configurations, records
-from course_lab.ch09_sentence_bert import (
-    sentence_page,
-    sentence_plans,
-    sentence_runs,
-    sentences,
-)
+from course_lab import records, study
+from course_lab.ch09_sentence_bert import sentence_page, sentence_runs, sentences
 from course_lab.ch09_sentence_bert.bm25 import K1, B, Bm25
 from course_lab.ch09_sentence_bert.sentence_cost import (
     KINDS,
@@ -45,7 +41,7 @@ from course_lab.ch09_sentence_bert.sentences import (
 from course_lab.records import Record
 from course_lib.figures.bars import score_bars
 from course_lib.finetuning.finetune import SequenceClassifier
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 # -- encoders
 # --------------------------------------------------------------------------------------
@@ -287,21 +283,26 @@ def test_both_sides_are_timed_in_every_round_on_one_thread(checkpoint, monkeypat
 # -- recorded runs
 # --------------------------------------------------------------------------------------
 
-FLAT = sentence_runs.SentenceStudy(
-    {
-        "static": sentence_runs.SentenceVariant("static"),
-        "pairs": sentence_runs.SentenceVariant(
-            "raw", stages=(sentence_runs.Stage("pairs"), sentence_runs.Stage("scores"))
-        ),
-        "classes": sentence_runs.SentenceVariant(
-            "raw", stages=(sentence_runs.Stage("classes"),)
-        ),
-        "published": sentence_runs.SentenceVariant("published"),
-    },
+FLAT = sentence_runs.study_of(
+    "nli",
+    study.shortened(
+        {
+            "static": sentence_runs.SentenceVariant("static"),
+            "pairs": sentence_runs.SentenceVariant(
+                "raw",
+                stages=(sentence_runs.Stage("pairs"), sentence_runs.Stage("scores")),
+            ),
+            "classes": sentence_runs.SentenceVariant(
+                "raw", stages=(sentence_runs.Stage("classes"),)
+            ),
+            "published": sentence_runs.SentenceVariant("published"),
+        },
+        2,
+    ),
     max_length=12,
     probes=("TREC", "MRPC"),
     probe_rows=11,
-).shortened(2)
+)
 NLI = {
     "premise": [SENTENCES[0], SENTENCES[0], SENTENCES[3], SENTENCES[6]],
     "hypothesis": ["a film", "bad", "good", "who was good?"],
@@ -333,8 +334,7 @@ def source(tmp_path, monkeypatch):
                 str(tmp_path / "data" / name / f"{split}.parquet")
             )
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
-    monkeypatch.setitem(sentence_plans.PLANS, "nli", FLAT)
-    monkeypatch.setattr("course_tools.command.sentence_plans.PLANS", {"nli": FLAT})
+    monkeypatch.setitem(sentence_runs.PLANS, "nli", FLAT)
     return str(tmp_path / "data")
 
 
@@ -363,14 +363,9 @@ def test_an_encoder_is_judged_after_each_stage_recorded_once_and_not_run_again(
         ["classes"],
     ]
     assert [set(run["probes"]) for run in record.results] == [{"TREC", "MRPC"}] * 3
-    assert (
-        configurations.read(sentence_runs.SentenceStudy, record.configuration) == FLAT
-    )
-    monkeypatch.setattr(
-        sentence_runs,
-        "run_variant",
-        lambda *_: pytest.fail("the record holds this run"),
-    )
+    assert FLAT.recorded(record.configuration) == FLAT
+    again = replace(FLAT, run=lambda *_: pytest.fail("the record holds this run"))
+    monkeypatch.setitem(sentence_runs.PLANS, "nli", again)
     record_experiment("sentences", "nli", source, ["pairs"], [0], None, str(checkpoint))
 
 
@@ -405,13 +400,13 @@ def test_a_published_encoder_is_pooled_as_its_own_files_say(source, tmp_path):
     [
         (
             ("sentences", "nil", None, [], [0], None, "x"),
-            "sentences has no plan 'nil'; it has: nli",
+            "sentences has no study 'nil'; it has: nli",
         ),
         (
             ("sentences", "nli", None, ["max"], [0], None, "x"),
             "has no variant 'max'; choose among static",
         ),
-        (("sentences", "nli", None, [], [0], None, None), "need --checkpoint"),
+        (("sentences", "nli", None, [], [0], None, None), "needs --checkpoint"),
     ],
 )
 def test_what_is_not_known_is_refused_in_words(words, message):

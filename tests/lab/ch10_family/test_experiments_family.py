@@ -16,7 +16,7 @@ from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.pretraining.masking import IGNORE, VocabIds
-from course_tools.command import ExperimentError, record_experiment
+from course_tools.record_command import ExperimentError, record_experiment
 
 TINY = BertConfig.tiny(
     vocab_size=50, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
@@ -94,9 +94,9 @@ def test_one_vector_and_many_are_compared_on_the_same_states():
 
 
 def test_unknown_studies_and_variants_are_refused_in_words():
-    with pytest.raises(ExperimentError, match="family has no plan 'poems'"):
+    with pytest.raises(ExperimentError, match="family has no study 'poems'"):
         record_experiment("family", "poems", None, [], [0])
-    with pytest.raises(ExperimentError, match="family has no variant 'GPT-9'"):
+    with pytest.raises(ExperimentError, match="family-stories has no variant 'GPT-9'"):
         record_experiment("family", "stories", None, ["GPT-9"], [0])
 
 

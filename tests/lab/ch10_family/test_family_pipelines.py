@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
-from course_lab.ch08_finetuning.finetuning_plans import Variant
-from course_lab.ch08_finetuning.finetuning_runs import build_model
+from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
 from course_lab.ch08_finetuning.finetuning_tasks import read_task
 from course_lab.ch10_family import family_pipelines
 from course_lib.finetuning.finetune import FineTuningConfig, finetune

@@ -1,22 +1,14 @@
-"""Probes of chapter 6's recorded pre-trainings."""
+"""Few stories, for the probes of models that read them (chapters 6, 7 and 10)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from course_lab.ch06_pretraining.pretrain_data import Corpus, documents
-from course_lab.ch06_pretraining.pretraining_plans import Study, summary
-from course_lab.ch06_pretraining.pretraining_probes import read_places
-from course_lab.ch06_pretraining.pretraining_questions import ask
-from course_lab.ch06_pretraining.pretraining_stories import (
-    SUBJECTS,
-    Recipe,
-    train_on_stories,
-)
+from course_lab.ch06_pretraining.pretraining_stories import SUBJECTS, Recipe
+from course_lab.study import shortened
 from course_lib.data import stories
 from course_lib.pretraining.token_store import TokenStore
 from course_lib.wordpiece.fast import FastWordPiece
@@ -24,7 +16,6 @@ from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from course_lib.wordpiece.training import count_words
 
 FEW_STORIES = 7  # less than a probe of pre-training reads: it begins a second epoch
-STEPS = 3  # of each stage
 NUMBER = 24  # questions of a kind, and places
 
 
@@ -58,35 +49,15 @@ def _store(texts: Sequence[Sequence[str]], tokenizer: FastWordPiece) -> TokenSto
     )
 
 
-def shortened(recipe: Recipe) -> Recipe:
+def little(recipe: Recipe) -> Recipe:
     """Return a recipe that takes a second, and draws nothing by chance."""
-    stages = tuple(
-        replace(
-            plan,
-            training=replace(
-                plan.training,
-                steps=STEPS,
-                warmup_steps=min(1, plan.training.warmup_steps),
-                evaluate_every=None,
-                precision="float32",
-                progress=False,
-            ),
-            batch_size=8,
-            dropout=0.0,
-        )
-        for plan in recipe.stages
+    return shortened(
+        recipe,
+        steps=3,
+        warmup=1,
+        evaluate_every=None,
+        precision="float32",
+        progress=False,
+        batch_size=8,
+        dropout=0.0,
     )
-    return Recipe(stages)
-
-
-def probe_pretraining(study: Study, variant: str) -> dict[str, Any]:
-    """Pre-train a model for a few steps, score it and probe its states."""
-    recipe = shortened(study.variants[variant])
-    corpus = story_corpus(recipe.last.data, FEW_STORIES)
-    longest = recipe.last.max_length
-    asked = {
-        split: ask(corpus, longest, NUMBER, split) for split in ("validation", "test")
-    }
-    places = read_places(corpus, longest, NUMBER)
-    trained = train_on_stories(recipe, corpus, asked["validation"])
-    return summary(trained, recipe, corpus, asked["test"], places)
