@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["digest_of_code", "write_whole"]
-
 
 def write_whole(path: Path, content: str | Callable[[Path], Any]) -> None:
     r"""Write a file under another name beside its place, and give it its own name when

@@ -7,8 +7,6 @@ from torch import Tensor
 from course_lib.attention.masks import check_boolean, check_mask
 from course_lib.attention.scores import check_same_features
 
-__all__ = ["check_attention_inputs", "check_divides", "check_heads", "check_scores"]
-
 
 def check_divides(dim: int, num_heads: int) -> None:
     """Refuse heads that do not share the features evenly."""

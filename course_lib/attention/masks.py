@@ -13,14 +13,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = [
-    "causal_mask",
-    "check_boolean",
-    "check_mask",
-    "masked_softmax",
-    "padding_mask",
-]
-
 
 def padding_mask(
     lengths: Int[Tensor, "B"], max_length: int | None = None

@@ -27,15 +27,6 @@ from course_lib.attention.checks import (
 )
 from course_lib.attention.masks import causal_mask, masked_softmax
 
-__all__ = [
-    "MultiHeadAttention",
-    "attend",
-    "merge_heads",
-    "scaled_dot_product_attention",
-    "self_attention_loops",
-    "split_heads",
-]
-
 
 def attend(
     scores: Float[Tensor, "B T S"],

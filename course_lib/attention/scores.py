@@ -7,8 +7,6 @@ A, hidden units of the additive score.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["AdditiveScore", "BilinearScore", "DotScore", "check_same_features"]
-
 
 class DotScore(nn.Module):
     """Score a query and a key by their dot product (Luong et al. 2015, section 3.1).

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from course_lib.attention.multi_head import MultiHeadAttention
 
-__all__ = ["watch_attention"]
-
 
 @contextmanager
 def watch_attention(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:

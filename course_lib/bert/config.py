@@ -10,8 +10,6 @@ from typing import Any
 
 from course_lib.transformer.blocks import ACTIVATIONS
 
-__all__ = ["BertConfig"]
-
 SIZES = (
     "vocab_size",
     "hidden_size",

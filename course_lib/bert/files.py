@@ -26,15 +26,6 @@ from course_lib.bert.weights import PublishedWeights, published_name, some, to_p
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 
-__all__ = [
-    "LoadReport",
-    "checkpoint_folder",
-    "load_bert",
-    "read_bert",
-    "save_bert",
-    "write_json",
-]
-
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TOKENIZER = ("tokenizer.json", "vocab.txt")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")

@@ -13,18 +13,6 @@ from course_lib.bert.config import BertConfig
 from course_lib.transformer.blocks import ACTIVATIONS, EncoderBlock
 from course_lib.transformer.heads import LanguageModelHead
 
-__all__ = [
-    "BertEmbeddings",
-    "BertPooler",
-    "MaskedLanguageModelHead",
-    "NextSentenceHead",
-    "check_ids",
-    "check_inputs",
-    "check_positions",
-    "encoder_block",
-    "initialise",
-]
-
 
 class BertEmbeddings(nn.Module):
     """The input: token + position + segment, then layer norm (Devlin et al. 2019,

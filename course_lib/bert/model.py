@@ -37,8 +37,6 @@ from course_lib.bert.layers import (
     initialise,
 )
 
-__all__ = ["BertForPreTraining", "BertModel", "BertOutput", "PreTrainingOutput"]
-
 
 class BertOutput(NamedTuple):
     """What a `BertModel` returns."""

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-__all__ = ["PublishedWeights", "published_name", "to_published"]
-
 # Our layers and the published ones; # is the number of a block.
 LAYERS: dict[str, str] = {
     "embeddings.token": "embeddings.word_embeddings",

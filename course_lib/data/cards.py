@@ -15,8 +15,9 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict, List
 
-from course_lib.data.catalogue import DATASETS, DataSet
+from course_lib.data.catalogue import DATASETS
 from course_lib.data.corpus import corpus_figures, markdown_table, plain_text
+from course_lib.data.data_set import DataSet
 from course_lib.data.loading import load
 
 # words: the width of a group in the table of lengths, and above how many rows it is

@@ -30,9 +30,7 @@ from course_lib.data import (
     wikitext,
 )
 from course_lib.data.benchmarks import BENCHMARKS, SENTENCE_BENCHMARKS
-from course_lib.data.data_set import SPLITS, DataSet, Hub, described, hub, texts
-
-__all__ = ["DATASETS", "SPLITS", "TASKS", "DataSet", "Hub", "make_embedded"]
+from course_lib.data.data_set import SPLITS, DataSet, described, hub, texts
 
 log = logging.getLogger("course_lib.data")
 TASKS: Mapping[str, ModuleType] = {

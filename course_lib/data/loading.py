@@ -24,7 +24,8 @@ from datasets import (
 from datasets.table import table_cast
 from pyarrow import ArrowInvalid
 
-from course_lib.data.catalogue import DATASETS, DataSet, Hub, make_embedded
+from course_lib.data.catalogue import DATASETS, make_embedded
+from course_lib.data.data_set import DataSet, Hub
 
 
 class _StdoutHandler(logging.StreamHandler):

@@ -8,8 +8,6 @@ and an opening quotation mark. A WordPiece tokenizer, which splits at punctuatio
 
 import re
 
-__all__ = ["rejoin"]
-
 WORDS = re.compile(r"\b(\w+) (n't)\b|\b(gon|wan) (na)\b|\b(got) (ta)\b", re.IGNORECASE)
 
 

@@ -19,18 +19,6 @@ from torch import Tensor, nn
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import CLS, SEP, UNK, WordPiece, check_room
 
-__all__ = [
-    "NO_WORD",
-    "SELECTIONS",
-    "EncodedWords",
-    "LayerMix",
-    "Selection",
-    "encode_words",
-    "pool_words",
-    "select_layers",
-    "sense_separation",
-]
-
 NO_WORD = -1
 """The word number of a piece that is of no word: a special token or padding."""
 

@@ -28,8 +28,6 @@ from course_lib.embeddings.labels import (
 )
 from course_lib.transformer.heads import LanguageModelHead
 
-__all__ = ["ELMo", "ELMoConfig", "ELMoOutput", "elmo_loss_sum", "reverse_within_length"]
-
 
 @dataclass(frozen=True)
 class ELMoConfig:

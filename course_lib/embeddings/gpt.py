@@ -25,8 +25,6 @@ from course_lib.embeddings.labels import (
 )
 from course_lib.transformer.heads import LanguageModelHead
 
-__all__ = ["CausalLanguageModel", "CausalOutput", "causal_loss_sum"]
-
 
 class CausalOutput(NamedTuple):
     """What a `CausalLanguageModel` returns."""

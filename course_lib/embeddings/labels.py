@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from course_lib.attention.masks import check_boolean
 from course_lib.pretraining.batches import PreTrainingBatch
 
-__all__ = ["LanguageModelBatch", "cross_entropy_sum", "neighbour_labels", "unhidden"]
-
 
 class LanguageModelBatch(NamedTuple):
     """Text to guess, word by word."""

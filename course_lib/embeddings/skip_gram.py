@@ -18,18 +18,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
-__all__ = [
-    "SkipGram",
-    "SkipGramBatch",
-    "SkipGramConfig",
-    "WordCorpus",
-    "keep_probability",
-    "noise_distribution",
-    "skip_gram_loss",
-    "skip_gram_loss_sum",
-    "skip_gram_pairs",
-]
-
 
 def skip_gram_loss(
     centre: Float[Tensor, "B D"],

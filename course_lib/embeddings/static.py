@@ -16,8 +16,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["StaticVectors"]
-
 
 class StaticVectors:
     """Words and one vector for each, whatever stands around them.

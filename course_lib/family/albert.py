@@ -23,13 +23,6 @@ from course_lib.bert.layers import (
 )
 from course_lib.bert.model import BertForPreTraining, BertModel
 
-__all__ = [
-    "AlbertForPreTraining",
-    "AlbertModel",
-    "FactorisedEmbeddings",
-    "FactorisedHead",
-]
-
 
 def _narrow(config: BertConfig, embedding_size: int) -> BertConfig:
     """The settings of the embeddings, which have no heads."""

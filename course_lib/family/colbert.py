@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from course_lib.attention.masks import check_mask
 from course_lib.bert.model import BertModel
 
-__all__ = ["LateInteraction", "maxsim"]
-
 
 def maxsim(
     query: Float[Tensor, "B T D"],

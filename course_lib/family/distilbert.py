@@ -26,19 +26,6 @@ from course_lib.bert.layers import (
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.pretraining.batches import PreTrainingBatch
 
-__all__ = [
-    "DistilBertEmbeddings",
-    "DistilBertForMaskedLM",
-    "DistilBertModel",
-    "DistillationWeights",
-    "FirstState",
-    "MaskedLanguageModelOutput",
-    "cosine_distance",
-    "distillation_loss_sum",
-    "soft_target_loss",
-    "student_of",
-]
-
 
 class DistilBertEmbeddings(nn.Module):
     """The input without segments: token + position, then layer norm."""

@@ -16,14 +16,6 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-__all__ = [
-    "StreamMasks",
-    "corrupt_spans",
-    "entity_ids",
-    "permutation_masks",
-    "roberta_positions",
-]
-
 
 def roberta_positions(
     input_ids: Int[Tensor, "B T"], pad_token_id: int = 1

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-__all__ = ["choose_continuation", "prompt", "score_continuations"]
-
 
 def prompt(
     query: Sequence[int],

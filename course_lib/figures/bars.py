@@ -15,8 +15,6 @@ from course_lib.figures.style import (
     style_of,
 )
 
-__all__ = ["ladder", "score_bars", "share_bars"]
-
 Ratio = tuple[float, float, float]
 
 

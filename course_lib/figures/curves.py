@@ -27,14 +27,6 @@ from course_lib.figures.style import (
 from course_lib.metrics.errors import Calibration
 from course_lib.metrics.scores import mean_interval
 
-__all__ = [
-    "function_curves",
-    "growth_curves",
-    "learning_curves",
-    "reliability_diagram",
-    "score_by_length",
-]
-
 Number = float | int
 Limits = tuple[Number, Number]
 Runs = Float[Tensor, "N X"] | Float[np.ndarray, "N X"] | Sequence[Sequence[Number]]

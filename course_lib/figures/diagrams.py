@@ -25,8 +25,6 @@ from typing import NamedTuple
 
 from course_lib.figures.explorer import Explorer
 
-__all__ = ["Area", "Diagram"]
-
 Number = float | int
 Point = tuple[Number, Number]
 WIDTH = 400

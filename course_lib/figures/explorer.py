@@ -22,8 +22,6 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Explorer", "View", "attention_explorer", "script_safe"]
-
 Weights = Float[Tensor, "N H T S"] | Float[np.ndarray, "N H T S"]
 
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait

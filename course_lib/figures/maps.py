@@ -25,8 +25,6 @@ from course_lib.figures.style import (
 )
 from course_lib.metrics.scores import alignment_from_weights
 
-__all__ = ["alignment_map", "attention_heatmap", "mask_panels", "position_heatmap"]
-
 Weights = Float[Tensor, "T S"] | Float[np.ndarray, "T S"]
 Mask = Bool[Tensor, "T S"] | Bool[np.ndarray, "T S"]
 # blue positive, red negative: told apart by all but the rarest colour blindness, white

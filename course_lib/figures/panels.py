@@ -13,8 +13,6 @@ from matplotlib.figure import Figure
 from course_lib.figures.curves import Runs
 from course_lib.figures.style import INK, add_legend, describe, new_panels, style_of
 
-__all__ = ["label_curves", "sense_panels"]
-
 COLUMNS = 3
 # Colour and marker of the senses in their order; two of the hues of
 # `course_lib.figures.style`, and a third.

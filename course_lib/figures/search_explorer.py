@@ -26,15 +26,6 @@ from jaxtyping import Float, Int
 
 from course_lib.figures.explorer import Explorer, script_safe
 
-__all__ = [
-    "Document",
-    "Licence",
-    "quantised",
-    "restored",
-    "search_data",
-    "search_explorer",
-]
-
 HIGHEST = 127  # of an int8, so that the range is the same on both sides of 0
 LARGEST = 6_000_000  # bytes of the script: what a reader can be asked to load
 CALL = "courseSearchData"  # searcher.js defines it

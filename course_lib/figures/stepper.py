@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from course_lib.figures.diagrams import Diagram
 from course_lib.figures.explorer import Explorer
 
-__all__ = ["Row", "Step", "Table", "stepped_figure"]
-
 
 @dataclass(frozen=True)
 class Row:

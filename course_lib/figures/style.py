@@ -18,25 +18,6 @@ from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 from torch import Tensor
 
-__all__ = [
-    "DIGITS_UP_TO",
-    "INK",
-    "MODELS",
-    "SIZE",
-    "Style",
-    "add_colour_bar",
-    "add_legend",
-    "alt_text",
-    "as_array",
-    "contrast_ratio",
-    "describe",
-    "draw_cells",
-    "ink_on",
-    "new_figure",
-    "new_panels",
-    "style_of",
-]
-
 SIZE = (6.0, 4.0)
 # the one grey with a contrast of 4.5 against white and against black (WCAG 2.2, 1.4.3)
 INK = "#767676"

@@ -20,8 +20,6 @@ from course_lib.figures.style import (
     new_figure,
 )
 
-__all__ = ["choice_heatmap", "confusion_map", "input_rows"]
-
 
 def confusion_map(
     counts: Int[np.ndarray, "C C"], labels: Sequence[str], title: str = ""

@@ -17,14 +17,6 @@ from dataclasses import dataclass
 
 from course_lib.figures.explorer import Explorer, script_safe
 
-__all__ = [
-    "CLASSES",
-    "Encoded",
-    "character_ranges",
-    "tokenizer_data",
-    "tokenizer_explorer",
-]
-
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait
 MOST_CHARACTERS = (
     2_000  # that a reader may type: each letter typed encodes all of them again

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["exchange", "keep_average"]
-
 AVERAGE, STEPS = "average", "averaged_steps"
 
 

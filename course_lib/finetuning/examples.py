@@ -17,16 +17,6 @@ from course_lib.pretraining.masking import IGNORE
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import Text, WordPiece
 
-__all__ = [
-    "Example",
-    "TaskBatch",
-    "choice_examples",
-    "collate",
-    "question_examples",
-    "tagging_examples",
-    "text_examples",
-]
-
 Tokenizer = WordPiece | FastWordPiece
 
 

@@ -28,14 +28,6 @@ from course_lib.bert.model import BertModel
 from course_lib.finetuning.task_model import TaskModel
 from course_lib.pretraining.masking import IGNORE
 
-__all__ = [
-    "MultipleChoiceClassifier",
-    "SequenceClassifier",
-    "SpanClassifier",
-    "SpanLogits",
-    "TokenClassifier",
-]
-
 
 class SequenceClassifier(TaskModel):
     """One label for a sentence or a pair of them, or one number: softmax(C Wᵀ) on the

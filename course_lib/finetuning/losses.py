@@ -16,14 +16,6 @@ from course_lib.finetuning.examples import Example, TaskBatch, collate
 from course_lib.finetuning.task_model import TaskModel, looking
 from course_lib.training.batches import to_device
 
-__all__ = [
-    "check_examples",
-    "consistency_loss",
-    "disagreement",
-    "evaluate",
-    "task_loss",
-]
-
 
 def task_loss(
     model: TaskModel, batch: TaskBatch

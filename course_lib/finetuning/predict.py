@@ -25,9 +25,6 @@ from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.normalize import split_words
 from course_lib.wordpiece.tokenizer import Text, WordPiece
 
-__all__ = ["Answer", "Guess", "TaggedWord", "predict"]
-__all__ += ["predict_answers", "predict_choices", "predict_labels", "predict_tags"]
-
 Tokenizer = WordPiece | FastWordPiece
 
 

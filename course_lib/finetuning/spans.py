@@ -20,16 +20,6 @@ from torch import Tensor
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import CLS, SEP, WordPiece
 
-__all__ = [
-    "NO_ANSWER",
-    "Span",
-    "Window",
-    "answer_positions",
-    "best_spans",
-    "null_score",
-    "windows",
-]
-
 NO_ANSWER = (0, 0)
 """Start and end of "there is no answer here": both at [CLS] (Devlin et al. 2019,
 section 4.3)."""

@@ -19,8 +19,6 @@ from course_lib.pretraining.masking import IGNORE
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import CLS, SEP, UNK, WordPiece
 
-__all__ = ["AlignedWords", "align_labels", "align_words", "chunks", "word_logits"]
-
 
 class AlignedWords(NamedTuple):
     """Words as the tokens of one sequence."""

@@ -35,8 +35,6 @@ from course_lib.bert.weights import some
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 
-__all__ = ["TaskModel", "average", "label_names", "looking"]
-
 POOLER = frozenset({"pooler.dense.weight", "pooler.dense.bias"})
 
 Model = TypeVar("Model", bound="TaskModel")

@@ -9,8 +9,6 @@ on with an entity of its own type begins one.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Entity", "EntityScore", "entities", "entity_scores"]
-
 
 class Entity(NamedTuple):
     """A named stretch of a sentence."""

@@ -20,23 +20,6 @@ from sklearn.metrics import (
 from course_lib.metrics.entities import Entity, entities
 from course_lib.metrics.squad import normalize_answer
 
-__all__ = [
-    "ANSWERS",
-    "ENTITIES",
-    "GLUE",
-    "Calibration",
-    "Confusion",
-    "EntityMistake",
-    "answer_kind",
-    "apply_temperature",
-    "calibration",
-    "confusion",
-    "entity_mistakes",
-    "fit_temperature",
-    "glue_scores",
-    "surest_mistakes",
-]
-
 Numbers = Sequence[int] | Sequence[float]
 
 

@@ -28,15 +28,6 @@ from course_lib.pretraining.next_sentence import sentence_pairs
 from course_lib.pretraining.packing import Corpus, cut_long_sentences, pack
 from course_lib.pretraining.sequences import Sequences, Specials, batch_plan, lay_out
 
-__all__ = [
-    "EpochBatches",
-    "PreTrainingBatch",
-    "PreTrainingBatches",
-    "collate",
-    "pretraining_loss",
-    "pretraining_loss_sum",
-]
-
 # what a generator draws; each has a stream of its own
 SEQUENCES, ORDER, MASKS = range(3)
 

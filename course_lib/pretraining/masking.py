@@ -22,16 +22,6 @@ from torch import Tensor
 from course_lib.attention.masks import check_boolean
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
-__all__ = [
-    "IGNORE",
-    "MaskingConfig",
-    "VocabIds",
-    "choose_positions",
-    "corrupt",
-    "mask_tokens",
-    "random_spans",
-]
-
 IGNORE = -100
 """The label of a position that the loss leaves out;
 ``torch.nn.functional.cross_entropy`` ignores it."""

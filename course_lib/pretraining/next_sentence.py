@@ -25,8 +25,6 @@ from course_lib.pretraining.masking import IGNORE
 from course_lib.pretraining.packing import cut_into_runs
 from course_lib.pretraining.sequences import Sequences
 
-__all__ = ["IS_NEXT", "NOT_NEXT", "exchange_second_segments", "sentence_pairs"]
-
 IS_NEXT, NOT_NEXT = 0, 1
 BEGINNING = 8  # tokens that are compared to say whether two segments begin alike
 

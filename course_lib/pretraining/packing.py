@@ -14,8 +14,6 @@ from jaxtyping import Integer
 
 from course_lib.pretraining.sequences import Sequences
 
-__all__ = ["Corpus", "cut_into_runs", "cut_long_sentences", "pack"]
-
 
 @runtime_checkable
 class Corpus(Protocol):

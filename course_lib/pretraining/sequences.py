@@ -16,8 +16,6 @@ from jaxtyping import Bool, Integer
 
 from course_lib.wordpiece.training import SPECIAL_TOKENS
 
-__all__ = ["Rows", "Sequences", "Specials", "batch_plan", "lay_out"]
-
 
 @dataclass(frozen=True)
 class Specials:

@@ -36,15 +36,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from filelock import FileLock
 
-__all__ = [
-    "TokenStore",
-    "TokenStoreError",
-    "build_token_store",
-    "cached_token_store",
-    "fingerprint",
-    "open_token_store",
-]
-
 FORMAT = "token-store-1"
 RECORD = "store.json"
 FILES = ("ids.bin", "sentences.bin", "documents.bin")

@@ -14,8 +14,6 @@ from course_lib.bert.config import BertConfig
 from course_lib.finetuning.heads import SequenceClassifier, without_pooler
 from course_lib.sentence_bert.model import pool
 
-__all__ = ["SentenceClassifier"]
-
 
 class SentenceClassifier(SequenceClassifier):
     """One label for a sentence or a pair of them, or one number: a layer on the mean of

@@ -20,8 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from torch import Tensor
 
-__all__ = ["Probe", "pair_features", "probe", "probe_split", "sts_score"]
-
 
 def sts_score(
     first: Float[Tensor, "N D"], second: Float[Tensor, "N D"], scores: Sequence[float]

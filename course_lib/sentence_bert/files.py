@@ -16,15 +16,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from course_lib.bert.files import MOST, write_json
 
-__all__ = [
-    "FILES",
-    "POOLINGS",
-    "Pooling",
-    "SentenceLayout",
-    "read_layout",
-    "write_layout",
-]
-
 Pooling: TypeAlias = Literal["mean", "cls", "max"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 

@@ -25,19 +25,6 @@ from torch import Tensor, nn
 
 from course_lib.finetuning.task_model import label_names
 
-__all__ = [
-    "CosineObjective",
-    "InBatchObjective",
-    "Objective",
-    "SoftmaxObjective",
-    "TripletObjective",
-    "cosine_losses",
-    "in_batch_logits",
-    "in_batch_losses",
-    "softmax_features",
-    "triplet_losses",
-]
-
 
 def softmax_features(
     u: Float[Tensor, "B D"], v: Float[Tensor, "B D"]

@@ -37,8 +37,6 @@ from course_lib.training.precision import autocast, choose_precision
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece, check_room
 
-__all__ = ["SentenceBert", "pool", "token_ids"]
-
 # sentences that are sorted together: of a longer corpus, tokens and order are held for
 # so many only
 POOL = 65_536

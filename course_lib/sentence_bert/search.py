@@ -19,8 +19,6 @@ from jaxtyping import Float
 from sklearn.cluster import KMeans
 from torch import Tensor
 
-__all__ = ["Clusters", "Hits", "Pairs", "closest_pairs", "cluster", "top_k"]
-
 BLOCK = 16_384  # vectors of the collection in a block: 25 MB at 384 features
 # rows and columns in a block of pairs: its scores take 1 MB, which stays in a
 # processor's cache

@@ -25,8 +25,6 @@ from course_lib.training.loop import History
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 
-__all__ = ["SiameseBert", "sentence_examples", "train_sentences"]
-
 
 class SiameseBert(TaskModel):
     """A sentence encoder with what it is trained on."""

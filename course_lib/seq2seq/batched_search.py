@@ -24,8 +24,6 @@ from course_lib.seq2seq.search import (
     until,
 )
 
-__all__ = ["beam_search_batch"]
-
 
 @torch.no_grad()
 def beam_search_batch(

@@ -23,8 +23,6 @@ from course_lib.attention.masks import padding_mask
 from course_lib.attention.multi_head import attend
 from course_lib.attention.scores import AdditiveScore, BilinearScore, DotScore
 
-__all__ = ["Decoder", "DecoderState", "Encoder", "Seq2Seq", "Seq2SeqConfig"]
-
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:

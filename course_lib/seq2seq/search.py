@@ -23,16 +23,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = [
-    "Hypothesis",
-    "State",
-    "Step",
-    "beam_search",
-    "greedy",
-    "reorder_state",
-    "sample",
-]
-
 State: TypeAlias = Any
 """Nested tuples, lists, dicts and dataclasses of tensors with the batch first; None is
 allowed anywhere."""

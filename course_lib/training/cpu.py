@@ -29,14 +29,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-__all__ = [
-    "FastDropout",
-    "FastLinear",
-    "FusedAttention",
-    "keep_freed_memory",
-    "speed_up",
-]
-
 Model = TypeVar("Model", bound=nn.Module)
 
 SMALLEST_PRODUCT = 2**21  # of two numbers each; below, calling oneDNN costs more

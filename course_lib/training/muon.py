@@ -15,8 +15,6 @@ from torch import Tensor, nn
 
 from course_lib.training.config import TrainingConfig
 
-__all__ = ["MuonAdamW", "muon"]
-
 # rows and columns of a matrix; a head of two classes has two rows, and no directions
 # worth speaking of
 SMALLEST = 16

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from course_lib.attention.multi_head import MultiHeadAttention
 
-__all__ = ["EncoderBlock", "FeedForward", "NoSkip", "check_norm", "layer_norm"]
-
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("post", "pre", "none")
 

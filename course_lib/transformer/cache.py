@@ -19,16 +19,6 @@ from course_lib.attention.multi_head import MultiHeadAttention, merge_heads, spl
 from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.positions import WordAndPosition
 
-__all__ = [
-    "BlockCache",
-    "CachedDecoding",
-    "KeyValue",
-    "TransformerState",
-    "attend_cached",
-    "project",
-    "step_block",
-]
-
 
 @dataclass
 class KeyValue:

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from course_lib.attention.multi_head import MultiHeadAttention
 from course_lib.transformer.blocks import FeedForward, NoSkip, check_norm
 
-__all__ = ["DecoderBlock"]
-
 
 class DecoderBlock(nn.Module):
     """Causal self-attention, cross-attention to the encoder's output, feed-forward

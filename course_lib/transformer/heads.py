@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-__all__ = ["ClassificationHead", "LanguageModelHead", "label_smoothing_loss"]
-
 
 class LanguageModelHead(nn.Linear):
     """Score every word at every position with the embedding matrix itself (Press and

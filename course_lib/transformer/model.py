@@ -19,8 +19,6 @@ from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.heads import LanguageModelHead
 from course_lib.transformer.positions import WordAndPosition
 
-__all__ = ["Transformer", "TransformerConfig", "TransformerEncoder"]
-
 
 @dataclass(frozen=True)
 class TransformerConfig:

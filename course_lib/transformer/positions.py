@@ -9,13 +9,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-__all__ = [
-    "LearnedPositions",
-    "WordAndPosition",
-    "one_hot_lookup",
-    "sinusoidal_positions",
-]
-
 POSITIONS = ("sinusoidal", "learned", "none")
 
 

@@ -34,8 +34,6 @@ from course_lib.wordpiece.tokenizer import (
 )
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
-__all__ = ["FastWordPiece"]
-
 
 class FastWordPiece:
     """A WordPiece tokenizer that is fast; parameters, methods and errors are those of

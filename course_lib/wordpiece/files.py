@@ -17,8 +17,6 @@ from course_lib._files import write_whole
 from course_lib.wordpiece.normalize import check_text
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
-__all__ = ["Settings", "check_vocab", "load", "save"]
-
 UNK, CLS, SEP = SPECIAL_TOKENS[1:4]
 
 

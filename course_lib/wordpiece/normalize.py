@@ -25,20 +25,6 @@ from course_lib.wordpiece.unicode_classes import (
     lower_case,
 )
 
-__all__ = [
-    "Character",
-    "Word",
-    "check_text",
-    "clean",
-    "forget",
-    "lower",
-    "normalize",
-    "normalize_text",
-    "separate_chinese",
-    "split_words",
-    "strip_accents",
-]
-
 # what lies between plain spaces; the rarer kinds of space are left to `clean`
 SPACED = re.compile(r"[^ \t\n\r]+")
 

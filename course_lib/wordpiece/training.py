@@ -28,20 +28,6 @@ from typing import Literal, get_args
 
 from course_lib.wordpiece.normalize import SPACED, check_text, split_words
 
-__all__ = [
-    "PREFIX",
-    "SPECIAL_TOKENS",
-    "Merge",
-    "Score",
-    "Training",
-    "count_words",
-    "first_pieces",
-    "join",
-    "merge_pieces",
-    "pair_scores",
-    "train_wordpiece",
-]
-
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # "continues a word"
 # characters; a longer word is [UNK] at encoding, so training does not look at it either

@@ -17,18 +17,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
-__all__ = [
-    "canonical_order",
-    "category",
-    "decompose",
-    "is_chinese",
-    "is_control",
-    "is_punctuation",
-    "is_space",
-    "lower_case",
-]
-
-
 # characters that are kept looked up: those of any language, and a bound for hostile
 # text
 MEMORY = 2**14
