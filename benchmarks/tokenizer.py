@@ -70,11 +70,11 @@ def contests(
     fast = FastWordPiece(pieces)
 
     def train() -> None:
-        text_normalization.forget()
+        text_normalization.clear_cache()
         train_wordpiece(count_words(texts), vocab_size, "frequency")
 
     def encode() -> list[list[int]]:
-        text_normalization.forget()
+        text_normalization.clear_cache()
         tokenizer = WordPiece(pieces)
         return [tokenizer.encode(text).ids for text in texts]
 

@@ -1,11 +1,12 @@
 """What goes into a sequence: runs of whole sentences that fit together.
 
-A corpus is three arrays, as a `TokenStore` keeps them: the ids of all tokens, where each sentence begins, and in which sentence each document begins. All
-is arithmetic on whole arrays: no loop over tokens or sentences.
+A corpus is three arrays, as a `TokenStore` keeps them: the ids of all tokens, where
+each sentence begins, and in which sentence each document begins. All is arithmetic on
+whole arrays: no loop over tokens or sentences.
 
-Other letters: S, sentences; D, documents; R, sequences or runs; S1, D1, one
-more, since the end is written too.
-"""  # noqa: E501
+Other letters: S, sentences; D, documents; R, sequences or runs; S1, D1, one more, since
+the end is written too.
+"""
 
 from typing import Protocol, runtime_checkable
 

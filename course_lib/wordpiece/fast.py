@@ -6,7 +6,7 @@ and offsets are the same.
 """
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from dataclasses import fields
 
 from tokenizers import (
     AddedToken,
@@ -20,7 +20,7 @@ from tokenizers import (
 )
 from tokenizers import Encoding as LibraryEncoding
 
-from course_lib.wordpiece.files import Settings, check_vocab, load, save
+from course_lib.wordpiece.files import Settings
 from course_lib.wordpiece.normalize import check_text
 from course_lib.wordpiece.tokenizer import (
     CLS,
@@ -30,12 +30,13 @@ from course_lib.wordpiece.tokenizer import (
     Encoding,
     Padding,
     Text,
+    Vocabulary,
     check_room,
 )
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 
 
-class FastWordPiece:
+class FastWordPiece(Vocabulary):
     """A WordPiece tokenizer that is fast; parameters, methods and errors are those of
     `course_lib.wordpiece.tokenizer.WordPiece`.
 
@@ -65,9 +66,7 @@ class FastWordPiece:
         strip: bool | None = None,
         max_word_length: int = 100,
     ) -> None:
-        self.settings = Settings(lowercase, strip, max_word_length)
-        self.vocab = check_vocab(vocab)
-        self.pieces = list(self.vocab)
+        super().__init__(vocab, lowercase, strip, max_word_length)
         model = models.WordPiece(
             self.vocab,
             unk_token=UNK,
@@ -82,16 +81,6 @@ class FastWordPiece:
             self.tokenizer.post_processor = processors.BertProcessing(
                 (SEP, self.vocab[SEP]), (CLS, self.vocab[CLS])
             )
-
-    def __len__(self) -> int:
-        return len(self.pieces)
-
-    @classmethod
-    def load(cls, path: Path | str) -> "FastWordPiece":
-        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
-        `course_lib.wordpiece.files.load`."""
-        pieces, settings = load(Path(path))
-        return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
 
     @classmethod
     def train(
@@ -140,10 +129,6 @@ class FastWordPiece:
         vocab = tokenizer.get_vocab()
         return cls(sorted(vocab, key=vocab.__getitem__), lowercase, strip)
 
-    def save(self, folder: Path | str) -> None:
-        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder."""
-        save(Path(folder), self.pieces, self.settings)
-
     def encode_word(self, word: str) -> list[str]:
         """Cut one normalised word into pieces."""
         check_text(word)
@@ -173,13 +158,11 @@ class FastWordPiece:
     ) -> list[Encoding]:
         """Encode texts or pairs in parallel and make them equally long; see
         `WordPiece.encode_batch`."""
-        texts = list(texts)
-        return [
-            _ours(encoding)
-            for encoding in self.encode_in_rust(
-                texts, padding, max_length, add_special_tokens
-            )
-        ]
+        encodings = self.encode_in_rust(
+            list(texts), padding, max_length, add_special_tokens
+        )
+        names = [column.name for column in fields(Encoding)]
+        return [Encoding(*(getattr(x, name) for name in names)) for x in encodings]
 
     def encode_in_rust(
         self,
@@ -194,7 +177,7 @@ class FastWordPiece:
             for part in [text] if isinstance(text, str) else text:
                 check_text(part)
         for token in (CLS, SEP) if add_special_tokens else ():
-            self._require(token)
+            self.special(token)
         longest = 3 if any(not isinstance(text, str) for text in texts) else 2
         check_room(max_length, longest if add_special_tokens else 0)
         if max_length is None:
@@ -207,28 +190,15 @@ class FastWordPiece:
         else:
             length = None if padding == "longest" else padding
             self.tokenizer.enable_padding(
-                pad_id=self._require(PAD), pad_token=PAD, length=length
+                pad_id=self.special(PAD).id, pad_token=PAD, length=length
             )
         return self.tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """Write ids as text; see `WordPiece.decode`."""
         ids = list(ids)
-        for index in ids:
-            if not 0 <= index < len(self.pieces):
-                raise ValueError(
-                    f"id {index} is not of the vocabulary; ids run from 0 to"
-                    f" {len(self.pieces) - 1}"
-                )
+        self.pieces_of(ids)  # refuses one that is none
         return self.tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
-
-    def _require(self, token: str) -> int:
-        if token not in self.vocab:
-            raise ValueError(
-                f"the vocabulary lacks {token}; train it with the special tokens, or"
-                f" add {token} to it"
-            )
-        return self.vocab[token]
 
 
 def _around(model: models.WordPiece, settings: Settings) -> Tokenizer:
@@ -243,14 +213,3 @@ def _around(model: models.WordPiece, settings: Settings) -> Tokenizer:
 
 def _special(token: str) -> AddedToken:
     return AddedToken(token, special=True, normalized=False)
-
-
-def _ours(encoding: LibraryEncoding) -> Encoding:
-    return Encoding(
-        encoding.ids,
-        encoding.tokens,
-        encoding.offsets,
-        encoding.type_ids,
-        encoding.attention_mask,
-        encoding.special_tokens_mask,
-    )

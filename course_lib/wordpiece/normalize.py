@@ -219,9 +219,8 @@ def split_words(
     return words
 
 
-def forget() -> None:
-    """Forget the words that were split before, as at the start of a program: for who
-    measures time."""
+def clear_cache() -> None:
+    """Forget the words that were split before, for who measures time."""
     _split_chunk.cache_clear()
 
 

@@ -13,24 +13,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from course_lib.wordpiece.files import Settings, check_vocab, load, save
 from course_lib.wordpiece.normalize import Word, check_text, split_words
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
-
-__all__ = [
-    "SPECIAL_TOKENS",
-    "Encoding",
-    "Token",
-    "WordPiece",
-    "assemble",
-    "check_room",
-    "detokenize",
-    "longest_match",
-    "pad",
-    "truncate",
-]
 
 NOWHERE = (0, 0)  # the offsets of a token that is not in the text
 
@@ -182,7 +169,58 @@ def detokenize(tokens: Sequence[str]) -> str:
     return text
 
 
-class WordPiece:
+class Vocabulary:
+    """What both tokenizers share: the pieces in the order of their ids, how text is
+    treated, and both on disk."""
+
+    def __init__(
+        self,
+        vocab: Sequence[str],
+        lowercase: bool = True,
+        strip: bool | None = None,
+        max_word_length: int = 100,
+    ) -> None:
+        self.settings = Settings(lowercase, strip, max_word_length)
+        self.vocab = check_vocab(vocab)
+        self.pieces = list(self.vocab)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
+        `course_lib.wordpiece.files.load`."""
+        pieces, settings = load(Path(path))
+        return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
+
+    def save(self, folder: Path | str) -> None:
+        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder; `load` and
+        `tokenizers` read them."""
+        save(Path(folder), self.pieces, self.settings)
+
+    def special(self, token: str) -> Token:
+        """Return a special token, which must be in the vocabulary."""
+        if token not in self.vocab:
+            raise ValueError(
+                f"the vocabulary lacks {token}; train it with the special tokens, or"
+                f" add {token} to it"
+            )
+        return Token(self.vocab[token], token, NOWHERE)
+
+    def pieces_of(self, ids: Iterable[int]) -> list[str]:
+        """Return the pieces with these ids, which must be of the vocabulary."""
+        ids = list(ids)
+        for index in ids:
+            if not 0 <= index < len(self.pieces):
+                raise ValueError(
+                    f"id {index} is not of the vocabulary; ids run from 0 to"
+                    f" {len(self.pieces) - 1}"
+                )
+        return [self.pieces[index] for index in ids]
+
+
+class WordPiece(Vocabulary):
     """A tokenizer in the open: normalise, split, cut greedily, add special tokens.
 
     Parameters
@@ -223,29 +261,11 @@ class WordPiece:
         strip: bool | None = None,
         max_word_length: int = 100,
     ) -> None:
-        self.settings = Settings(lowercase, strip, max_word_length)
-        self.vocab = check_vocab(vocab)
-        self.pieces = list(self.vocab)
-        self._cut: dict[
-            str, list[str]
-        ] = {}  # words that were cut before; most of a text is words seen before
+        super().__init__(vocab, lowercase, strip, max_word_length)
+        # words that were cut before; most of a text is words seen before
+        self._cut: dict[str, list[str]] = {}
         present = [re.escape(token) for token in SPECIAL_TOKENS if token in self.vocab]
         self._specials = re.compile(f"({'|'.join(present)})")
-
-    def __len__(self) -> int:
-        return len(self.pieces)
-
-    @classmethod
-    def load(cls, path: Path | str) -> "WordPiece":
-        """Read a folder, a ``tokenizer.json`` or a ``vocab.txt``; see
-        `course_lib.wordpiece.files.load`."""
-        pieces, settings = load(Path(path))
-        return cls(pieces, settings.lowercase, settings.strip, settings.max_word_length)
-
-    def save(self, folder: Path | str) -> None:
-        """Write ``vocab.txt`` and ``tokenizer.json`` into a folder; `load` and
-        `tokenizers` read them."""
-        save(Path(folder), self.pieces, self.settings)
 
     def encode_word(self, word: str) -> list[str]:
         """Cut one normalised word into pieces; see `longest_match`."""
@@ -292,15 +312,8 @@ class WordPiece:
         check_room(max_length, added)
         if max_length is not None:
             keep = truncate(len(first), len(second or ()), max_length - added)
-            first, second = (
-                first[: keep[0]],
-                (None if second is None else second[: keep[1]]),
-            )
-        marks = (
-            (self._special(CLS), self._special(SEP))
-            if add_special_tokens
-            else (None, None)
-        )
+            first, second = first[: keep[0]], second and second[: keep[1]]
+        marks = map(self.special, (CLS, SEP) if add_special_tokens else ())
         return assemble(first, second, *marks)
 
     def encode_batch(
@@ -333,9 +346,8 @@ class WordPiece:
             for text, pair in pairs
         ]
         if padding is not None:
-            pad(
-                encodings, self._special(PAD), None if padding == "longest" else padding
-            )
+            length = None if padding == "longest" else padding
+            pad(encodings, self.special(PAD), length)
         return encodings
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -346,24 +358,8 @@ class WordPiece:
         ValueError
             If an id is not of the vocabulary.
         """
-        tokens = []
-        for index in ids:
-            if not 0 <= index < len(self.pieces):
-                raise ValueError(
-                    f"id {index} is not of the vocabulary; ids run from 0 to"
-                    f" {len(self.pieces) - 1}"
-                )
-            if not (skip_special_tokens and self.pieces[index] in SPECIAL_TOKENS):
-                tokens.append(self.pieces[index])
-        return detokenize(tokens)
-
-    def _special(self, token: str) -> Token:
-        if token not in self.vocab:
-            raise ValueError(
-                f"the vocabulary lacks {token}; train it with the special tokens, or"
-                f" add {token} to it"
-            )
-        return Token(self.vocab[token], token, NOWHERE)
+        hidden = SPECIAL_TOKENS if skip_special_tokens else ()
+        return detokenize([x for x in self.pieces_of(ids) if x not in hidden])
 
     def _tokens(self, text: str) -> list[Token]:
         """The pieces of a text, special tokens in it included."""
@@ -376,9 +372,8 @@ class WordPiece:
             if index % 2:
                 tokens.append(Token(self.vocab[part], part, (start, start + len(part))))
             else:
-                for word in split_words(
-                    part, self.settings.lowercase, self.settings.strip
-                ):
+                settings = self.settings
+                for word in split_words(part, settings.lowercase, settings.strip):
                     tokens += self._word_tokens(word, start)
             start += len(part)
         return tokens
@@ -387,15 +382,10 @@ class WordPiece:
         tokens, begin = [], 0
         pieces = self.encode_word(word.text)
         for position, piece in enumerate(pieces):
-            length = (
-                len(piece) - len(PREFIX) * (position > 0)
-                if pieces != [UNK]
-                else len(word.text)
-            )
-            offsets = (
-                shift + word.spans[begin][0],
-                shift + word.spans[begin + length - 1][1],
-            )
+            length = len(piece) - len(PREFIX) * (position > 0)
+            length = len(word.text) if pieces == [UNK] else length
+            first, last = word.spans[begin], word.spans[begin + length - 1]
+            offsets = (shift + first[0], shift + last[1])
             tokens.append(Token(self.vocab[piece], piece, offsets))
             begin += length
         return tokens
