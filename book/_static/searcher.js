@@ -1,7 +1,7 @@
 // Search in the page: type a question, and see the paragraphs that words, vectors and both together find.
 // The data lie in a script of their own, several megabytes, which is loaded when the reader asks for it; a page from disk
 // may load a script and nothing else. It holds a tokenizer, a vector for each of its pieces, and all paragraphs,
-// compressed (course_lib/figures/search_explorer.py writes it). The index is made here: of each paragraph its words, and the mean
+// compressed (course_lab/ch09_sentence_bert/search_explorer.py writes it). The index is made here: of each paragraph its words, and the mean
 // of the vectors of its pieces. What is computed is that of course_lab/ch09_sentence_bert/bm25.py and sentence_encoders.py.
 // What is typed and found becomes text nodes only. Nothing is stored and nothing is sent.
 "use strict";

@@ -1,6 +1,6 @@
 // WordPiece in the browser: one implementation for all pages that cut what a reader types into pieces.
 // The algorithm is that of course_lib/wordpiece/normalize.py and course_lib/wordpiece/tokenizer.py. What single characters are and
-// become (space, punctuation, an accent that is dropped, lower case) stands in tables that course_lib/figures/tokenizer_explorer.py
+// become (space, punctuation, an accent that is dropped, lower case) stands in tables that course_lab/ch04_wordpiece/tokenizer_explorer.py
 // writes with the vocabulary: the Unicode version of the browser has no say.
 // JavaScript counts text in UTF-16 units and Python in code points; everything here counts in code points.
 "use strict";
@@ -103,7 +103,7 @@ globalThis.courseWordPiece = (() => {
     return { words, pieces: [special(tokenizer.first, 0, 0), ...pieces, special(tokenizer.last, 0, 0)] };
   }
 
-  // From the data that `tokenizer_data` in course_lib/figures/tokenizer_explorer.py writes.
+  // From the data that `tokenizer_data` in course_lab/ch04_wordpiece/tokenizer_explorer.py writes.
   function prepare(data) {
     const escaped = data.special.map((token) => token.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     return {

@@ -16,10 +16,10 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+from course_lab.ch04_wordpiece.tokenizer_explorer import character_ranges
 from course_lab.ch04_wordpiece.wordpiece import Candidate
 from course_lab.records import Record
 from course_lib.figures.stepper import Row, Step, Table
-from course_lib.figures.tokenizer_explorer import character_ranges
 from course_lib.wordpiece.normalize import Character, lower, strip_accents
 from course_lib.wordpiece.tokenizer import UNK
 from course_lib.wordpiece.training import (

@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-from course_lib.figures.search_explorer import Licence
+from course_lab.ch09_sentence_bert.search_explorer import Licence
 
 LONGEST_TERMS = 12_000  # letters; the Apache licence has 11,358
 

@@ -26,11 +26,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 import course_lib
+from course_lab.ch04_wordpiece.tokenizer_explorer import tokenizer_data
 from course_lab.ch04_wordpiece.wordpiece_page import character_tables
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import bm25
 from course_lab.ch09_sentence_bert.bm25 import Bm25
 from course_lab.ch09_sentence_bert.licences import licence_of
+from course_lab.ch09_sentence_bert.search_explorer import (
+    Document,
+    quantised,
+    restored,
+    search_data,
+    search_explorer,
+)
 from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences, static_from
 from course_lab.ch09_sentence_bert.sentences import Search, holding, ranks, true_pairs
 from course_lib._files import digest_of_code, write_whole
@@ -39,14 +47,6 @@ from course_lib.data import load, pydocs
 from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
 from course_lib.figures.explorer import Explorer
-from course_lib.figures.search_explorer import (
-    Document,
-    quantised,
-    restored,
-    search_data,
-    search_explorer,
-)
-from course_lib.figures.tokenizer_explorer import tokenizer_data
 from course_lib.metrics.scores import mean_interval
 from course_lib.sentence_bert.losses import in_batch_losses
 from course_lib.sentence_bert.model import token_ids

@@ -28,8 +28,8 @@ from pages import (
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import static_search
 from course_lab.ch09_sentence_bert.bm25 import Bm25
+from course_lab.ch09_sentence_bert.search_explorer import restored
 from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences
-from course_lib.figures.search_explorer import restored
 from course_lib.wordpiece.fast import FastWordPiece
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -65,7 +65,7 @@ PAGE = """\
 ```{code-cell} ipython3
 import json
 from course_lab.ch04_wordpiece.wordpiece_page import character_tables
-from course_lib.figures.tokenizer_explorer import Encoded, tokenizer_explorer
+from course_lab.ch04_wordpiece.tokenizer_explorer import Encoded, tokenizer_explorer
 
 stored = json.load(open("stored.json"))
 recorded = [Encoded(**one) for one in stored["recorded"]]

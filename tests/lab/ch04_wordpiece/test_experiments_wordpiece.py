@@ -9,6 +9,12 @@ import pytest
 from cases import for_each
 
 from course_lab.ch04_wordpiece import wordpiece, wordpiece_page
+from course_lab.ch04_wordpiece.tokenizer_explorer import (
+    CLASSES,
+    Encoded,
+    character_ranges,
+    tokenizer_explorer,
+)
 from course_lab.ch04_wordpiece.wordpiece import (
     candidates,
     draw_samples,
@@ -25,12 +31,6 @@ from course_lab.ch04_wordpiece.wordpiece import (
 )
 from course_lab.records import Record
 from course_lib.figures.stepper import Row, Step, Table, stepped_figure
-from course_lib.figures.tokenizer_explorer import (
-    CLASSES,
-    Encoded,
-    character_ranges,
-    tokenizer_explorer,
-)
 from course_lib.wordpiece.normalize import normalize_text
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from course_lib.wordpiece.training import pair_scores, train_wordpiece

@@ -11,9 +11,7 @@ import torch
 
 from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch09_sentence_bert import licences, static_search
-from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences
-from course_lab.ch09_sentence_bert.sentences import holding
-from course_lib.figures.search_explorer import (
+from course_lab.ch09_sentence_bert.search_explorer import (
     Document,
     Licence,
     quantised,
@@ -21,6 +19,8 @@ from course_lib.figures.search_explorer import (
     search_data,
     search_explorer,
 )
+from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences
+from course_lab.ch09_sentence_bert.sentences import holding
 from course_lib.training.loop import TrainingConfig
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
