@@ -1,5 +1,5 @@
-"""What a layer costs as sentences grow: time, memory, operations one after another, and
-the way of a gradient.
+"""What a layer costs as sentences grow: time, memory, kernel launches, and the way of a
+gradient.
 
 Everything here runs on one thread of the CPU, wherever the rest of a page runs: the
 question is how cost grows with length, and one thread answers it without the noise of
@@ -40,12 +40,13 @@ def make_layers(dim: int, seed: int = 0) -> dict[str, nn.Module]:
 
 
 class AllocationCounter(TorchDispatchMode):
-    """Count the bytes of all tensors that live at once, and the operations that made
-    them, while it is entered."""
+    """Count the bytes of all tensors that live at once, and the kernel launches, while
+    it is entered. A launch is a call of one of torch's operators that computes; a view
+    of a tensor computes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = self.peak = self.operations = 0
+        self.now = self.peak = self.launches = 0
         self._alive: dict[int, weakref.ref] = {}
 
     def __torch_dispatch__(
@@ -53,7 +54,7 @@ class AllocationCounter(TorchDispatchMode):
     ) -> Any:
         """Run one operation and count what it makes."""
         result = func(*args, **(kwargs or {}))
-        self.operations += 1
+        self.launches += not func.is_view
         for part in result if isinstance(result, tuple | list) else (result,):
             if isinstance(part, Tensor):
                 self._count(part.untyped_storage())
@@ -103,8 +104,8 @@ def measure_seconds(
 def measure_allocations(
     layers: dict[str, nn.Module], dim: int, lengths: Sequence[int]
 ) -> dict[str, list[AllocationCounter]]:
-    """Count memory and operations of a training step of each layer at each length, all
-    with the same kernels."""
+    """Count memory and kernel launches of a training step of each layer at each
+    length."""
     counted: dict[str, list[AllocationCounter]] = {name: [] for name in layers}
     with one_thread():
         for hidden in _inputs(dim, lengths):

@@ -8,9 +8,10 @@ Dimension letters::
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
+import numpy as np
 import torch
 
 from course_lab.ch02_self_attention.self_attention import (
@@ -66,6 +67,27 @@ def score_statistics(
         query_gradient=query_gradient.median().item(),
         query_gradient_mean=query_gradient.mean().item(),
     )
+
+
+def statistics_by_width(
+    dims: Sequence[int], seeds: Sequence[int]
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return each statistic of each divisor: one row for each seed, one column for each
+    width."""
+    found = {
+        name: [
+            [score_statistics(dim, divisor(dim), seed) for dim in dims]
+            for seed in seeds
+        ]
+        for name, divisor in DIVISORS.items()
+    }
+    return {
+        field.name: {
+            name: np.array([[getattr(s, field.name) for s in row] for row in rows])
+            for name, rows in found.items()
+        }
+        for field in fields(ScoreStatistics)
+    }
 
 
 def accuracy_after_training(

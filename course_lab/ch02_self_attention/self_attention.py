@@ -13,15 +13,18 @@ Dimension letters, everywhere in this module::
 What this module does not do: real text. `course_lab.ch01_seq2seq.seq2seq` does.
 """  # noqa: E501
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention.multi_head import MultiHeadAttention
+from course_lib.metrics.scores import mean_interval
 from course_lib.training.loop import History, TrainingConfig, device, set_seed, train
 
 # far from the seeds of training, so that no run has seen the sentences it is judged by
@@ -225,6 +228,67 @@ def fit_seeds(
         for model, seed in zip(models, seeds, strict=True)
     ]
     return Runs(models, histories)
+
+
+def judge_heads(
+    task: LookBack, runs: Mapping[str, Runs], seeds: Sequence[int], rate: float
+) -> dict[str, list[float]]:
+    """Return the accuracy of each run, and of the controls: untrained, judged by the
+    answers to other sentences, and trained on the first look-up alone."""
+    most, single = list(runs)[-1], replace(task, distances=task.distances[:1])
+    untrained = [build(task, heads_of(most), seed) for seed in seeds]
+    judged = {f"two look-ups, {name}": of_kind.right for name, of_kind in runs.items()}
+    for name, models, shuffled in (
+        ("untrained", untrained, False),
+        ("answers shuffled", runs[most].models, True),
+    ):
+        judged[f"two look-ups, {most}, {name}"] = [
+            score(task, model, shuffled=shuffled)["right"] for model in models
+        ]
+    for name in (next(iter(runs)), most):
+        easy = fit_seeds(single, heads_of(name), seeds, 75, rate)
+        judged[f"one look-up, {name}"] = easy.right
+    return judged
+
+
+def heads_of(name: str) -> Callable[[int], nn.Module]:
+    """Return what makes a layer with as many heads as the name says, "8 heads"."""
+    return partial(MultiHeadAttention, num_heads=int(name.split()[0]))
+
+
+def judged_table(judged: Mapping[str, list[float]], task: LookBack) -> str:
+    """Return a table of `judge_heads`, in Markdown."""
+    single = replace(task, distances=task.distances[:1])
+    lines = [
+        "| | all words right (fraction), mean ± 95% interval | chance |",
+        "| --- | --- | --- |",
+    ]
+    for name, values in judged.items():
+        interval = mean_interval(values)
+        chance = (single if name.startswith("one") else task).chance
+        lines.append(
+            f"| {name} | {interval.mean:.3f} ± {interval.half_width:.3f} |"
+            f" {chance:.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def find_far_words(
+    distances: Sequence[int], seeds: Sequence[int], steps: int
+) -> dict[str, np.ndarray]:
+    """Train attention and a GRU to say which word stood so far back, for each distance;
+    one row for each seed. The GRU's rate is the better of two."""
+    layers: dict[str, tuple[Callable[[int], nn.Module], float]] = {
+        "self-attention": (heads_of("1 head"), 1e-3),
+        "GRU": (Recurrent, 1e-2),
+    }
+    tasks = [LookBack((far,), vocab_size=8, length=far + 1) for far in distances]
+    return {
+        name: np.array(
+            [fit_seeds(t, make, seeds, steps, rate, batch_size=32).right for t in tasks]
+        ).T
+        for name, (make, rate) in layers.items()
+    }
 
 
 @torch.no_grad()
