@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from course_lab.ch02_self_attention import drawings
+from course_lab.ch02_self_attention import drawings, multi_head_drawings
 
 X, QUERY, KEY, VALUE = torch.tensor(
     [
@@ -39,7 +39,7 @@ def test_a_head_shows_torchs_weights_and_output():
 def test_every_step_and_part_can_be_here_and_others_cannot():
     for draw, parts in (
         (drawings.head_map, (None, *drawings.STEPS, "heads")),
-        (drawings.multi_head, (None, "split", "attend", "join")),
+        (multi_head_drawings.multi_head, (None, "split", "attend", "join")),
     ):
         for part in parts:
             assert ('class="hi"' in draw(part).svg()) == (part is not None)
@@ -65,7 +65,11 @@ def test_the_divisor_keeps_the_largest_weight_where_it_was():
 
 def test_all_drawings_are_xml_with_names_of_their_own():
     drawn = [drawings.paths(), drawings.scaling(), drawings.wiring()]
-    drawn += [step.diagram for step in drawings.multi_head_steps()]
-    drawn += [drawings.head_map(), drawings.head_map("mask"), drawings.multi_head()]
+    drawn += [step.diagram for step in multi_head_drawings.multi_head_steps()]
+    drawn += [
+        drawings.head_map(),
+        drawings.head_map("mask"),
+        multi_head_drawings.multi_head(),
+    ]
     names = [ET.fromstring(d.svg()).find("{*}title").get("id") for d in drawn]
     assert len(set(names)) == len(names)
