@@ -401,12 +401,10 @@ class Grammar:
                 ("she", "is", "elle", "est"),
             )
         )
-        pronoun, be, article, noun = (
-            Word(who),
-            Word(form),
-            Word(_indefinite(english)),
-            Word(english),
-        )
+        pronoun = Word(who)
+        be = Word(form)
+        article = Word(_indefinite(english))
+        noun = Word(english)
         verb: list[Target] = [(est, (be,))]
         en = [pronoun, be]
         if length == 5:

@@ -94,10 +94,8 @@ class SkipGram(nn.Module):
 
     def __init__(self, vocab_size: int, dim: int):
         super().__init__()
-        self.centre, self.context = (
-            nn.Embedding(vocab_size, dim),
-            nn.Embedding(vocab_size, dim),
-        )
+        self.centre = nn.Embedding(vocab_size, dim)
+        self.context = nn.Embedding(vocab_size, dim)
         nn.init.uniform_(self.centre.weight, -0.5 / dim, 0.5 / dim)
         nn.init.zeros_(self.context.weight)
 
@@ -229,10 +227,8 @@ class WordCorpus:
         self.words, self.counts = [known[index] for index in kept], counts[kept]
         renumbered = np.full(len(vocab), -1)
         renumbered[kept] = np.arange(len(kept))
-        found, sentence_of = (
-            renumbered[ids],
-            np.repeat(np.arange(len(lengths)), lengths),
-        )
+        found = renumbered[ids]
+        sentence_of = np.repeat(np.arange(len(lengths)), lengths)
         self.ids, self.sentence = found[found >= 0], sentence_of[found >= 0]
 
     def __len__(self) -> int:

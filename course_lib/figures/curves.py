@@ -155,10 +155,8 @@ def reliability_diagram(curves: Mapping[str, Calibration], title: str = "") -> F
     sentences = []
     for label, found in curves.items():
         style = style_of(label)
-        confidence, accuracy = (
-            100 * np.asarray(found.confidence),
-            100 * np.asarray(found.accuracy),
-        )
+        confidence = 100 * np.asarray(found.confidence)
+        accuracy = 100 * np.asarray(found.accuracy)
         shown = f"{label}: ECE {100 * found.error:.1f}%"
         axes.plot(confidence, accuracy, **style.line, linewidth=1.5, label=shown)
         sizes = 10 + 150 * np.asarray(found.guesses) / sum(found.guesses)

@@ -11,7 +11,7 @@ too.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -193,26 +193,16 @@ class FineTuningConfig:
     def training(self, examples: int, validated: bool) -> TrainingConfig:
         """Return what the training loop is told."""
         steps = self.total_steps(examples)
+        epoch = math.ceil(examples / self.batch_size)
+        theirs = {field.name for field in fields(TrainingConfig)}
+        same = {name: value for name, value in vars(self).items() if name in theirs}
         return TrainingConfig(
-            steps=steps,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            warmup_steps=round(self.warmup * steps),
-            weight_decay=self.weight_decay,
-            clip_norm=self.clip_norm,
-            precision=self.precision,
-            seed=self.seed,
-            evaluate_every=(
-                (self.evaluate_every or math.ceil(examples / self.batch_size))
-                if validated
-                else None
-            ),
-            patience=self.patience,
-            metric=self.metric,
-            maximize=self.maximize,
-            checkpoint=self.checkpoint,
-            checkpoint_every=self.checkpoint_every,
-            progress=self.progress,
+            **same
+            | {
+                "steps": steps,
+                "warmup_steps": round(self.warmup * steps),
+                "evaluate_every": (self.evaluate_every or epoch) if validated else None,
+            }
         )
 
 
@@ -287,14 +277,8 @@ def finetune(
     padded = partial(collate, pad_id=model.config.pad_token_id or 0)
 
     def epoch_batches(epoch: int) -> Iterator[TaskBatch]:
-        return batches(
-            train_examples,
-            config.batch_size,
-            config.seed,
-            epoch,
-            padded,
-            attrgetter("length"),
-        )
+        size, seed, length = config.batch_size, config.seed, attrgetter("length")
+        return batches(train_examples, size, seed, epoch, padded, length)
 
     optimizers: list[torch.optim.Optimizer] = []
 
@@ -309,11 +293,9 @@ def finetune(
     def look(model: nn.Module) -> dict[str, float]:
         assert isinstance(model, TaskModel)
         with _averaged(optimizers[0], config):
-            figures = (
-                {}
-                if validation_examples is None
-                else evaluate(model, validation_examples, config.batch_size)
-            )
+            figures = {}
+            if validation_examples is not None:
+                figures = evaluate(model, validation_examples, config.batch_size)
             return figures | (score(model) if score is not None else {})
 
     def loss(model: nn.Module, batch: TaskBatch) -> tuple[Tensor, int | Tensor]:
@@ -388,9 +370,8 @@ def rate_factors(model: TaskModel, config: FineTuningConfig) -> dict[str, float]
     """
     blocks = len(model.bert.blocks)
     if isinstance(config.frozen, str):
-        lowest_trained = {"nothing": 0, "embeddings": 1, "encoder": blocks + 2}[
-            config.frozen
-        ]
+        lowest = {"nothing": 0, "embeddings": 1, "encoder": blocks + 2}
+        lowest_trained = lowest[config.frozen]
     elif 1 <= config.frozen <= blocks:
         lowest_trained = config.frozen + 1
     else:

@@ -326,10 +326,8 @@ class PreTrainingBatches:
                 "drop_last=False keeps batches that fill no step; set"
                 " batches_per_step=1 to evaluate"
             )
-        self.vocab_ids, self.specials = (
-            VocabIds.of(self.vocab, self.preferred),
-            Specials.of(self.vocab),
-        )
+        self.vocab_ids = VocabIds.of(self.vocab, self.preferred)
+        self.specials = Specials.of(self.vocab)
         longest = (
             (self.max_length - 3) // 2 if self.next_sentence else self.max_length - 2
         )

@@ -63,11 +63,9 @@ def cut_into_runs(
     Integer[np.ndarray, "R"], Integer[np.ndarray, "R"], Integer[np.ndarray, "R"]
 ]:
     """Cut each document into runs of at least two whole sentences that fit together."""
-    first, last, document = (
-        document_starts[:-1],
-        document_starts[1:],
-        np.arange(len(document_starts) - 1),
-    )
+    first = document_starts[:-1]
+    last = document_starts[1:]
+    document = np.arange(len(document_starts) - 1)
     runs = []
     # once for each run of the longest document, on all documents at the same time
     while len(first):

@@ -90,11 +90,9 @@ def write_files(
             )
             document_starts = sentences + through[:-1][np.diff(through) > 0]
             documents_file.write(document_starts.astype("<i8").tobytes())
-            tokens, sentences, count = (
-                tokens + len(ids),
-                sentences + int(kept.sum()),
-                count + len(document_starts),
-            )
+            tokens += len(ids)
+            sentences += int(kept.sum())
+            count += len(document_starts)
         if tokens == 0:
             raise ValueError(
                 "the corpus has no token; check the documents and the tokenizer"

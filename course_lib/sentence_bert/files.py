@@ -19,11 +19,9 @@ from course_lib.bert.files import MOST, write_json
 Pooling: TypeAlias = Literal["mean", "cls", "max"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
-MODULES, LIMITS, MODEL = (
-    "modules.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-)
+MODULES = "modules.json"
+LIMITS = "sentence_bert_config.json"
+MODEL = "config_sentence_transformers.json"
 POOLING_FOLDER, NORMALIZE_FOLDER = "1_Pooling", "2_Normalize"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 FILES = (

@@ -207,11 +207,9 @@ class SentenceBert(nn.Module):
                 " was trained with"
             )
         self.bert, self.tokenizer = bert, tokenizer
-        self.pooling, self.normalize, self.max_length = (
-            pooling,
-            normalize,
-            max_length or positions,
-        )
+        self.pooling = pooling
+        self.normalize = normalize
+        self.max_length = max_length or positions
 
     @property
     def hidden_size(self) -> int:

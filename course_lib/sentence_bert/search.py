@@ -142,10 +142,8 @@ def _best(
         # (Q, D) @ (D, N) -> (Q, N)
         of_block = queries @ _prepared(rows.to(queries.device, queries.dtype), cosine).T
         scores, indices = of_block.topk(min(k, len(rows)), dim=1)
-        scores, indices = (
-            torch.cat([best.scores, scores], 1),
-            torch.cat([best.indices, indices + start], 1),
-        )
+        scores = torch.cat([best.scores, scores], 1)
+        indices = torch.cat([best.indices, indices + start], 1)
         scores, kept = scores.topk(min(k, scores.shape[1]), dim=1)
         best = Hits(scores, indices.gather(1, kept))
     return best

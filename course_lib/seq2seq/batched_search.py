@@ -111,10 +111,8 @@ def beam_search_batch(
             break
         # [B, K], into the B * K rows of the state
         rows = first_row * beam_size + parent.gather(1, chosen)
-        state, last = (
-            reorder_state(state, rows.reshape(-1)),
-            live_tokens[:, :, -1].reshape(-1),
-        )
+        state = reorder_state(state, rows.reshape(-1))
+        last = live_tokens[:, :, -1].reshape(-1)
 
     results = []
     penalty = length_penalty_at(max_length, length_penalty)

@@ -50,30 +50,23 @@ def batches(
         raise ValueError(
             f"batch_size is {batch_size} and pool is {pool}; both must be at least 1"
         )
-    return _batches(
-        dataset, batch_size, np.random.default_rng([seed, epoch]), collate, length, pool
-    )
+    random_order = np.random.default_rng([seed, epoch])
+
+    def cut() -> Iterator[Any]:
+        order = random_order.permutation(len(dataset)).tolist()
+        if length is not None:
+            lengths = [length(dataset[row]) for row in range(len(dataset))]
+            pools = _parts(order, pool * batch_size)
+            order = [i for rows in pools for i in sorted(rows, key=lengths.__getitem__)]
+        parts = _parts(order, batch_size)
+        for index in random_order.permutation(len(parts)).tolist():
+            yield collate([dataset[row] for row in parts[index]])
+
+    return cut()
 
 
-def _batches(
-    dataset: Rows,
-    batch_size: int,
-    random_order: np.random.Generator,
-    collate: Callable[[list[Any]], Any],
-    length: Callable[[Any], int] | None,
-    pool: int,
-) -> Iterator[Any]:
-    order = random_order.permutation(len(dataset)).tolist()
-    if length is not None:
-        lengths = [length(dataset[row]) for row in range(len(dataset))]
-        size = pool * batch_size
-        pools = [order[start : start + size] for start in range(0, len(order), size)]
-        order = [row for rows in pools for row in sorted(rows, key=lengths.__getitem__)]
-    cut = [
-        order[start : start + batch_size] for start in range(0, len(order), batch_size)
-    ]
-    for index in random_order.permutation(len(cut)).tolist():
-        yield collate([dataset[row] for row in cut[index]])
+def _parts(rows: list[int], size: int) -> list[list[int]]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 def set_seed(seed: int) -> torch.Generator:

@@ -28,7 +28,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -141,6 +141,14 @@ def device() -> torch.device:
     return chosen
 
 
+def decayed(parameters: Sequence[Tensor], decay: float) -> list[dict[str, Any]]:
+    """Group parameters for an optimizer that decays matrices, and nothing else."""
+    matrices = [each for each in parameters if each.dim() >= 2]
+    others = [each for each in parameters if each.dim() < 2]
+    groups = ((matrices, decay), (others, 0.0))
+    return [{"params": own, "weight_decay": share} for own, share in groups if own]
+
+
 def adamw(
     model: nn.Module,
     config: TrainingConfig,
@@ -149,25 +157,9 @@ def adamw(
 ) -> torch.optim.Optimizer:
     """AdamW (Loshchilov & Hutter 2019) that decays matrices, and neither biases nor the
     gains of layer norm."""
-    trainable = [
-        parameter for parameter in model.parameters() if parameter.requires_grad
-    ]
-    groups = [
-        {
-            "params": [parameter for parameter in trainable if parameter.dim() >= 2],
-            "weight_decay": config.weight_decay,
-        },
-        {
-            "params": [parameter for parameter in trainable if parameter.dim() < 2],
-            "weight_decay": 0.0,
-        },
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=config.learning_rate,
-        betas=betas,
-        eps=eps,
-    )
+    trainable = [each for each in model.parameters() if each.requires_grad]
+    groups = decayed(trainable, config.weight_decay)
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=eps)
 
 
 def train(

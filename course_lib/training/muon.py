@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.training.config import TrainingConfig
+from course_lib.training.loop import decayed
 
 # rows and columns of a matrix; a head of two classes has two rows, and no directions
 # worth speaking of
@@ -73,35 +74,20 @@ def muon(
 ) -> torch.optim.Optimizer:
     """Muon for the weights of linear and recurrent layers; AdamW for embeddings, small
     heads, biases and gains."""
-    shared = {
-        id(module.weight)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding)
-    }
+    modules = list(model.modules())
+    shared = {id(x.weight) for x in modules if isinstance(x, nn.Embedding)}
     inside = {
         id(parameter)
-        for module in model.modules()
+        for module in modules
         if isinstance(module, nn.Linear | nn.RNNBase)
         for parameter in module.parameters(recurse=False)
         if parameter.dim() == 2 and min(parameter.shape) >= SMALLEST
     } - shared
-    trainable = [
-        parameter for parameter in model.parameters() if parameter.requires_grad
-    ]
-    others = [parameter for parameter in trainable if id(parameter) not in inside]
-    groups = [
-        {
-            "params": [parameter for parameter in others if parameter.dim() >= 2],
-            "weight_decay": config.weight_decay,
-        },
-        {
-            "params": [parameter for parameter in others if parameter.dim() < 2],
-            "weight_decay": 0.0,
-        },
-    ]
+    trainable = [each for each in model.parameters() if each.requires_grad]
+    others = [each for each in trainable if id(each) not in inside]
     return MuonAdamW(
-        [parameter for parameter in trainable if id(parameter) in inside],
-        [group for group in groups if group["params"]],
+        [each for each in trainable if id(each) in inside],
+        decayed(others, config.weight_decay),
         config.learning_rate,
         config.weight_decay,
         ratio,

@@ -2,34 +2,22 @@
 the step alone."""
 
 import math
+from collections.abc import Callable
 
-
-def _constant(step: int, warmup: int, steps: int, decay: int) -> float:
-    return 1.0
-
-
-def _linear(step: int, warmup: int, steps: int, decay: int) -> float:
-    return 1 - (step - warmup) / (steps + 1 - warmup)
-
-
-def _cosine(step: int, warmup: int, steps: int, decay: int) -> float:
-    return (1 + math.cos(math.pi * (step - warmup) / (steps + 1 - warmup))) / 2
-
-
-def _inverse_sqrt(step: int, warmup: int, steps: int, decay: int) -> float:
-    return math.sqrt(warmup / step)
-
-
-def _trapezoid(step: int, warmup: int, steps: int, decay: int) -> float:
-    return 1 - math.sqrt(max(0, step - (steps - decay)) / (decay + 1))
-
-
-SCHEDULES = {
-    "constant": _constant,
-    "linear": _linear,
-    "cosine": _cosine,
-    "inverse_sqrt": _inverse_sqrt,
-    "trapezoid": _trapezoid,
+# The share of the peak, of a step behind the warm-up, the warm-up, all steps and those
+# of the decay.
+SCHEDULES: dict[str, Callable[[int, int, int, int], float]] = {
+    "constant": lambda step, warmup, steps, decay: 1.0,
+    "linear": lambda step, warmup, steps, decay: (
+        1 - (step - warmup) / (steps + 1 - warmup)
+    ),
+    "cosine": lambda step, warmup, steps, decay: (
+        (1 + math.cos(math.pi * (step - warmup) / (steps + 1 - warmup))) / 2
+    ),
+    "inverse_sqrt": lambda step, warmup, steps, decay: math.sqrt(warmup / step),
+    "trapezoid": lambda step, warmup, steps, decay: (
+        1 - math.sqrt(max(0, step - (steps - decay)) / (decay + 1))
+    ),
 }
 
 

@@ -292,11 +292,9 @@ class TrainingState:
         tensors, facts = load_tensors(path)
         try:
             history, settings = dict(facts["history"]), read_settings(facts["settings"])
-            epoch, used, steps = (
-                int(facts["epoch"]),
-                int(facts["used"]),
-                int(history["steps"]),
-            )
+            epoch = int(facts["epoch"])
+            used = int(facts["used"])
+            steps = int(history["steps"])
             history["steps"] = list(range(1, steps + 1))
             history |= {name: tensors[f"history.{name}"].tolist() for name in SERIES}
             restored = History(**{"precision": settings["precision"], **history})
