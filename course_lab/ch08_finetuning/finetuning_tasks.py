@@ -27,7 +27,7 @@ from course_lib.finetuning.finetune import (
     text_examples,
 )
 from course_lib.finetuning.task_model import TaskModel
-from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.entities import entity_scores
 from course_lib.metrics.errors import GLUE, glue_scores
 from course_lib.metrics.squad import squad_scores
 from course_lib.wordpiece.fast import FastWordPiece
@@ -194,7 +194,6 @@ class Task:
             found = entity_scores(
                 golds, [[word.label for word in words] for words in guesses]
             )
-            assert isinstance(found, EntityScore)
             return {
                 "f1": found.f1,
                 "precision": found.precision,

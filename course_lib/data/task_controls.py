@@ -10,7 +10,7 @@ split.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from datasets import Dataset, DatasetDict
@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from course_lib.data.corpus import markdown_table
 from course_lib.data.pydocs_tasks import content_words
-from course_lib.metrics.entities import EntityScore, entity_scores
+from course_lib.metrics.entities import entity_scores
 from course_lib.metrics.squad import squad_scores
 
 _BEHIND_A_NAME = r"(?<!\w){} : ([^.,(]+)"
@@ -159,16 +159,13 @@ def of_tags(data: DatasetDict) -> list[Control]:
         ),
     }
     gold = [[names[tag] for tag in tags] for tags in test["ner_tags"]]
-    return [
-        Control(
-            name,
-            100
-            * _f1(
-                gold,
-                [[names[tag] for tag in guess(tokens)] for tokens in test["tokens"]],
-            ),
-        )
+    tagged = {
+        name: [[names[tag] for tag in guess(tokens)] for tokens in test["tokens"]]
         for name, guess in guesses.items()
+    }
+    return [
+        Control(name, 100 * entity_scores(gold, found).f1)
+        for name, found in tagged.items()
     ]
 
 
@@ -207,10 +204,6 @@ def words_model() -> Pipeline:
     return make_pipeline(
         TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=10, max_iter=300)
     )
-
-
-def _f1(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]]) -> float:
-    return cast(EntityScore, entity_scores(gold, guess)).f1
 
 
 def _percent(right: Any) -> float:

@@ -91,14 +91,9 @@ class TaskModel(nn.Module):
         if not cls.pools:
             bert.pooler = model.bert.pooler
         model.bert = bert
-        if (
-            held is not None
-            and len(held.labels) == len(names)
-            and _agree(held.labels, names)
-        ):
-            getattr(model, cls.head).load_state_dict(
-                {"weight": held.weight, "bias": held.bias}
-            )
+        if held and len(held.labels) == len(names) and _agree(held.labels, names):
+            head = {"weight": held.weight, "bias": held.bias}
+            getattr(model, cls.head).load_state_dict(head)
         else:
             held = None
         _warn(cls, folder / WEIGHTS, report, head_is_new=held is None)
@@ -114,24 +109,17 @@ class TaskModel(nn.Module):
         reads them too."""
         folder = Path(folder)
         save_bert(self.bert, folder, tokenizer, dtype)
-        tensors = {
-            f"bert.{name}": tensor
-            for name, tensor in load_file(folder / WEIGHTS).items()
-        }
+        encoder = load_file(folder / WEIGHTS)
+        tensors = {f"bert.{name}": tensor for name, tensor in encoder.items()}
         for name, tensor in getattr(self, self.head).state_dict().items():
-            tensors[f"{self.head}.{name}"] = (
-                tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
-            )
-        settings = json.loads((folder / CONFIG).read_text(encoding="utf-8")) | {
-            "architectures": [self.architecture]
-        }
+            kept = tensor.detach().to("cpu", dtype or tensor.dtype)
+            tensors[f"{self.head}.{name}"] = kept.contiguous()
+        settings = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        settings["architectures"] = [self.architecture]
         if self.fixed_labels is None:
-            settings["id2label"] = {
-                str(index): name for index, name in enumerate(self.labels)
-            }
-            settings["label2id"] = {
-                name: index for index, name in enumerate(self.labels)
-            }
+            numbered = list(enumerate(self.labels))
+            settings["id2label"] = {str(index): name for index, name in numbered}
+            settings["label2id"] = {name: index for index, name in numbered}
         write_whole(
             folder / WEIGHTS,
             lambda path: save_file(tensors, path, metadata={"format": "pt"}),
@@ -145,26 +133,22 @@ def average(models: Sequence[Model]) -> Model:
     if not models:
         raise ValueError("there are no models to average")
     first = models[0]
-    for model in models[1:]:
-        if (type(model), model.config, model.labels) != (
-            type(first),
-            first.config,
-            first.labels,
-        ):
-            raise ValueError(
-                "the models differ in their kind, their configuration or their labels;"
-                " average like ones"
-            )
+    if any(
+        (type(model), model.config, model.labels)
+        != (type(first), first.config, first.labels)
+        for model in models
+    ):
+        raise ValueError(
+            "the models differ in their kind, their configuration or their labels;"
+            " average like ones"
+        )
     mean = copy.deepcopy(first)
     states = [model.state_dict() for model in models]
     with torch.no_grad():
         for name, tensor in mean.state_dict().items():
             if tensor.is_floating_point():
-                tensor.copy_(
-                    torch.stack(
-                        [state[name].to(tensor.device) for state in states]
-                    ).mean(dim=0)
-                )
+                like = [state[name].to(tensor.device) for state in states]
+                tensor.copy_(torch.stack(like).mean(dim=0))
     return mean.eval()
 
 
@@ -248,9 +232,8 @@ def _held_head(kind: type[TaskModel], folder: Path, width: int) -> _Head | None:
 def _stored_labels(path: Path, id2label: Any, count: int) -> tuple[str, ...]:
     if id2label is None:
         return label_names(count)
-    if not isinstance(id2label, dict) or id2label.keys() != {
-        str(index) for index in range(count)
-    }:
+    numbers = set(map(str, range(count)))
+    if not isinstance(id2label, dict) or id2label.keys() != numbers:
         raise ValueError(
             f"{path}: id2label does not name the labels 0 to {count - 1}, as many as"
             " the head has rows"

@@ -51,10 +51,8 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def entity_scores(
-    golds: Sequence[Sequence[str]],
-    guesses: Sequence[Sequence[str]],
-    by_type: bool = False,
-) -> EntityScore | dict[str, EntityScore]:
+    golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]]
+) -> EntityScore:
     """Score the tags of many sentences, with all their entities counted together.
 
     Tjong Kim Sang and De Meulder 2003; equal to ``f1_score`` of seqeval, in its default
@@ -73,21 +71,6 @@ def entity_scores(
             )
         wanted |= {(number, entity) for entity in entities(gold)}
         guessed |= {(number, entity) for entity in entities(guess)}
-    if not by_type:
-        return _score(wanted, guessed)
-    types = sorted({entity.type for _, entity in wanted | guessed})
-    return {
-        kind: _score(
-            {x for x in wanted if x[1].type == kind},
-            {x for x in guessed if x[1].type == kind},
-        )
-        for kind in types
-    }
-
-
-def _score(
-    wanted: set[tuple[int, Entity]], guessed: set[tuple[int, Entity]]
-) -> EntityScore:
     right = len(wanted & guessed)
     precision, recall = right / max(len(guessed), 1), right / max(len(wanted), 1)
     f1 = 2 * right / (len(guessed) + len(wanted)) if right else 0.0

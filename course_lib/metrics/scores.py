@@ -97,32 +97,15 @@ def alignment_error_rate(
     return 1 - found / total
 
 
-def alignment_from_weights(
-    weights: Float[Tensor, "T S"],
-    source_length: int | None = None,
-    target_length: int | None = None,
-) -> set[tuple[int, int]]:
+def alignment_from_weights(weights: Float[Tensor, "T S"]) -> set[tuple[int, int]]:
     """Read an alignment off attention weights: each target word is linked to the source
     word it attends to most."""
-    rows, columns = weights.shape
-    source_length = columns if source_length is None else source_length
-    target_length = rows if target_length is None else target_length
-    for name, length, most in (
-        ("source_length", source_length, columns),
-        ("target_length", target_length, rows),
-    ):
-        if not 1 <= length <= most:
-            raise ValueError(
-                f"{name} is {length}; the weights are [{rows} target, {columns}"
-                f" source]: choose 1 to {most}"
-            )
-    real = weights[:target_length, :source_length]
-    if real.isnan().any():
+    if weights.isnan().any():
         raise ValueError(
             "weights hold NaN; a softmax over a row with every position masked gives"
             " that"
         )
-    return {(int(s), t) for t, s in enumerate(real.argmax(dim=1))}
+    return {(int(s), t) for t, s in enumerate(weights.argmax(dim=1))}
 
 
 class Interval(NamedTuple):

@@ -254,11 +254,7 @@ def train(
     model.to(chosen).train()
     copy_from_first(*model.state_dict().values())
     state = TrainingState(model, make_optimizer(model, config), config)
-    if (
-        config.checkpoint is not None
-        and config.resume
-        and Path(config.checkpoint).exists()
-    ):
+    if config.checkpoint and config.resume and Path(config.checkpoint).exists():
         state.load()
         log.info(
             "resumed %s at step %d of %d", config.checkpoint, state.step, config.steps
@@ -272,27 +268,13 @@ def train(
         while not (state.ended or stop):
             stop = _step(state, data, loss_fn, chosen, rank, processes, interrupted)
             last = state.step == config.steps
-            asked = last or (
-                config.evaluate_every is not None
-                and state.step % config.evaluate_every == 0
-            )
+            asked = last or _every(config.evaluate_every, state.step)
             if evaluate is not None and asked:
                 _evaluate(state, evaluate, chosen)
-            due = (
-                config.checkpoint_every is not None
-                and state.step % config.checkpoint_every == 0
-            )
-            if (
-                config.checkpoint is not None
-                and rank == 0
-                and (state.ended or due or stop)
-            ):
+            due = state.ended or stop or _every(config.checkpoint_every, state.step)
+            if config.checkpoint is not None and rank == 0 and due:
                 state.save()
-            if (
-                report is not None
-                and rank == 0
-                and (state.ended or due or stop or asked)
-            ):
+            if report is not None and rank == 0 and (due or asked):
                 report(state.history)
             show(state.history)
     if state.ended:
@@ -304,6 +286,10 @@ def train(
             print(words, file=sys.stderr)
         raise TrainingInterrupted(words)
     return state.history
+
+
+def _every(steps: int | None, step: int) -> bool:
+    return steps is not None and step % steps == 0
 
 
 def _step(

@@ -236,22 +236,15 @@ class TrainingState:
 
     def how_to_resume(self) -> str:
         """Tell in words where an interrupted run stands."""
-        words = f"stopped after step {self.step} of {self.config.steps}; "
-        if self.config.checkpoint is None:
-            return (
-                words
-                + "nothing was saved: set TrainingConfig(checkpoint=...) to be able to"
-                " resume"
-            )
-        if self.ended:
-            return (
-                words
-                + f"the run had just ended and is saved to {self.config.checkpoint}"
-            )
-        return (
-            words
-            + f"saved to {self.config.checkpoint}. Run the same command again to resume"
-        )
+        where = self.config.checkpoint
+        if where is None:
+            told = "nothing was saved: set TrainingConfig(checkpoint=...) to be able to"
+            told += " resume"
+        elif self.ended:
+            told = f"the run had just ended and is saved to {where}"
+        else:
+            told = f"saved to {where}. Run the same command again to resume"
+        return f"stopped after step {self.step} of {self.config.steps}; {told}"
 
     def save(self) -> None:
         """Write the run to `config.checkpoint`."""

@@ -180,13 +180,6 @@ def test_each_target_word_is_linked_to_the_source_word_it_attends_to_most():
     assert alignment_from_weights(WEIGHTS) == {(0, 0), (3, 1), (1, 2)}
 
 
-def test_padding_is_cut_off_before_the_largest_weight_is_looked_for():
-    assert alignment_from_weights(WEIGHTS, source_length=3, target_length=2) == {
-        (0, 0),
-        (2, 1),
-    }
-
-
 def test_of_equal_weights_the_first_wins():
     assert alignment_from_weights(torch.full((2, 5), 0.2)) == {(0, 0), (0, 1)}
 
@@ -194,25 +187,6 @@ def test_of_equal_weights_the_first_wins():
 def test_weights_may_be_half_precision_and_carry_a_gradient():
     weights = WEIGHTS.to(torch.bfloat16).requires_grad_()
     assert alignment_from_weights(weights) == {(0, 0), (3, 1), (1, 2)}
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        (
-            {"source_length": 5},
-            (
-                r"source_length is 5; the weights are \[3 target, 4 source\]: choose 1"
-                r" to 4"
-            ),
-        ),
-        ({"target_length": 4}, r"target_length is 4; .* choose 1 to 3"),
-        ({"source_length": 0}, "source_length is 0"),
-    ],
-)
-def test_lengths_beyond_the_matrix_are_refused(lengths, expected):
-    with pytest.raises(ValueError, match=expected):
-        alignment_from_weights(WEIGHTS, **lengths)
 
 
 def test_not_a_number_is_refused():
@@ -223,7 +197,6 @@ def test_not_a_number_is_refused():
         match="weights hold NaN; a softmax over a row with every position masked",
     ):
         alignment_from_weights(weights)
-    assert alignment_from_weights(weights, source_length=2) == {(0, 0), (1, 1), (1, 2)}
 
 
 # -- intervals

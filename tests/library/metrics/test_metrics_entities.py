@@ -6,12 +6,7 @@ import pytest
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqeval.metrics import (
-    classification_report,
-    f1_score,
-    precision_score,
-    recall_score,
-)
+from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities
 
 from course_lib.metrics.entities import Entity, entities, entity_scores
@@ -60,26 +55,6 @@ def test_precision_recall_and_f1_are_those_of_seqeval(pairs):
             for measure in (precision_score, recall_score, f1_score)
         ]
     assert found[:3] == pytest.approx(expected, abs=1e-12)
-
-
-@settings(deadline=None)  # a busy machine is no failure
-@given(sentences)
-def test_scores_by_type_are_those_of_seqevals_report(pairs):
-    golds, guesses = columns(pairs)
-    found = entity_scores(golds, guesses, by_type=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            report = classification_report(golds, guesses, output_dict=True)
-        except ValueError:  # seqeval has no report of tags without an entity
-            report = {}
-    types = {name: row for name, row in report.items() if not name.endswith("avg")}
-    assert list(found) == sorted(types)
-    for name, row in types.items():
-        expected = [row["precision"], row["recall"], row["f1-score"], row["support"]]
-        assert [*found[name][:3], found[name].gold] == pytest.approx(
-            expected, abs=1e-12
-        )
 
 
 def test_f1_counts_entities_of_the_corpus_together():
