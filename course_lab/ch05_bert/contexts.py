@@ -11,7 +11,7 @@ Dimension letters::
     N  layers     T  positions (outputs)     S  positions (inputs)     D  features of an input     _  units of a state
 """  # noqa: E501
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -168,3 +168,18 @@ def measure(
                 )
             found.setdefault(name, []).append(depends)
     return found
+
+
+def connections(
+    depends: Mapping[str, Sequence[Bool[Tensor, "N T _ S"]]],
+) -> dict[str, Bool[Tensor, "T S"]]:
+    """Return of each state of the first layer which words it depends on, with the first
+    seed; ELMo's halves apart."""
+    first = {name: of_model[0][0] for name, of_model in depends.items()}
+    half = first["ELMo"].shape[1] // 2
+    return {
+        "BERT": first["BERT"].any(dim=1),
+        "GPT": first["GPT"].any(dim=1),
+        "ELMo, forward": first["ELMo"][:, :half].any(dim=1),
+        "ELMo, backward": first["ELMo"][:, half:].any(dim=1),
+    }
