@@ -1,10 +1,8 @@
-"""What chapter 5 shows of a BERT: a pair of sentences, where parameters sit, an old
-checkpoint, the price of a step."""
+"""What chapter 5 shows of a BERT: where parameters sit, an old checkpoint, the price of
+a step."""
 
 import json
 import re
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -14,35 +12,8 @@ from torch import nn
 from course_lab.records import Record
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining, BertModel
-from course_lib.wordpiece.fast import FastWordPiece
 
-SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 PARTS = ("embeddings", "attention", "feed-forward", "pooler and heads")
-
-
-def short_pair(
-    documents: Sequence[Sequence[str]],
-    tokenizer: FastWordPiece,
-    shortest: int = 11,
-    longest: int = 14,
-) -> tuple[str, str]:
-    """Find the first two neighbouring sentences that fit a figure and have a word that
-    is cut."""
-    for paragraphs in documents:
-        for paragraph in paragraphs:
-            sentences = SENTENCE_END.split(paragraph)
-            for first, second in pairwise(sentences):
-                if len(first) + len(second) > 8 * longest:  # cheaper than cutting it
-                    continue
-                tokens = tokenizer.encode(first, second).tokens
-                if shortest <= len(tokens) <= longest and any(
-                    token.startswith("##") for token in tokens
-                ):
-                    return first, second
-    raise LookupError(
-        f"no two neighbouring sentences have {shortest} to {longest} pieces together,"
-        " one of them a ##piece"
-    )
 
 
 def part_of(name: str) -> str:

@@ -1,5 +1,4 @@
-"""Chapter 5's experiments: a pair for the figure, parameters by part, an old
-checkpoint, and what padding does."""
+"""Chapter 5's experiments: parameters by part, an old checkpoint and padding."""
 
 import math
 import re
@@ -7,12 +6,11 @@ import re
 import pytest
 import torch
 from safetensors import safe_open
-from torch import nn
 
 from course_lab.ch05_bert import bert_page, padding
 from course_lab.records import Record
 from course_lib.bert.files import load_bert, save_bert
-from course_lib.bert.model import BertConfig, BertForPreTraining, BertModel
+from course_lib.bert.model import BertConfig, BertForPreTraining, BertModel, BertOutput
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
@@ -25,26 +23,6 @@ SMALL = BertConfig(
     intermediate_size=20,
     max_position_embeddings=17,
 )
-
-
-class TestPair:
-    def test_neighbours_of_one_paragraph_with_a_cut_word_are_found(self):
-        documents = [["It is cut. It is cut."], ["It.", "Cuts. It is cut. It cuts."]]
-        assert bert_page.short_pair(documents, TOKENIZER, 11, 12) == (
-            "It is cut.",
-            "It cuts.",
-        )
-
-    def test_a_pair_of_more_pieces_does_not_fit(self):
-        assert bert_page.short_pair(
-            [["It is cut. It cuts. Cuts."]], TOKENIZER, 9, 10
-        ) == ("It cuts.", "Cuts.")
-
-    def test_a_corpus_without_one_is_told_of(self):
-        with pytest.raises(
-            LookupError, match="have 5 to 9 pieces together, one of them a ##piece"
-        ):
-            bert_page.short_pair([["It is cut."], ["Cuts."]], TOKENIZER, 5, 9)
 
 
 class TestParts:
@@ -156,79 +134,53 @@ class TestWeights:
 
 
 class TestPadding:
-    IDS = torch.randint(5, 31, (6, 9), generator=torch.Generator().manual_seed(0))
+    TEXTS = padding.MaskedTexts(
+        torch.randint(5, 31, (6, 9), generator=torch.Generator().manual_seed(0)),
+        torch.arange(10, 16),
+        place=4,
+    )
 
-    def reader(self):
-        model = padding.PlotReader(SMALL, num_plots=4)
+    def model(self):
+        model = BertForPreTraining(SMALL)
         bert_page.draw_all(model, seed=3)
         return model
 
     def test_with_the_mask_padding_moves_nothing_and_without_it_does(self):
-        model = self.reader()
         masked, forgotten = (
-            padding.padding_effect(model, self.IDS, [1, 8], with_mask)
+            padding.padding_effect(self.model(), self.TEXTS, [1, 8], with_mask)
             for with_mask in (True, False)
         )
-        assert [effect.moved for effect in masked] == pytest.approx([0, 0], abs=1e-6)
-        assert [effect.answers for effect in masked] == [0, 0]
-        assert 0.001 < forgotten[0].moved < forgotten[1].moved
+        for effect in masked:
+            assert effect.moved == pytest.approx([0] * 6, abs=1e-6)
+            assert effect.changed == effect.gained == [0] * 6
+        few, many = (sum(effect.moved) / 6 for effect in forgotten)
+        assert 0.001 < few < many
 
-    def test_a_move_is_measured_against_the_length_of_the_state(self):
+    def test_moves_are_shares_of_a_state_and_changes_and_gains_are_counted(self):
         """Padding that turns states to their opposites moves them by twice their
-        length, and changes every answer."""
-        model = self.reader()
+        length; the head then predicts 12 and not 10, right for the third text, where it
+        was right for the first."""
+        model = self.model()
 
         def turned(ids, attention_mask=None):
-            hidden = (
-                torch.ones(*ids.shape, 3)
-                * torch.arange(1, 10)[:, None].repeat(2, 1)[: ids.shape[1]]
-            )
             sign = 1 if ids.shape[1] == 9 else -1
-            return sign * hidden, sign * torch.tensor([[2.0, 1.0]]).repeat(len(ids), 1)
+            states = sign * torch.arange(1, 10)[:, None].repeat(2, 12)[: ids.shape[1]]
+            return BertOutput(states.float().expand(len(ids), -1, -1), None)
 
-        model.forward = turned
-        (effect,) = padding.padding_effect(model, self.IDS, [2], with_mask=False)
-        assert (effect.moved, effect.answers) == pytest.approx((2.0, 1.0))
+        model.bert.forward = turned
+        scores = torch.zeros(12, 31)
+        scores[0, 10], scores[0, 12] = 1, -1
+        model.mlm_head.forward = lambda hidden: hidden @ scores
+        (effect,) = padding.padding_effect(model, self.TEXTS, [2], with_mask=False)
+        assert effect.moved == pytest.approx([2.0] * 6)
+        assert effect.changed == [1] * 6
+        assert effect.gained == [-1, 0, 1, 0, 0, 0]
 
-    def test_a_cut_sequence_ends_in_sep(self):
-        assert padding.cut(torch.tensor([[2, 8, 9, 7, 6]]), 4, sep_id=3).tolist() == [
-            [2, 8, 9, 3]
-        ]
-
-    @pytest.mark.slow
-    def test_a_reader_learns_the_plots_of_stories(self):
-        from course_lib.data import load
-
-        stories = padding.prepare(
-            load("stories", source="embedded"), number=1000, vocab_size=1500
-        )
-        assert stories.train_ids.shape == (1000, padding.LONGEST)
-        assert stories.test_ids.shape == (500, padding.LONGEST)
-        assert stories.vocab_size == 1500
-        reader = padding.train_reader(stories, seed=0, steps=60)
-        right = padding.accuracy(
-            reader,
-            padding.cut(stories.test_ids, 24, stories.sep_id),
-            stories.test_plots,
-        )
-        share = stories.test_plots.bincount().max().item() / len(stories.test_plots)
-        assert right > share + 0.2
-
-    def test_stories_too_short_to_cut_are_refused(self):
-        from datasets import Dataset, DatasetDict
-
-        rows = {"paragraphs": [["It is."]], "module": ["gift"]}
-        stories = DatasetDict(
-            train=Dataset.from_dict(rows), test=Dataset.from_dict(rows)
-        )
-        with pytest.raises(
-            ValueError, match=r"1 stories have fewer than 48 pieces, e\.g\. 'It is\.'"
-        ):
-            padding.prepare(stories, vocab_size=30)
-
-    def test_the_head_reads_cls(self):
-        model = self.reader()
-        hidden, logits = model(self.IDS)
-        torch.testing.assert_close(
-            logits, nn.functional.linear(hidden[:, 0], *model.head.output.parameters())
-        )
+    def test_texts_end_in_sep_have_one_mask_and_short_ones_are_passed_over(self):
+        texts = ["it", "it is cut cut cut", "is it cuts ."]
+        found = padding.mask_texts(texts, TOKENIZER, number=2, length=6)
+        pieces = [TOKENIZER.pieces[i] for i in found.ids[1].tolist()]
+        assert pieces == ["[CLS]", "is", "it", "[MASK]", "##s", "[SEP]"]
+        assert [TOKENIZER.pieces[i] for i in found.masked.tolist()] == ["cut", "cut"]
+        with pytest.raises(ValueError, match="2 texts have 6 tokens or more, but 3"):
+            padding.mask_texts(texts, TOKENIZER, number=3, length=6)
