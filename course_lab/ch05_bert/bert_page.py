@@ -3,7 +3,9 @@ a step."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -12,7 +14,10 @@ from torch import nn
 from course_lab.records import Record
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining, BertModel
+from course_lib.bert.weights import published_name
+from course_lib.transformer.blocks import EncoderBlock
 
+MINUS = "\N{MINUS SIGN}"
 PARTS = ("embeddings", "attention", "feed-forward", "pooler and heads")
 
 
@@ -44,6 +49,82 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
     ) in model.named_parameters():  # a tied parameter comes once, as the embedding
         counts[part_of(name)] += parameter.numel()
     return counts
+
+
+def size_table(names: Sequence[str]) -> str:
+    """Count the parameters of BERT's sizes, by name, and of the original encoder's
+    blocks; the whole as a Markdown table."""
+    with torch.device("meta"):
+        vaswani = [EncoderBlock(512, 8, 2048) for _ in range(6)]
+        of_vaswani = sum(x.numel() for block in vaswani for x in block.parameters())
+        rows = [
+            "| size | layers | hidden size | heads | blocks | encoder | with heads |",
+            "| --- " * 7 + "|",
+            f"| *Transformer (2017)* | 6 | 512 | 8 | {of_vaswani:,} | | |",
+        ]
+        for name in names:
+            model = BertForPreTraining(config := getattr(BertConfig, name)())
+            parts = [model.bert.blocks, model.bert, model]
+            counts = [sum(x.numel() for x in part.parameters()) for part in parts]
+            sizes = [config.num_hidden_layers, config.hidden_size]
+            cells = [name, *sizes, config.num_attention_heads]
+            cells += [f"{count:,}" for count in counts]
+            rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(rows)
+
+
+def name_table() -> str:
+    """Write some of our parameters' names beside the published ones, as a Markdown
+    table."""
+    names = (
+        "embeddings.token.weight",
+        "embeddings.segment.weight",
+        "blocks.0.attention.query.weight",
+        "blocks.0.norm1.weight",
+        "blocks.0.feed_forward.expand.weight",
+        "pooler.dense.weight",
+    )
+    rows = [f"| `{name}` | `{published_name(name)}` |" for name in names]
+    return "\n".join(["| ours | published |", "| --- | --- |", *rows])
+
+
+def published_table(results: Sequence[Mapping[str, Any]]) -> str:
+    """Write the recorded texts of a published checkpoint, token by token, as Markdown
+    tables."""
+    tables = []
+    for row in results:
+        if row["what"] == "text":
+            first = ", ".join(f"{x:.2f}" for x in row["first_state"])
+            lines = {
+                "token": row["tokens"],
+                "id": row["ids"],
+                "segment": row["type_ids"],
+            }
+            rows = [
+                f"| {name} | " + " | ".join(map(str, cells)) + " |"
+                for name, cells in lines.items()
+            ]
+            rows.insert(1, "| --- " * (len(row["ids"]) + 1) + "|")
+            shape = tuple(row["last_hidden_state"])
+            tables.append(
+                "\n".join(rows)
+                + f"\n\nHidden states of shape `{shape}`; that of [CLS] begins with"
+                f" ({first.replace('-', MINUS)}, …)."
+            )
+    return "\n\n".join(tables)
+
+
+def sense_table(results: Sequence[Mapping[str, Any]]) -> str:
+    """Write the recorded cosines of a word in two senses, layer by layer, as a Markdown
+    table."""
+    rows = ["| after layer | same sense | other sense | untrained, other sense |"]
+    rows.append("| --- " * 4 + "|")
+    trained, untrained = (row for row in results if row["what"] == "bank")
+    cosines = (trained["same sense"], trained["other sense"], untrained["other sense"])
+    for layer, of_layer in enumerate(zip(*cosines, strict=True)):
+        cells = [str(layer or "0 (input)"), *(f"{x:.2f}" for x in of_layer)]
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
 
 
 def draw_all(model: nn.Module, seed: int) -> None:

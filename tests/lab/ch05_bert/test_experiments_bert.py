@@ -37,6 +37,14 @@ class TestParts:
             "pooler and heads": d**2 + d + (d**2 + d + 2 * d + 31) + (2 * d + 2),
         }
 
+    def test_the_table_of_sizes_has_the_published_sizes_and_counts(self):
+        """The counts are those of tests/library/bert/test_bert.py; a block of 2017 has
+        12 d² + 13 d, too."""
+        _, _, vaswani, base = bert_page.size_table(["base"]).splitlines()
+        assert f"| {6 * (12 * 512**2 + 13 * 512):,} |" in vaswani
+        assert base.startswith("| base | 12 | 768 | 12 |")
+        assert base.endswith("| 109,482,240 | 110,106,428 |")
+
     def test_a_parameter_that_belongs_nowhere_is_refused(self):
         with pytest.raises(
             ValueError, match=r"decoder\.weight is no parameter of a BertForPreTraining"
