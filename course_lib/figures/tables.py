@@ -1,19 +1,16 @@
 """Tables: what a model takes for what, a cell for each pair of class and guess or of
-what it was told and what it chooses; and which rows of its matrices an input takes.
+what it was told and what it chooses.
 C classes.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 
 from course_lib.figures.style import (
     DIGITS_UP_TO,
-    INK,
     add_colour_bar,
     describe,
     draw_cells,
@@ -103,73 +100,4 @@ def choice_heatmap(
         f"{xlabel} for each {ylabel}, the largest share of each row. "
         + "; ".join(best)
         + ".",
-    )
-
-
-# one for each matrix; what a box says is written in it, too
-EDGES = ("#0072b2", "#d55e00", "#008a64")
-DASHES = ("-", (0, (2.5, 1.5)), ":")
-
-
-def input_rows(
-    pieces: Sequence[str],
-    rows: Mapping[str, Sequence[int]],
-    groups: Sequence[int],
-    title: str = "",
-) -> Figure:
-    """Draw which row of each matrix a piece takes; a column's boxes are added (Devlin
-    et al. 2019, figure 2)."""
-    if not pieces or not 1 <= len(rows) <= len(EDGES):
-        raise ValueError(
-            f"{len(pieces)} pieces and {len(rows)} matrices: there must be a piece, and"
-            f" 1 to {len(EDGES)} matrices"
-        )
-    for name, numbers in {**rows, "groups": groups}.items():
-        if len(numbers) != len(pieces):
-            raise ValueError(
-                f"{name} has {len(numbers)} entries, but there are {len(pieces)} pieces"
-            )
-    figure, axes = new_figure(title)
-    figure.set_figheight(0.9 + 0.62 * len(rows))
-    digits = max(len(str(number)) for numbers in rows.values() for number in numbers)
-    centred: dict[str, Any] = {"ha": "center", "va": "center", "color": INK}
-    # points: the longest number fits its box
-    size = min(9.0, 400 / (len(pieces) * max(digits, 2)))
-    drawn = zip(rows.values(), EDGES, DASHES, strict=False)
-    for line, (numbers, edge, dash) in enumerate(drawn):
-        for column, number in enumerate(numbers):
-            if line:
-                axes.text(column, line - 0.5, "+", fontsize=9, **centred)
-            box = FancyBboxPatch(
-                (column - 0.4, line - 0.25),
-                0.8,
-                0.5,
-                boxstyle="round,pad=0,rounding_size=0.08",
-                mutation_aspect=0.5,
-            )
-            box.set(facecolor="none", edgecolor=edge, linestyle=dash, linewidth=1.2)
-            axes.add_patch(box)
-            axes.text(column, line, str(number), fontsize=size, **centred)
-    for column in range(1, len(pieces)):
-        if groups[column] != groups[column - 1]:
-            axes.axvline(column - 0.5, color=INK, linewidth=0.8, linestyle=":")
-    axes.set(xlim=(-0.6, len(pieces) - 0.4), ylim=(len(rows) - 0.6, -0.45))
-    axes.set_xticks(
-        range(len(pieces)),
-        pieces,
-        rotation=55,
-        ha="left",
-        rotation_mode="anchor",
-        fontsize=9,
-    )
-    axes.xaxis.set_ticks_position("top")
-    axes.set_yticks(range(len(rows)), list(rows), fontsize=9)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    columns = "; ".join(
-        f"{piece}: {', '.join(str(numbers[column]) for numbers in rows.values())}"
-        for column, piece in enumerate(pieces)
-    )
-    return describe(
-        figure, f"Rows of {', '.join(rows)} that are added for each piece. {columns}."
     )

@@ -1,4 +1,4 @@
-"""Chapter 5's pictures: the input, shares of a whole, functions, a ladder. Words can
+"""Chapter 5's pictures: shares of a whole, functions, a ladder. Words can
 replace each of them."""
 
 import numpy as np
@@ -8,106 +8,12 @@ from cases import for_each
 
 from course_lib.figures.bars import PARTS, ladder, share_bars
 from course_lib.figures.curves import function_curves
-from course_lib.figures.style import INK, SIZE, alt_text, contrast_ratio, style_of
-from course_lib.figures.tables import EDGES, input_rows
+from course_lib.figures.style import INK, alt_text, contrast_ratio, style_of
 
-PIECES = ["[CLS]", "hug", "##s", "[SEP]", "yes", "[SEP]"]
-SEGMENTS = [0, 0, 0, 0, 1, 1]
-ROWS = {
-    "pieces": [2, 917, 31, 3, 8042, 3],
-    "segments": SEGMENTS,
-    "positions": list(range(6)),
-}
 SHARES = {
     "tiny": {"embeddings": 90, "attention": 7, "heads": 3},
     "large": {"embeddings": 10, "attention": 80, "heads": 10},
 }
-
-
-class TestInput:
-    def test_each_box_names_the_row_that_is_looked_up(self):
-        axes = input_rows(PIECES, ROWS, SEGMENTS).axes[0]
-        boxes = {
-            text.get_position(): text.get_text()
-            for text in axes.texts
-            if text.get_text() != "+"
-        }
-        assert boxes == {
-            (c, line): str(n)
-            for line, of_matrix in enumerate(ROWS.values())
-            for c, n in enumerate(of_matrix)
-        }
-        assert [tick.get_text() for tick in axes.get_xticklabels()] == PIECES
-        assert [tick.get_text() for tick in axes.get_yticklabels()] == list(ROWS)
-        assert axes.yaxis_inverted(), "the first matrix stands on top"
-
-    def test_boxes_of_a_column_are_added(self):
-        axes = input_rows(PIECES, ROWS, SEGMENTS).axes[0]
-        signs = [text.get_position() for text in axes.texts if text.get_text() == "+"]
-        assert signs == [(column, line - 0.5) for line in (1, 2) for column in range(6)]
-
-    def test_a_line_parts_the_segments_and_nothing_else(self):
-        (line,) = input_rows(PIECES, ROWS, SEGMENTS).axes[0].lines
-        assert set(line.get_xdata()) == {
-            3.5
-        }  # after the first [SEP], which is of the first segment
-        assert (
-            not input_rows(PIECES[:4], {"pieces": [2, 917, 31, 3]}, [0] * 4)
-            .axes[0]
-            .lines
-        )
-
-    @for_each(("length", "row"), [(14, 9999), (12, 30521), (24, 511), (5, 0)])
-    def test_numbers_fit_their_boxes(self, length, row):
-        figure = input_rows(
-            ["x"] * length, {"row of the matrix": [row] * length}, [0] * length
-        )
-        figure.canvas.draw()
-        axes = figure.axes[0]
-        for text, box in zip(axes.texts, axes.patches, strict=True):
-            inner, outer = text.get_window_extent(), box.get_window_extent()
-            assert outer.x0 < inner.x0
-            assert inner.x1 < outer.x1
-
-    def test_words_give_every_sum(self):
-        words = alt_text(input_rows(PIECES, ROWS, SEGMENTS))
-        assert words.startswith(
-            "Rows of pieces, segments, positions that are added for each piece."
-        )
-        assert "##s: 31, 0, 2; [SEP]: 3, 0, 3; yes: 8042, 1, 4;" in words
-
-    def test_it_is_no_larger_than_a_figure_may_be_and_its_edges_can_be_seen(self):
-        width, height = input_rows(PIECES, ROWS, SEGMENTS).get_size_inches()
-        assert width == SIZE[0]
-        assert height <= SIZE[1]
-        for edge in EDGES:
-            assert (
-                min(contrast_ratio(edge, "white"), contrast_ratio(edge, "black")) >= 3
-            )
-
-    @for_each(
-        ("pieces", "rows", "groups", "message"),
-        [
-            ([], {"pieces": []}, [], "0 pieces and 1 matrices"),
-            (["a"], {}, [0], "1 pieces and 0 matrices"),
-            (["a"], {name: [1] for name in "wxyz"}, [0], "1 pieces and 4 matrices"),
-            (
-                ["a", "b"],
-                {"pieces": [1]},
-                [0, 0],
-                "pieces has 1 entries, but there are 2 pieces",
-            ),
-            (
-                ["a", "b"],
-                {"pieces": [1, 2]},
-                [0],
-                "groups has 1 entries, but there are 2 pieces",
-            ),
-        ],
-    )
-    def test_what_does_not_fit_is_refused(self, pieces, rows, groups, message):
-        with pytest.raises(ValueError, match=message):
-            input_rows(pieces, rows, groups)
 
 
 class TestShares:
