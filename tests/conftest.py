@@ -9,7 +9,6 @@ import gc
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jaxtyping
@@ -80,9 +79,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _note_what_computed_on_the_device(
-    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> Iterator[None]:
+def _note_what_computed_on_the_device(request, record_property):
     """Under `--device`: the report of a test (`--junitxml`) says how many calls of
     torch computed there."""
     mode = request.config.stash.get(ON_DEVICE, None)
@@ -93,7 +90,7 @@ def _note_what_computed_on_the_device(
 
 
 @pytest.fixture(scope="session")
-def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_gradebook(tmp_path_factory):
     """A gradebook in which nothing is. To make one takes nbgrader seconds, to copy one
     no time."""
     from nbgrader.api import Gradebook
@@ -117,9 +114,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(
                     pytest.mark.skip(reason=f"holds on the CPU alone, not on {device}")
                 )
-    items.sort(
-        key=lambda item: places.get(item.path, len(places))
-    )  # stable: all else stays as it was collected
+    # stable: all else stays as it was collected
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_collection_finish() -> None:
@@ -144,7 +140,7 @@ CHROMIUM_FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[object]:
+def browser():
     """Headless Chromium. On a CI machine it must be there; elsewhere its tests skip and
     say so."""
     from playwright.sync_api import sync_playwright
@@ -169,7 +165,7 @@ def browser() -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def real_data() -> Path:
+def real_data():
     """The folder of public data sets outside the repository; without it, the test is
     skipped and says why."""
     folder = Path(
@@ -184,7 +180,7 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def sentences() -> list[object]:
+def sentences():
     """Generated pairs of every length from 3 to 60 English words, 26 of each."""
     from course_lib.data.translation import generate
 
@@ -192,7 +188,7 @@ def sentences() -> list[object]:
 
 
 @pytest.fixture(scope="session")
-def corpus() -> object:
+def corpus():
     """A small corpus from the real grammar: 60 pairs to train on, 12 to validate, 17 to
     test."""
     from course_lab.ch01_seq2seq.seq2seq import Corpus
@@ -217,7 +213,7 @@ def corpus() -> object:
 
 
 @pytest.fixture
-def unchecked() -> Iterator[None]:
+def unchecked():
     """Without the tests' checker of shapes, which would refuse such a mask before the
     library sees it."""
     before = jaxtyping.config.jaxtyping_disable

@@ -85,9 +85,8 @@ class OnDevice(TorchFunctionMode):
             )
         if function in READERS and by_a_test:
             return function(args[0].cpu(), *args[1:], **kwargs)
-        first = (
-            args[0] if args else kwargs.get("tensor")
-        )  # torch.nn.init passes it by name
+        # torch.nn.init passes it by name
+        first = args[0] if args else kwargs.get("tensor")
         if self._is_here(first) and self._draws_on_the_cpu(function, kwargs):
             words = {name: value for name, value in kwargs.items() if name != "tensor"}
             if not function.__name__.endswith("_"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from expect import assert_near
 from IPython.core.interactiveshell import InteractiveShell
 from safetensors.torch import load_file, save_file
 from traitlets.config import Config
@@ -37,7 +38,7 @@ def answers(name: str, *cells: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def bert() -> dict[str, Any]:
+def bert():
     return answers("bert", "loading-places", "loading-agreement")
 
 
@@ -61,9 +62,7 @@ def fields(config: Any) -> dict[str, Any]:
     }
 
 
-def test_the_numbers_in_the_notebook_are_those_of_the_published_program(
-    bert: dict[str, Any],
-) -> None:
+def test_the_numbers_in_the_notebook_are_those_of_the_published_program(bert):
     config = bert["small_config"]()
     model = theirs(
         config, bert["checkpoint"](config, 81, dtype=torch.float64, scale=0.6)
@@ -89,8 +88,8 @@ def test_the_numbers_in_the_notebook_are_those_of_the_published_program(
     ("seed", "sizes"), [(1, (17, 12, 2, 3, 7, 9)), (2, (11, 10, 5, 2, 23, 14))]
 )
 def test_the_student_s_bert_the_library_s_and_the_published_one_are_one(
-    bert: dict[str, Any], tmp_path: Path, seed: int, sizes: tuple[int, ...]
-) -> None:
+    bert, tmp_path, seed, sizes
+):
     config = bert["BertConfig"](*sizes)
     tensors = bert["checkpoint"](config, seed, dtype=torch.float64)
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
@@ -109,14 +108,12 @@ def test_the_student_s_bert_the_library_s_and_the_published_one_are_one(
         library = ours(ids, mask, types)
         hidden, pooled = student(ids, mask, types)
     for output in (published, library):
-        torch.testing.assert_close(
-            hidden[mask], output.last_hidden_state[mask], rtol=1e-10, atol=1e-10
-        )
-        torch.testing.assert_close(pooled, output.pooler_output, rtol=1e-10, atol=1e-10)
+        assert_near(hidden[mask], output.last_hidden_state[mask], 1e-10, 1e-10)
+        assert_near(pooled, output.pooler_output, 1e-10, 1e-10)
 
 
 @pytest.mark.real_data
-def test_the_student_s_bert_reads_a_real_checkpoint(bert: dict[str, Any]) -> None:
+def test_the_student_s_bert_reads_a_real_checkpoint(bert):
     data = Path(
         os.environ.get("COURSE_DATA") or ROOT.parent / "shared" / "data"
     ).expanduser()
@@ -148,13 +145,11 @@ def test_the_student_s_bert_reads_a_real_checkpoint(bert: dict[str, Any]) -> Non
         published = transformers.BertModel.from_pretrained(
             folder, dtype=torch.float32
         ).eval()(**batch)
-    torch.testing.assert_close(
-        hidden[0], published.last_hidden_state[0], rtol=1e-4, atol=1e-4
-    )
-    torch.testing.assert_close(pooled, published.pooler_output, rtol=1e-4, atol=1e-4)
+    assert_near(hidden[0], published.last_hidden_state[0], 1e-4, 1e-4)
+    assert_near(pooled, published.pooler_output, 1e-4, 1e-4)
 
 
-def test_the_student_s_loss_is_the_library_s() -> None:
+def test_the_student_s_loss_is_the_library_s():
     pretraining = answers("pretraining")
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(4, 6, 19, generator=generator, dtype=torch.float64)
@@ -165,9 +160,4 @@ def test_the_student_s_loss_is_the_library_s() -> None:
     )
     arguments = labels, pairs, torch.tensor([0, 1, 1, 0])
     expected = pretraining_loss(logits, pairs, labels, arguments[2])
-    torch.testing.assert_close(
-        pretraining["pretraining_loss"](logits, *arguments),
-        expected,
-        rtol=1e-12,
-        atol=0,
-    )
+    assert_near(pretraining["pretraining_loss"](logits, *arguments), expected, 0, 1e-12)

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
+from expect import assert_near
 from safetensors import safe_open
 from safetensors.torch import load_file
 
@@ -92,6 +93,4 @@ def test_the_capstone_ships_the_published_tiny_and_what_the_library_gives_for_it
         assert tokenizer.encode(text).ids == ids
         with torch.no_grad():
             states = model.eval().bert(torch.tensor([ids])).last_hidden_state
-        torch.testing.assert_close(
-            states[0, :, :3], torch.tensor(expected), rtol=1e-5, atol=1e-5
-        )
+        assert_near(states[0, :, :3], torch.tensor(expected), 1e-5, 1e-5)

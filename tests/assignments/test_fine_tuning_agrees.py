@@ -7,14 +7,12 @@ import itertools
 import json
 import re
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat import NotebookNode
 from safetensors import safe_open
 from traitlets.config import Config
 
@@ -32,12 +30,12 @@ FILE = SOLUTIONS / "reviewer.safetensors"
 
 
 @pytest.fixture(scope="module")
-def source() -> NotebookNode:
+def source():
     return read_source(SOLUTIONS / "fine-tuning.py")
 
 
 @pytest.fixture(scope="module")
-def answers(source: NotebookNode) -> dict[str, Any]:
+def answers(source):
     """The reference answers as a student's kernel would know them; no test cell has
     run."""
     config = Config()
@@ -54,7 +52,7 @@ def answers(source: NotebookNode) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def recipe() -> ModuleType:
+def recipe():
     """The script that made the shipped weights; importing it trains nothing."""
     spec = importlib.util.spec_from_file_location(
         "make_checkpoint", SOLUTIONS / "make_checkpoint.py"
@@ -73,18 +71,9 @@ def normal(seed: int, *shape: int) -> torch.Tensor:
 
 
 @for_each("seed", range(4))
-def test_the_student_s_separation_is_the_library_s(
-    answers: dict[str, Any], seed: int
-) -> None:
-    senses = [
-        "fruit",
-        "firm",
-        "fruit",
-        "river",
-        "firm",
-        "fruit",
-        "firm",
-    ]  # "river" has no second use
+def test_the_student_s_separation_is_the_library_s(answers, seed):
+    # "river" has no second use
+    senses = ["fruit", "firm", "fruit", "river", "firm", "fruit", "firm"]
     vectors = normal(seed, 7, 3)
     vectors[5] = vectors[0] * 2  # a tie: the cosine does not know the length
     assert answers["separation"](vectors, senses) == pytest.approx(
@@ -92,32 +81,26 @@ def test_the_student_s_separation_is_the_library_s(
     )
 
 
-def test_the_student_s_layer_mix_is_the_library_s(answers: dict[str, Any]) -> None:
+def test_the_student_s_layer_mix_is_the_library_s(answers):
     states = list(normal(1, 4, 2, 5, 3))
     mine, theirs = answers["LayerMix"](4).double(), LayerMix(4).double()
     for mix in (mine, theirs):
         mix.weights.data.copy_(torch.tensor([0.5, -1.0, 2.0, 0.0]))
         mix.scale.data.fill_(1.7)
-    torch.testing.assert_close(mine(states), theirs(states), rtol=1e-12, atol=1e-12)
+    assert_near(mine(states), theirs(states), 1e-12, 1e-12)
 
 
-def test_a_text_of_one_word_pools_as_the_library_s_words_do(
-    answers: dict[str, Any],
-) -> None:
+def test_a_text_of_one_word_pools_as_the_library_s_words_do(answers):
     """`pool_words` means over the pieces of a word; a text all of whose pieces are of
     one word is that word."""
     hidden, ids = normal(2, 2, 5, 3), torch.tensor([[2, 9, 8, 7, 3], [2, 6, 3, 0, 0]])
     of_word = torch.tensor([[-1, 0, 0, 0, -1], [-1, 0, -1, -1, -1]])
     mine = answers["mean_pool"](hidden, ids, ids != 0, (2, 3))
-    torch.testing.assert_close(
-        mine, pool_words(hidden, of_word)[:, 0], rtol=1e-12, atol=1e-12
-    )
+    assert_near(mine, pool_words(hidden, of_word)[:, 0], 1e-12, 1e-12)
 
 
 @for_each("max_length", [3, 4, 5, 6, 7, 20])
-def test_the_student_s_labels_are_the_library_s(
-    answers: dict[str, Any], max_length: int
-) -> None:
+def test_the_student_s_labels_are_the_library_s(answers, max_length):
     tokenizer = WordPiece(
         [*SPECIAL_TOKENS, "jim", "hen", "##son", "was", "puppet", "##er"]
     )
@@ -135,9 +118,7 @@ def test_the_student_s_labels_are_the_library_s(
 
 @for_each("seed", range(6))
 @for_each("threshold", [None, -1.5, 0.0, 1.5])
-def test_the_student_s_answer_is_the_library_s(
-    answers: dict[str, Any], seed: int, threshold: float | None
-) -> None:
+def test_the_student_s_answer_is_the_library_s(answers, seed, threshold):
     context = "Jim was there, and then not."
     places = [(0, 3), (4, 7), (8, 13), (13, 14), (15, 18), (19, 23), (24, 27), (27, 28)]
     offsets = [None, None, None, *places, None]
@@ -154,9 +135,7 @@ def test_the_student_s_answer_is_the_library_s(
     assert (mine or "") == best.text(context)
 
 
-def test_the_student_s_choices_are_scored_as_the_library_scores_them(
-    answers: dict[str, Any],
-) -> None:
+def test_the_student_s_choices_are_scored_as_the_library_scores_them(answers):
     torch.manual_seed(0)
     model = MultipleChoiceClassifier(BertConfig.tiny(vocab_size=40)).eval()
     generator = torch.Generator().manual_seed(3)
@@ -170,10 +149,10 @@ def test_the_student_s_choices_are_scored_as_the_library_scores_them(
             mask,
             types,
         )
-        torch.testing.assert_close(mine, model(ids, mask, types), rtol=1e-6, atol=1e-6)
+        assert_near(mine, model(ids, mask, types), 1e-6, 1e-6)
 
 
-def test_the_file_says_what_it_is_and_where_it_comes_from(source: NotebookNode) -> None:
+def test_the_file_says_what_it_is_and_where_it_comes_from(source):
     with safe_open(FILE, "pt") as file:
         facts = json.loads(file.metadata()["course"])
         numbers = sum(file.get_tensor(name).numel() for name in file.keys())  # noqa: SIM118
@@ -185,8 +164,8 @@ def test_the_file_says_what_it_is_and_where_it_comes_from(source: NotebookNode) 
 
 
 def test_no_word_of_the_hidden_reviews_has_a_label_that_a_student_can_see(
-    source: NotebookNode, answers: dict[str, Any], recipe: ModuleType
-) -> None:
+    source, answers, recipe
+):
     """The hidden test asks for the recipe's adjectives; the released notebook holds
     none of them."""
     halves = lambda table: {
@@ -203,9 +182,8 @@ def test_no_word_of_the_hidden_reviews_has_a_label_that_a_student_can_see(
     )
     assert hidden & set(re.findall(r"\w+", released)) == set()
     assert hidden <= set(answers["WORDS"])
-    assert answers["WORDS"][5:] == sorted(
-        answers["WORDS"][5:]
-    )  # in an order that says nothing of what they mean
+    # in an order that says nothing of what they mean
+    assert answers["WORDS"][5:] == sorted(answers["WORDS"][5:])
     cell = next(
         cell.source for cell in source.cells if cell["id"] == "experiment-reviews"
     )
@@ -216,8 +194,8 @@ def test_no_word_of_the_hidden_reviews_has_a_label_that_a_student_can_see(
 
 @pytest.mark.slow
 def test_the_experiment_passes_by_a_wide_margin_whatever_the_training_reviews(
-    answers: dict[str, Any], recipe: ModuleType
-) -> None:
+    answers, recipe
+):
     """The tests ask for 80% of 400; of ten draws of training reviews none comes near
     that."""
     reviews, batches = answers["reviews"], answers["batches"]

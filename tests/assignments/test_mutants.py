@@ -13,9 +13,7 @@ import pytest
 
 from course_tools.grading.assignments.mutants import (
     Mark,
-    Mutant,
     Outcome,
-    RightAnswer,
     load_cases,
     run_cases,
 )
@@ -44,7 +42,7 @@ Outcomes = Callable[[str], dict[str, Outcome]]
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> Outcomes:
+def outcomes():
     """By assignment, the marks of its cases; those of an assignment whose tests are
     left out are not run."""
     found: dict[str, dict[str, Outcome] | AssignmentError] = {}
@@ -70,8 +68,8 @@ def failed(marks: dict[str, Mark]) -> set[str]:
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
 def test_this_mistake_is_refused_by_its_own_cell_alone_and_explained_if_it_can_be_seen(
-    outcomes: Outcomes, name: str, mutant: Mutant
-) -> None:
+    outcomes, name, mutant
+):
     """The student reads the words where a visible test sees it; else the grader."""
     outcome = outcomes(name)[mutant.name]
     assert failed(outcome.grader) == {mutant.cell, *mutant.also_fails}
@@ -81,9 +79,7 @@ def test_this_mistake_is_refused_by_its_own_cell_alone_and_explained_if_it_can_b
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT)
-def test_this_right_answer_written_differently_gets_full_marks(
-    outcomes: Outcomes, name: str, answer: RightAnswer
-) -> None:
+def test_this_right_answer_written_differently_gets_full_marks(outcomes, name, answer):
     outcome = outcomes(name)[answer.name]
     complaints = {
         cell: mark.words
@@ -94,24 +90,20 @@ def test_this_right_answer_written_differently_gets_full_marks(
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_the_reference_gets_full_marks(outcomes: Outcomes, name: str) -> None:
+def test_the_reference_gets_full_marks(outcomes, name):
     reference = outcomes(name)["reference"]
     assert reference.grader
     assert failed(reference.grader) | failed(reference.student) == set()
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_every_graded_cell_refuses_at_least_one_mistake(
-    outcomes: Outcomes, name: str
-) -> None:
+def test_every_graded_cell_refuses_at_least_one_mistake(outcomes, name):
     aimed_at = {mutant.cell for mutant in CASES[name][0]}
     assert aimed_at == set(outcomes(name)["reference"].grader)
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(
-    name: str,
-) -> None:
+def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name):
     """A student can find out about a cell before handing in: some mistake in each cell
     is caught by a visible test."""
     mutants = CASES[name][0]
@@ -121,9 +113,7 @@ def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
-def test_what_the_instructors_page_tells_is_what_happened_in_this_run(
-    outcomes: Outcomes, name: str
-) -> None:
+def test_what_the_instructors_page_tells_is_what_happened_in_this_run(outcomes, name):
     """But for the tests' words, in which another machine may have other digits. `course
     mutants` records anew."""
     told = json.loads(record_path(name, ROOT).read_text(encoding="utf-8"))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from course_tools.grading.assignments.lint import leaks, regions, secret_lines
@@ -23,7 +22,7 @@ ASSIGNMENTS = assignments(ROOT)
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course(tmp_path):
     """A copy of what a release needs, so that the real exercises and gradebook stay as
     they are."""
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
@@ -36,17 +35,17 @@ def course(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module", params=ASSIGNMENTS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def source(name: str) -> NotebookNode:
+def source(name):
     return read_source(ROOT / "solutions" / name / f"{name}.py")
 
 
 @pytest.fixture(scope="module")
-def released(name: str) -> NotebookNode:
+def released(name):
     return nbformat.read(ROOT / "exercises" / name / f"{name}.ipynb", as_version=4)
 
 
@@ -57,7 +56,7 @@ def change_source(course: Path, name: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_there_is_an_assignment() -> None:
+def test_there_is_an_assignment():
     named = (
         "attention bert capstone fine-tuning pretraining sentence-bert transformer"
         " wordpiece"
@@ -65,9 +64,7 @@ def test_there_is_an_assignment() -> None:
     assert set(named.split()) <= set(ASSIGNMENTS)
 
 
-def test_the_committed_release_is_the_one_that_the_source_gives(
-    name: str, course: Path
-) -> None:
+def test_the_committed_release_is_the_one_that_the_source_gives(name, course):
     committed = (ROOT / "exercises" / name / f"{name}.ipynb").read_bytes()
     assert release(name, course, database=False).read_bytes() == committed, (
         "run: course release"
@@ -76,8 +73,8 @@ def test_the_committed_release_is_the_one_that_the_source_gives(
 
 @pytest.mark.slow
 def test_releasing_twice_from_two_places_gives_the_same_bytes(
-    name: str, course: Path, tmp_path_factory
-) -> None:
+    name, course, tmp_path_factory
+):
     elsewhere = tmp_path_factory.mktemp("another place")
     shutil.copytree(course, elsewhere / "course")
     first = release(name, course, database=False).read_bytes()
@@ -87,8 +84,8 @@ def test_releasing_twice_from_two_places_gives_the_same_bytes(
 
 @pytest.mark.slow
 def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
-    name: str, course: Path, released: NotebookNode, empty_gradebook: Path
-) -> None:
+    name, course, released, empty_gradebook
+):
     build_source(name, course)
     shutil.copy(empty_gradebook, course)
     nbgrader = Path(sys.executable).with_name("nbgrader")
@@ -112,9 +109,7 @@ def test_the_stock_command_gives_the_same_bytes_and_fills_the_gradebook(
         ).read_bytes()
 
 
-def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(
-    name: str, source: NotebookNode
-) -> None:
+def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(name, source):
     """Counted here afresh, not by the function that guards the release."""
     secret = []
     for cell in source.cells:
@@ -155,7 +150,7 @@ def test_no_line_of_a_solution_or_hidden_test_is_in_exercises(
         assert marker not in handed_out
 
 
-def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else() -> None:
+def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else():
     exercises = ROOT / "exercises"
     files = {
         path.relative_to(exercises).as_posix()
@@ -173,8 +168,8 @@ def test_exercises_hold_the_notebooks_and_what_they_ship_and_nothing_else() -> N
 
 
 def test_the_search_for_leaks_finds_each_secret_line_in_source_metadata_and_other_files(
-    name: str, source: NotebookNode, released: NotebookNode, tmp_path: Path
-) -> None:
+    name, source, released, tmp_path
+):
     secret = secret_lines(source)
     assert leaks(source, ROOT / "exercises" / name, name) == []
     with_metadata = nbformat.from_dict(json.loads(json.dumps(released)))
@@ -187,9 +182,7 @@ def test_the_search_for_leaks_finds_each_secret_line_in_source_metadata_and_othe
     assert "notes.txt lies beside the notebook" in found
 
 
-def test_points_in_the_text_are_points_of_the_cells(
-    name: str, released: NotebookNode
-) -> None:
+def test_points_in_the_text_are_points_of_the_cells(name, released):
     """Each heading with points speaks for the graded cells up to the next one; the
     introduction states the total."""
     stated: list[tuple[str, float]] = []
@@ -212,9 +205,7 @@ def test_points_in_the_text_are_points_of_the_cells(
     assert float(total[1]) == sum(found)
 
 
-def test_the_rubric_has_a_line_for_every_point(
-    name: str, released: NotebookNode
-) -> None:
+def test_the_rubric_has_a_line_for_every_point(name, released):
     by_hand = [
         i
         for i, cell in enumerate(released.cells)
@@ -231,27 +222,22 @@ def test_the_rubric_has_a_line_for_every_point(
         assert len(rubric) == released.cells[index].metadata.nbgrader.points
 
 
-def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(
-    released: NotebookNode,
-) -> None:
+def test_the_notebook_names_what_it_withholds_in_its_text_and_metadata(released):
     withheld = released.metadata.course.withholds
-    assert any(
-        module.partition(".")[0] == "course_lib" for module in withheld
-    )  # the capstone withholds all of it
+    # the capstone withholds all of it
+    assert any(module.partition(".")[0] == "course_lib" for module in withheld)
     for module in withheld:
         assert f"`{module}`" in released.cells[0].source
 
 
-def test_everything_that_is_withheld_exists(released: NotebookNode) -> None:
+def test_everything_that_is_withheld_exists(released):
     """A module that has been renamed would no longer be withheld, and nobody would
     notice."""
     for name in released.metadata.course.withholds:
         assert pkgutil.resolve_name(name) is not None
 
 
-def test_a_release_has_no_outputs_no_execution_counts_and_no_path(
-    released: NotebookNode,
-) -> None:
+def test_a_release_has_no_outputs_no_execution_counts_and_no_path(released):
     for cell in released.cells:
         if cell.cell_type == "code":
             assert (cell.outputs, cell.execution_count) == ([], None)
@@ -329,8 +315,8 @@ FAULTS = {
 
 @pytest.mark.parametrize(("old", "new", "words"), FAULTS.values(), ids=FAULTS)
 def test_a_source_with_this_fault_is_refused_in_words_and_the_old_release_stays(
-    course: Path, old: str, new: str, words: str
-) -> None:
+    course, old, new, words
+):
     shutil.copytree(ROOT / "exercises", course / "exercises")
     before = (course / "exercises" / "attention" / "attention.ipynb").read_bytes()
     change_source(course, "attention", old, new)
@@ -342,7 +328,7 @@ def test_a_source_with_this_fault_is_refused_in_words_and_the_old_release_stays(
     ).read_bytes() == before
 
 
-def test_a_graded_cell_that_tests_nothing_is_refused(course: Path) -> None:
+def test_a_graded_cell_that_tests_nothing_is_refused(course):
     path = course / "solutions" / "attention" / "attention.py"
     text = path.read_text(encoding="utf-8")
     start = text.index("\n", text.index('"grade_id": "align-pairs"'))
@@ -354,9 +340,7 @@ def test_a_graded_cell_that_tests_nothing_is_refused(course: Path) -> None:
         release("attention", course, database=False)
 
 
-def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(
-    course: Path,
-) -> None:
+def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(course):
     """`check_withheld` passes a blank answer, so it is no test; a check of values is
     one, wherever it is defined."""
     path = course / "solutions" / "wordpiece" / "wordpiece.py"
@@ -375,7 +359,7 @@ def test_a_graded_cell_that_only_looks_at_how_an_answer_is_written_is_refused(
     release("wordpiece", course, database=False)
 
 
-def test_a_file_beside_the_source_does_not_reach_the_students(course: Path) -> None:
+def test_a_file_beside_the_source_does_not_reach_the_students(course):
     (course / "solutions" / "attention" / "model_answer.txt").write_text(
         "return query @ key.transpose(-2, -1)"
     )
@@ -386,7 +370,7 @@ def test_a_file_beside_the_source_does_not_reach_the_students(course: Path) -> N
     assert not (course / "exercises").exists()
 
 
-def test_an_unknown_assignment_is_named(course: Path) -> None:
+def test_an_unknown_assignment_is_named(course):
     with pytest.raises(
         AssignmentError, match=r"solutions/atention/atention\.py does not exist"
     ):

@@ -6,14 +6,12 @@ import importlib.util
 import itertools
 import re
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat import NotebookNode
 from scipy.stats import rankdata, spearmanr
 from traitlets.config import Config
 
@@ -34,12 +32,12 @@ FILE = "reviewer.safetensors"
 
 
 @pytest.fixture(scope="module")
-def source() -> NotebookNode:
+def source():
     return read_source(SOLUTIONS / "sentence-bert.py")
 
 
 @pytest.fixture(scope="module")
-def answers(source: NotebookNode) -> dict[str, Any]:
+def answers(source):
     """The reference answers as a student's kernel would know them; no test cell has
     run."""
     config = Config()
@@ -56,7 +54,7 @@ def answers(source: NotebookNode) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def recipe() -> ModuleType:
+def recipe():
     """The script that made the shipped weights, those of `fine-tuning`; importing it
     trains nothing."""
     path = ROOT / "solutions" / "fine-tuning" / "make_checkpoint.py"
@@ -79,18 +77,14 @@ def normal(seed: int, *shape: int) -> torch.Tensor:
 )
 @for_each("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @for_each("front", [False, True])
-def test_the_student_s_pooling_is_the_library_s(
-    answers: dict[str, Any], name: str, how: str, dtype: torch.dtype, front: bool
-) -> None:
+def test_the_student_s_pooling_is_the_library_s(answers, name, how, dtype, front):
     mask = torch.arange(6) < torch.tensor([[6], [2], [1], [5]])
     mask = mask.flip(1) if front else mask
     hidden = normal(1, 4, 6, 5).to(dtype).masked_fill(~mask[:, :, None], torch.nan)
-    torch.testing.assert_close(
-        answers[name](hidden, mask), pool(hidden, mask, how), rtol=0, atol=0
-    )
+    assert_near(answers[name](hidden, mask), pool(hidden, mask, how), 0)
 
 
-def test_the_student_s_losses_are_the_library_s(answers: dict[str, Any]) -> None:
+def test_the_student_s_losses_are_the_library_s(answers):
     u, v, w, more = normal(2, 6, 5), normal(3, 6, 5), normal(4, 6, 5), normal(5, 3, 5)
     scores, labels = (
         torch.linspace(0, 1, 6, dtype=torch.float64),
@@ -109,30 +103,26 @@ def test_the_student_s_losses_are_the_library_s(answers: dict[str, Any]) -> None
         ),
     ]
     for mine, theirs in pairs:
-        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
+        assert_near(mine, theirs, 1e-10, 1e-10)
     # The library's distance shifts each difference by a millionth.
     mine, theirs = (
         answers["triplet_loss"](u, v, w, 0.7),
         triplet_losses(u, v, w, 0.7).mean(),
     )
-    torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5)
+    assert_near(mine, theirs, 1e-5)
 
 
 @for_each(("k", "block"), [(1, 7), (4, 3), (23, 5), (6, 100)])
-def test_the_student_s_search_is_the_library_s(
-    answers: dict[str, Any], k: int, block: int
-) -> None:
+def test_the_student_s_search_is_the_library_s(answers, k, block):
     queries, collection = normal(6, 5, 4), normal(7, 23, 4)
     hits = top_k(queries, collection, k, block=9)
     scores, indices = answers["search"](queries, collection, k, block)
-    torch.testing.assert_close(scores, hits.scores, rtol=1e-12, atol=1e-12)
+    assert_near(scores, hits.scores, 1e-12, 1e-12)
     assert torch.equal(indices, hits.indices)
 
 
 @for_each("seed", range(5))
-def test_the_student_s_correlation_is_scipy_s_and_the_library_s(
-    answers: dict[str, Any], seed: int
-) -> None:
+def test_the_student_s_correlation_is_scipy_s_and_the_library_s(answers, seed):
     u, v = normal(seed, 31, 3), normal(seed + 50, 31, 3)
     scores = normal(seed + 90, 31).round()  # four or five different numbers: ties
     cosines = torch.cosine_similarity(u, v)
@@ -144,7 +134,7 @@ def test_the_student_s_correlation_is_scipy_s_and_the_library_s(
     assert mine == pytest.approx(sts_score(u, v, scores.tolist()), abs=1e-12)
 
 
-def test_encoding_gives_what_each_sentence_gives_alone(answers: dict[str, Any]) -> None:
+def test_encoding_gives_what_each_sentence_gives_alone(answers):
     """Padding changes nothing: the vectors of batches are those of sentences one by
     one."""
     sentences = [
@@ -159,12 +149,10 @@ def test_encoding_gives_what_each_sentence_gives_alone(answers: dict[str, Any]) 
         alone = torch.cat(
             [model.eval()(*answers["fill_up"]([sentence])) for sentence in sentences]
         )
-    torch.testing.assert_close(found, alone, rtol=1e-5, atol=1e-5)
+    assert_near(found, alone, 1e-5, 1e-5)
 
 
-def test_the_encoder_and_its_language_are_those_of_fine_tuning(
-    source: NotebookNode,
-) -> None:
+def test_the_encoder_and_its_language_are_those_of_fine_tuning(source):
     """One checkpoint, made by one script; what reads it must not drift apart."""
     assert (SOLUTIONS / FILE).read_bytes() == (
         ROOT / "solutions" / "fine-tuning" / FILE
@@ -196,8 +184,8 @@ def test_the_encoder_and_its_language_are_those_of_fine_tuning(
 
 
 def test_no_word_of_the_hidden_reviews_is_in_a_pair_that_a_student_can_see(
-    source: NotebookNode, answers: dict[str, Any], recipe: ModuleType
-) -> None:
+    source, answers, recipe
+):
     """The hidden test asks for the recipe's adjectives; the released notebook holds
     none of them."""
     words = lambda table: {
@@ -223,9 +211,7 @@ def test_no_word_of_the_hidden_reviews_is_in_a_pair_that_a_student_can_see(
 
 
 @pytest.mark.slow
-def test_the_experiment_passes_by_a_margin_and_no_raw_vectors_do(
-    answers: dict[str, Any], recipe: ModuleType
-) -> None:
+def test_the_experiment_passes_by_a_margin_and_no_raw_vectors_do(answers, recipe):
     """The tests ask for 0.88: six draws of pairs stay above it, and every pooling of
     the raw states below."""
     asked = [

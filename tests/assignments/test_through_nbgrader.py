@@ -129,10 +129,8 @@ def grade(name: str, course: Path) -> Graded:
     them."""
     shutil.copy(ROOT / "nbgrader_config.py", course)
     source = read_source(ROOT / "solutions" / name / f"{name}.py")
-    for needed in (
-        name,
-        *others(source),
-    ):  # the capstone is made of parts of the others
+    # the capstone is made of parts of the others
+    for needed in (name, *others(source)):
         copy_idle(needed, ROOT, course)
     released = release(name, course)
     changes = {
@@ -190,9 +188,7 @@ Classes = Callable[[str], Graded]
 
 
 @pytest.fixture(scope="module")
-def every_class(
-    tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path
-) -> Classes:
+def every_class(tmp_path_factory, empty_gradebook):
     """By assignment, its class; one whose tests are left out is not graded."""
 
     def class_of(name: str) -> Graded:
@@ -204,22 +200,22 @@ def every_class(
 
 
 @pytest.fixture(params=GRADED)
-def graded(request: pytest.FixtureRequest, every_class: Classes) -> Graded:
+def graded(request, every_class):
     return every_class(request.param)
 
 
 @pytest.fixture
-def attention(every_class: Classes) -> Graded:
+def attention(every_class):
     if "attention" not in GRADED:
         pytest.skip("its demonstrations train for long: make test-grading")
     return every_class("attention")
 
 
-def test_every_assignment_is_sampled() -> None:
+def test_every_assignment_is_sampled():
     assert list(SAMPLE) == assignments(ROOT)
 
 
-def test_the_representatives_have_hidden_tests_demonstrations_and_weights() -> None:
+def test_the_representatives_have_hidden_tests_demonstrations_and_weights():
     sources = [
         read_source(ROOT / "solutions" / name / f"{name}.py")
         for name in REPRESENTATIVES
@@ -229,7 +225,7 @@ def test_the_representatives_have_hidden_tests_demonstrations_and_weights() -> N
     assert any(file.endswith(".safetensors") for file in ships(sources[-1]))
 
 
-def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:
+def test_the_solution_gets_every_automatic_point(graded):
     points = {
         cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points
         for cell in graded_cells(graded.source, "code")
@@ -238,28 +234,26 @@ def test_the_solution_gets_every_automatic_point(graded: Graded) -> None:
     assert graded.scores["reference"] == points | graded.by_hand
 
 
-def test_the_blank_release_gets_nothing(graded: Graded) -> None:
+def test_the_blank_release_gets_nothing(graded):
     assert set(graded.scores["blank"]) == set(graded.scores["reference"])
     assert all(score == 0 for score in graded.scores["blank"].values())
 
 
-def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(
-    graded: Graded,
-) -> None:
+def test_nbgrader_marks_these_answers_as_the_mutants_were_marked(graded):
     quick = run_cases(graded.name, ROOT)
     for case in SAMPLE[graded.name]:
         marks = {cell: mark.points for cell, mark in quick[case].grader.items()}
         assert graded.scores[case] == marks | graded.by_hand
 
 
-def test_the_solution_runs_within_a_minute(graded: Graded) -> None:
+def test_the_solution_runs_within_a_minute(graded):
     """In processor time, which does not depend on who else is working, and measured by
     this machine's own speed."""
     used, yardstick = map(float, graded.printed["reference"]["used"].split())
     assert used < SECONDS * max(1, yardstick / YARDSTICK_SECONDS)
 
 
-def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) -> None:
+def test_the_trained_model_aligns_as_no_untrained_one_does(attention):
     """Reads what the student reads: the error rate of the trained model, and of its two
     controls."""
     rates = {
@@ -273,7 +267,7 @@ def test_the_trained_model_aligns_as_no_untrained_one_does(attention: Graded) ->
     assert rates["trained, source order shuffled"] > 0.7
 
 
-def test_a_phrase_that_was_never_seen_is_turned_round(attention: Graded) -> None:
+def test_a_phrase_that_was_never_seen_is_turned_round(attention):
     shown = attention.shown
     for pair in (
         "zone looks at area",

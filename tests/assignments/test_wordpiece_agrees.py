@@ -3,7 +3,6 @@ pieces, same offsets."""
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import for_each
@@ -25,7 +24,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Any]:
+def answers():
     """The reference answers, as a student's kernel would know them: no test cell has
     run."""
     config = Config()
@@ -55,9 +54,7 @@ def corpus(seed: int, letters: str) -> dict[str, int]:
 @for_each(
     ("letters", "size", "least"), [("ab", 60, 1), ("abcdé", 90, 2), ("東京kq#", 70, 3)]
 )
-def test_training_makes_the_library_s_merges(
-    answers: dict[str, Any], seed: int, letters: str, size: int, least: int
-) -> None:
+def test_training_makes_the_library_s_merges(answers, seed, letters, size, least):
     counts = corpus(seed, letters)
     expected = train_wordpiece(counts, size, min_frequency=least)
     vocab, merges = answers["train"](counts, size, min_frequency=least)
@@ -69,9 +66,7 @@ def test_training_makes_the_library_s_merges(
     assert by_frequency[0] == train_wordpiece(counts, size, score="frequency").vocab
 
 
-def test_encoding_gives_the_library_s_pieces_and_offsets(
-    answers: dict[str, Any],
-) -> None:
+def test_encoding_gives_the_library_s_pieces_and_offsets(answers):
     words = {word: 2 for text in TEXTS[:3] for word, _ in answers["split_words"](text)}
     vocab = [
         piece for piece in train_wordpiece(words, 95).vocab if piece not in ("g", "##g")

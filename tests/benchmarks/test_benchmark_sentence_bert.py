@@ -81,7 +81,7 @@ def test_the_table_has_encoding_search_and_the_cost_of_pairs(
     assert all(re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[-1]) for row in rows)
 
 
-def test_recorded_encoding_is_faster_than_sentence_transformers_and_pairs_cost_thousands_of_times_more():  # noqa: E501
+def test_recorded_encoding_beats_the_library_and_pairs_cost_thousands_of_times_more():
     """The same weights and texts of mixed lengths. Counting tokens, a cross-encoder
     reads 9,999 times as many."""
     rows = {
@@ -93,7 +93,7 @@ def test_recorded_encoding_is_faster_than_sentence_transformers_and_pairs_cost_t
         assert 6_000 < rows["pairs", name, "cross-encoder"]["ratio"] < 15_000
 
 
-def test_recorded_costs_of_pairs_grow_with_length_and_with_what_the_last_layer_computes():  # noqa: E501
+def test_recorded_costs_of_pairs_grow_with_length_and_the_last_layer():
     """Attention's square adds to what a count of tokens says; leaving out most of the
     last layer takes off."""
     rows = [

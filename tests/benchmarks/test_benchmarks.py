@@ -244,9 +244,8 @@ def test_a_recorded_training_step_of_our_encoder_is_as_fast_as_torch_s():
         for row in records.load("benchmark-transformer").results
         if row["what"].startswith("encoder") and row["mode"] == "training step"
     ]
-    assert (
-        len([row for row in rows if row["device"] == "cpu"]) == 8
-    )  # with padding and without, precisions, dropouts
+    # with padding and without, precisions, dropouts
+    assert len([row for row in rows if row["device"] == "cpu"]) == 8
     assert [row for row in rows if row["ratio"] < 1] == []
 
 

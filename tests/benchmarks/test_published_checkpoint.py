@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny import tiny_bert
 
 from course_lab import records
 from course_lab.ch05_bert import bert_page, published
 from course_lib.bert.files import save_bert
-from course_lib.bert.model import BertConfig, BertModel
+from course_lib.bert.model import BertModel
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
@@ -21,13 +22,14 @@ LETTERS = [*string.ascii_lowercase, *(f"##{x}" for x in string.ascii_lowercase)]
 def checkpoint(tmp_path):
     tokenizer = FastWordPiece([*SPECIAL_TOKENS, "bank", "cat", *LETTERS])
     model = BertModel(
-        BertConfig(
+        tiny_bert(
             vocab_size=len(tokenizer),
             hidden_size=24,
             num_hidden_layers=3,
             num_attention_heads=2,
             intermediate_size=40,
             max_position_embeddings=64,
+            dropout=0.1,
         )
     )
     bert_page.draw_all(model, seed=0)

@@ -1,7 +1,6 @@
 """The book's site, and a browser to open it with."""
 
 import sys
-from pathlib import Path
 
 import pytest
 from places import BOOK, ROOT
@@ -10,7 +9,7 @@ sys.path.insert(0, str(BOOK / "_ext"))
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
+def site():
     """The built site, brought up to date: quick when `make book` has run."""
     from course_tools.site.build import build
 

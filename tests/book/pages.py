@@ -60,9 +60,8 @@ def quiet_page(browser, **settings) -> Iterator[object]:
         ),
     )
     page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-    if settings.get(
-        "java_script_enabled", True
-    ):  # without it, the browser gives up on every script
+    # without it, the browser gives up on every script
+    if settings.get("java_script_enabled", True):
         page.on(
             "requestfailed",
             lambda request: faults.append(f"could not load {request.url}"),

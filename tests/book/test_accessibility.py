@@ -100,10 +100,8 @@ def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_its_colour
                 "<html lang='en'><title>t</title>"
                 f"<main>{''.join(cells[: number + 1])}</main>"
             )
-            for known in (
-                set(seen),
-                seen,
-            ):  # looked at again, as when a page turns dark, the same are shown
+            # looked at again, as when a page turns dark, the same are shown
+            for known in (set(seen), seen):
                 fade_repeats(page, known)
             assert (
                 sum(word.is_visible() for word in page.locator("b, i, s").all())
@@ -114,10 +112,8 @@ def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_its_colour
             "<html lang='en'><title>t</title><main><b style='color:"
             " dimgrey'>word</b></main>"
         )
-        for ground, pale in (
-            ("white", 0),
-            ("black", 1),
-        ):  # of the page itself, which has no word of its own
+        # of the page itself, which has no word of its own
+        for ground, pale in (("white", 0), ("black", 1)):
             page.evaluate(
                 "ground => { document.body.style.background = ground }", ground
             )

@@ -6,7 +6,6 @@ a screen reader or a keyboard cannot use, a figure that the dark page swallows.
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -28,7 +27,7 @@ FIGURE_CONTRAST = 3.0
 
 
 @pytest.fixture(scope="session", params=["file", "http"])
-def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+def address(request, site):
     """Where the site is: a folder on disk, or a server on the loopback interface."""
     with address_of(ROOT, request.param) as address:
         yield address
@@ -81,9 +80,8 @@ def test_no_page_is_too_heavy_for_a_phone(site):
 def test_no_page_names_a_folder_of_the_machine_that_built_it(site):
     """The reference prints the values of constants, and a path among them is another
     one on each machine."""
-    written_out = re.compile(
-        re.escape(str(ROOT)) + r"['/]"
-    )  # the folder itself, or what is in it
+    # the folder itself, or what is in it
+    written_out = re.compile(re.escape(str(ROOT)) + r"['/]")
     assert [
         name
         for name in pages_of(site)
@@ -179,9 +177,8 @@ def test_quiz_explains_a_wrong_and_a_right_answer_by_keyboard_alone(
         # Start from what precedes the question, as a reader who tabs through the page
         # does.
         quiz.evaluate("node => { node.tabIndex = -1; node.focus(); }")
-        for _ in range(
-            3
-        ):  # a question that shows code has a button to copy it before its choices
+        # a question that shows code has a button to copy it before its choices
+        for _ in range(3):
             page.keyboard.press("Tab")
             if quiz.locator("input:focus").count():
                 break

@@ -6,9 +6,7 @@ Keyboard: WCAG 2.2, criteria 2.1.1 and 2.4.7. Names and roles: 4.1.2. Changes an
 """
 
 import json
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,7 +53,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def weights() -> dict[tuple[str, str], np.ndarray]:
+def weights():
     """Weights that differ in every place: layers, heads, query words, key words."""
     rng = np.random.default_rng(8)
     return {
@@ -68,7 +66,7 @@ def weights() -> dict[tuple[str, str], np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def explorer_book(tmp_path_factory: pytest.TempPathFactory, weights) -> Path:
+def explorer_book(tmp_path_factory, weights):
     """A built book of one page with two explorers."""
     root = tmp_path_factory.mktemp("explorer")
     lay_out_book(root, PAGE)
@@ -82,13 +80,13 @@ def explorer_book(tmp_path_factory: pytest.TempPathFactory, weights) -> Path:
 
 
 @pytest.fixture(params=["file", "http"])
-def address(request: pytest.FixtureRequest, explorer_book: Path) -> Iterator[str]:
+def address(request, explorer_book):
     with address_of(explorer_book, request.param) as found:
         yield f"{found}/index.html"
 
 
 @pytest.fixture
-def from_disk(explorer_book: Path) -> str:
+def from_disk(explorer_book):
     return (explorer_book / "_build" / "html" / "index.html").as_uri()
 
 
@@ -216,9 +214,8 @@ def test_a_pointer_previews_a_word_and_a_click_keeps_it(browser, address, weight
         page.mouse.move(0, 0)
         assert shown_weights(explorer) == expected(2)
         words.nth(1).hover()
-        page.keyboard.press(
-            "ArrowLeft"
-        )  # from the third word, which has the focus, to the second
+        # from the third word, which has the focus, to the second
+        page.keyboard.press("ArrowLeft")
         page.keyboard.press("ArrowLeft")
         assert shown_weights(explorer) == expected(0), (
             "the keyboard has the last word while the pointer rests"

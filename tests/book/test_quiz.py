@@ -86,7 +86,7 @@ def test_a_complete_question_is_read_as_written():
         ("question: Over", "question: [Over", "not valid YAML"),
     ],
 )
-def test_a_faulty_question_is_refused_in_words(old: str, new: str, words: str):
+def test_a_faulty_question_is_refused_in_words(old, new, words):
     assert old in GOOD
     with pytest.raises(QuizError, match=re.escape(words)):
         parse_question(GOOD.replace(old, new, 1))

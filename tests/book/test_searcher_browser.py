@@ -10,7 +10,6 @@ Changes announced: 4.1.3. Reflow: 1.4.10.
 import base64
 import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,7 +54,7 @@ ASKED = "read the lines of a text file"
 
 
 @pytest.fixture(scope="module")
-def search_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def search_book(tmp_path_factory):
     """A built book with the search on a page of its own name."""
     root = tmp_path_factory.mktemp("search")
     lay_out_book(root, "")
@@ -70,7 +69,7 @@ def search_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data() -> dict:
+def data():
     """What the page loads, read by Python."""
     text = static_search.make().script.read_text()
     assert text.startswith("courseSearchData(")
@@ -79,7 +78,7 @@ def data() -> dict:
 
 
 @pytest.fixture(scope="module")
-def peer(data) -> StaticSentences:
+def peer(data):
     numbers = np.frombuffer(base64.b64decode(data["table"]), np.int8).reshape(
         -1, data["features"]
     )
@@ -209,9 +208,8 @@ def test_axe_finds_no_serious_violation_and_a_narrow_page_does_not_scroll(
         start(page)
         searcher_of(page).get_by_text("Licences of the texts").click()
         searcher_of(page).get_by_text("numpy").first.click()
-        assert (
-            serious_violations(page, leave_out="#pst-back-to-top") == []
-        )  # the theme's, which fades in
+        # the theme's, which fades in
+        assert serious_violations(page, leave_out="#pst-back-to-top") == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 

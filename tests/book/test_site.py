@@ -3,7 +3,6 @@
 import json
 import re
 import textwrap
-from pathlib import Path
 
 import pytest
 from places import BOOK, ROOT
@@ -14,9 +13,7 @@ from course_tools.site.cache import PageCache
 
 
 @pytest.mark.slow  # the site is built first, where it is not
-def test_every_data_set_has_a_page_and_those_that_the_course_makes_have_figures(
-    site: Path,
-):
+def test_every_data_set_has_a_page_and_those_that_the_course_makes_have_figures(site):
     for name, entry in DATASETS.items():
         card = (BOOK / "_generated" / "data" / f"{name}.md").read_text(encoding="utf-8")
         assert card.startswith(f"(data-{name})=\n# `{name}`\n")
@@ -66,7 +63,7 @@ def test_settings_send_nothing_to_other_hosts():
 
 
 @pytest.mark.slow  # the site is built first, where it is not
-def test_each_record_that_a_page_loads_is_among_what_the_page_is_made_of(site: Path):
+def test_each_record_that_a_page_loads_is_among_what_the_page_is_made_of(site):
     """Its kernel was seen to read it; else a new record would execute no page."""
     cache = PageCache(ROOT)
     missing = [

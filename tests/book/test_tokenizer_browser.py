@@ -7,8 +7,6 @@ and 2.4.7. Names and roles: 4.1.2. Changes announced: 4.1.3. Reflow: 1.4.10.
 """
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pages import (
@@ -102,7 +100,7 @@ def library(vocabulary: list[str]) -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def tokenizer_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tokenizer_book(tmp_path_factory):
     """A built book of one page with a tokenizer and a stepped figure."""
     root = tmp_path_factory.mktemp("tokenizer")
     lay_out_book(root, PAGE)
@@ -119,13 +117,13 @@ def tokenizer_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["file", "http"])
-def address(request: pytest.FixtureRequest, tokenizer_book: Path) -> Iterator[str]:
+def address(request, tokenizer_book):
     with address_of(tokenizer_book, request.param) as found:
         yield f"{found}/index.html"
 
 
 @pytest.fixture
-def from_disk(tokenizer_book: Path) -> str:
+def from_disk(tokenizer_book):
     return (tokenizer_book / "_build" / "html" / "index.html").as_uri()
 
 
@@ -180,9 +178,8 @@ def test_the_chapter_gives_the_librarys_ids_and_offsets_for_100_recorded_sentenc
                 encoding.ids,
                 [list(pair) for pair in encoding.offsets],
             )
-            text = one["text"].replace(
-                "\r", "\n"
-            )  # what a text field makes of it; both are spaces
+            # what a text field makes of it; both are spaces
+            text = one["text"].replace("\r", "\n")
             tokenizer.get_by_role("textbox").fill(text)
             assert shown(tokenizer) == expected(peer, text), repr(text)
         tokenizer.get_by_role("button").click()
@@ -260,9 +257,8 @@ def test_a_screen_reader_hears_the_box_the_counts_and_the_pieces(browser, addres
         box = tokenizer.get_by_role("textbox", name="Your sentence")
         assert box.input_value() == TYPED[0]
         assert shown(tokenizer) == expected(library(VOCABULARY), TYPED[0])
-        box.press_sequentially(
-            "x"
-        )  # the caret is at the end: an unknown letter follows the last full stop
+        # the caret is at the end: an unknown letter follows the last full stop
+        box.press_sequentially("x")
         status = tokenizer.get_by_role("status").first
         count = len(expected(library(VOCABULARY), TYPED[0] + "x"))
         assert (

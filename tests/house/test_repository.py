@@ -188,6 +188,5 @@ def test_the_licences_are_whole_and_named():
     code, text = (ROOT / "LICENSE").read_text(), (ROOT / "LICENSE-TEXT").read_text()
     assert code.startswith("BSD 3-Clause License")
     assert "https://creativecommons.org/licenses/by-sa/4.0/" in text
-    assert all(
-        f"\nSection {number} -- " in text for number in range(1, 9)
-    )  # the legal code has eight sections
+    # the legal code has eight sections
+    assert all(f"\nSection {number} -- " in text for number in range(1, 9))

@@ -150,9 +150,8 @@ def test_set_up_is_repeated_only_when_the_pinned_set_changes(clone, changed, rep
 
 
 def test_an_old_python_is_refused_in_words(clone):
-    program(
-        clone / "python3.10", "exit 1"
-    )  # it answers the question about its version with no
+    # it answers the question about its version with no
+    program(clone / "python3.10", "exit 1")
     result = make("setup", f"PYTHON={clone / 'python3.10'}", cwd=clone)
     assert result.returncode != 0
     assert "No Python 3.11 or newer found" in result.stderr
@@ -170,9 +169,8 @@ def test_a_python_without_venv_is_refused_with_the_remedy(clone):
 def test_a_failed_installation_leaves_no_stamp(clone):
     binaries = clone / ".venv" / "bin"
     binaries.mkdir(parents=True)
-    program(
-        binaries / "python", '[ "$3" = --version ] || exit 7'
-    )  # pip is there, and its install fails
+    # pip is there, and its install fails
+    program(binaries / "python", '[ "$3" = --version ] || exit 7')
     assert make("setup", cwd=clone).returncode != 0
     assert not (clone / ".venv" / ".ready").exists()
 

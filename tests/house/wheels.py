@@ -16,6 +16,7 @@ from pathlib import Path
 
 PINS = Path(__file__).resolve().parents[2] / "constraints.txt"
 PYTHONS = ("3.11", "3.12", "3.13")
+# torch needs 2.28
 GLIBC = (
     "_2_28",
     "_2_27",
@@ -27,7 +28,7 @@ GLIBC = (
     "2010",
     "_2_5",
     "1",
-)  # torch needs 2.28
+)
 MACHINES = {
     "Linux x86-64": [f"manylinux{glibc}_x86_64" for glibc in GLIBC],
     "Linux arm64": [f"manylinux{glibc}_aarch64" for glibc in GLIBC],

@@ -194,7 +194,7 @@ def test_each_run_says_with_what_it_was_made(tmp_path):
     assert run["date"].startswith("20")
 
 
-def test_frozen_features_of_2000_reviews_are_right_in_four_of_five_and_fine_tuning_beats_them():  # noqa: E501
+def test_frozen_features_of_2000_reviews_reach_four_of_five_and_less_than_tuning():
     """SST-2's 872 validation sentences; each seed draws other sentences to
     learn from."""
     scores: dict[str, list[float]] = {}
@@ -249,7 +249,7 @@ def test_changed_code_is_said_beside_the_commit_and_a_record_that_goes_on_is_no_
     assert records.commit() == f"{head}+changes"
 
 
-def test_with_every_seed_six_layers_reach_90_percent_of_sst2_on_sentences_as_people_write_them():  # noqa: E501
+def test_with_every_seed_six_layers_reach_90_percent_of_rejoined_sst2():
     """SST-2's 872 validation sentences, where the paper's BERT-base has 93.5 on the
     test split (table 1)."""
     scores = [
@@ -262,7 +262,7 @@ def test_with_every_seed_six_layers_reach_90_percent_of_sst2_on_sentences_as_peo
     assert min(scores) > before, "two remedies, but sentences as the treebank has them"
 
 
-def test_siamese_training_lifts_raw_states_on_stsb_with_every_seed_and_raw_states_lose_to_static_vectors():  # noqa: E501
+def test_siamese_training_lifts_raw_states_which_lose_to_static_vectors():
     """Reimers and Gurevych 2019, table 1, in direction; and the published 82.03 of a
     checkpoint, through our code."""
     runs = records.load("sentences-nli").results

@@ -4,20 +4,16 @@ import json
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
+from tiny import tiny_bert
 
-from course_lib.bert.config import BertConfig
-
-CONFIG = BertConfig(
+CONFIG = tiny_bert(
     vocab_size=31,
-    hidden_size=12,
-    num_hidden_layers=2,
-    num_attention_heads=3,
     intermediate_size=17,
     max_position_embeddings=11,
     type_vocab_size=4,
     layer_norm_eps=1e-7,
     hidden_act="relu",
-    hidden_dropout_prob=0.3,
+    dropout=(0.3, 0.1),
 )
 
 

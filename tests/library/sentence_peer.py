@@ -1,35 +1,15 @@
 """A small sentence encoder whose vectors differ, for tests."""
 
 import torch
+from tiny import tiny_bert, tiny_tokenizer
 
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertModel
 from course_lib.sentence_bert.model import SentenceBert
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
-WORDS = [
-    "jim",
-    "hen",
-    "##son",
-    "was",
-    "a",
-    "puppet",
-    "##er",
-    "who",
-    "what",
-    ".",
-    ",",
-    "?",
-    "film",
-    "good",
-    "bad",
-]
-TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
-CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=22,  # noqa: E501
-    max_position_embeddings=19, hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.3,  # noqa: E501
-)  # fmt: skip
+WORDS = "jim hen ##son was a puppet ##er who what . , ? film good bad"
+TOKENIZER = tiny_tokenizer(WORDS)
+CONFIG = tiny_bert(vocab_size=len(TOKENIZER), hidden_size=15, dropout=(0.4, 0.3))
 SENTENCES = [
     "Jim Henson was a puppeter.",
     "bad",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from expect import assert_near, refusal
 
 from course_lab import records, study
 from course_lab.ch01_seq2seq import (
@@ -73,9 +74,7 @@ class TestText:
             ]
 
     def test_an_unknown_kind_is_refused(self):
-        with pytest.raises(
-            ValueError, match="tokenizer kind is 'char'; choose 'word' or 'bpe'"
-        ):
+        with refusal("tokenizer kind is 'char'; choose 'word' or 'bpe'"):
             train_tokenizer(SENTENCES, "char")
 
     def test_the_decoder_reads_what_it_is_to_write_one_step_later(self):
@@ -90,16 +89,12 @@ class TestText:
 
     def test_an_empty_sentence_is_refused_in_words(self):
         tokenizer = train_tokenizer(["a b"], "word")
-        with pytest.raises(
-            ValueError, match="target sentence 1 is empty; drop the pair"
-        ):
+        with refusal("target sentence 1 is empty; drop the pair"):
             encode_pairs(["a", "b"], ["b", " "], (tokenizer, tokenizer))
 
     def test_sides_of_different_number_are_refused_in_words(self):
         tokenizer = train_tokenizer(["a b"], "word")
-        with pytest.raises(
-            ValueError, match="2 source sentences but 1 target sentences"
-        ):
+        with refusal("2 source sentences but 1 target sentences"):
             encode_pairs(["a", "b"], ["b"], (tokenizer, tokenizer))
 
 
@@ -121,9 +116,7 @@ class TestRuns:
                 seed=0,
             )
         assert used == ["muon", "adamw"]
-        with pytest.raises(
-            ValueError, match="optimizer is 'sgd'; choose adamw or muon"
-        ):
+        with refusal("optimizer is 'sgd'; choose adamw or muon"):
             replace(recipe, optimizer="sgd")
 
     def test_loss_ignores_padding_and_counts_eos(self, recipe, corpus):
@@ -140,9 +133,7 @@ class TestRuns:
             for pair in pairs
         ]
         assert count == sum(len(pair.target) + 1 for pair in pairs)
-        torch.testing.assert_close(
-            together, sum(loss for loss, _ in alone), rtol=1e-5, atol=0
-        )
+        assert_near(together, sum(loss for loss, _ in alone), 0, 1e-5)
 
     def test_with_and_without_attention_begin_with_the_same_weights(
         self, recipe, corpus
@@ -191,7 +182,7 @@ class TestRuns:
             torch.testing.assert_close(table.sum(dim=1), torch.ones(len(pair.target)))
 
     def test_a_model_without_attention_has_no_weights_to_show(self, recipe, corpus):
-        with pytest.raises(ValueError, match="no attention, so there are no weights"):
+        with refusal("no attention, so there are no weights"):
             alignment.attention_weights(
                 seq2seq.build(recipe, corpus, None, seed=0), corpus.pairs["test"]
             )
@@ -390,14 +381,14 @@ class TestRecords:
 
     def test_a_record_that_is_not_there_names_those_that_are(self, tmp_path, recipe):
         records.save(records.make("small", ["course"], recipe, []), tmp_path)
-        with pytest.raises(
-            FileNotFoundError, match=r"no recorded result 'big'.*recorded are: small"
+        with refusal(
+            r"no recorded result 'big'.*recorded are: small", FileNotFoundError
         ):
             records.load("big", tmp_path)
 
     def test_a_damaged_record_is_refused_in_words(self, tmp_path):
         (tmp_path / "half.json").write_text('{"name": "half"')
-        with pytest.raises(ValueError, match=r"half\.json is not a recorded result"):
+        with refusal(r"half\.json is not a recorded result"):
             records.load("half", tmp_path)
 
 
@@ -425,7 +416,7 @@ class TestCommand:
     ):
         monkeypatch.setattr(records, "RESULTS", tmp_path)
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(ExperimentError, match=message):
+        with refusal(message, ExperimentError):
             record_experiment(*words)
 
     def test_without_a_choice_it_runs_the_models_that_the_recipe_names(

@@ -36,9 +36,8 @@ class TestScoreScale:
             .median()
             .item()
         )
-        assert found.score_gradient == pytest.approx(
-            expected, rel=0.25
-        )  # the median of 256 draws
+        # the median of 256 draws
+        assert found.score_gradient == pytest.approx(expected, rel=0.25)
 
     def test_gradients_are_those_of_the_formula(self):
         """d weight_i / d score_j = weight_i (delta_ij - weight_j), query by query, each
@@ -193,9 +192,8 @@ class TestCost:
         layers.pop("GRU")
         counted = attention_cost.measure_allocations(layers, 16, [64, 512])
         matrix = 512 * 512 * 4
-        assert (
-            counted["explicit attention"][1].peak > 3 * matrix
-        )  # weights, and two gradients of their size
+        # weights, and two gradients of their size
+        assert counted["explicit attention"][1].peak > 3 * matrix
         assert counted["fused attention"][1].peak < matrix
         assert (
             counted["fused attention"][0].launches

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near, refusal
 from PIL import Image
 from torch import nn
 from torch.nn.functional import one_hot, scaled_dot_product_attention
@@ -54,9 +55,8 @@ class TestLookBack:
         task = LookBack(distances=(1, 3), vocab_size=10, length=6)
         ids = torch.tensor([[5, 9, 2, 7, 0, 4]])
         assert task.first == 3
-        assert task.answers(ids).tolist() == [
-            [[2, 5], [7, 9], [0, 2]]
-        ]  # for positions 3, 4 and 5
+        # for positions 3, 4 and 5
+        assert task.answers(ids).tolist() == [[[2, 5], [7, 9], [0, 2]]]
 
     def test_the_first_word_is_asked_for_at_the_last_position_only(self):
         task = LookBack(distances=(6,), vocab_size=8, length=7)
@@ -79,7 +79,7 @@ class TestLookBack:
 
     @pytest.mark.parametrize("distances", [(), (2, -1), (4, 16)])
     def test_a_distance_outside_the_sentence_is_refused_in_words(self, distances):
-        with pytest.raises(ValueError, match="each from 0 to length - 1 = 15"):
+        with refusal("each from 0 to length - 1 = 15"):
             LookBack(distances)
 
     def test_a_perfect_answer_scores_one_and_the_order_of_answers_counts(self):
@@ -90,9 +90,8 @@ class TestLookBack:
             "right at 5": 1,
         }
         turned = score(task, Oracle((5, 2), 16))
-        assert turned["right"] == pytest.approx(
-            1 / 16, abs=0.02
-        )  # only where both words happen to be the same
+        # only where both words happen to be the same
+        assert turned["right"] == pytest.approx(1 / 16, abs=0.02)
 
     def test_one_right_answer_of_two_is_not_right(self):
         found = score(LookBack(distances=(2, 5), vocab_size=16), Oracle((2, 4), 16))
@@ -148,7 +147,7 @@ class TestModel:
         expected = scaled_dot_product_attention(
             head.query(hidden), head.key(hidden), head.value(hidden)
         )
-        torch.testing.assert_close(head(hidden), expected, rtol=0, atol=1e-12)
+        assert_near(head(hidden), expected, 1e-12)
 
     def test_the_same_seed_gives_the_same_run_and_another_seed_another(self):
         task = LookBack((1,), vocab_size=5, length=6)
@@ -158,9 +157,8 @@ class TestModel:
             for seed in (0, 0, 1)
         ]
         assert losses[0] == losses[1] != losses[2]
-        assert losses[0][0] == pytest.approx(
-            math.log(5), abs=0.7
-        )  # untrained: about as good as a guess
+        # untrained: about as good as a guess
+        assert losses[0][0] == pytest.approx(math.log(5), abs=0.7)
 
     def test_the_seed_decides_the_first_weights_and_the_sentences(self, monkeypatch):
         task, read, draw = LookBack((1,), vocab_size=5, length=6), [], LookBack.batch
@@ -222,15 +220,12 @@ class TestModel:
             model.positions.weight.copy_(torch.eye(6))
             query, key = model.mixer.query.weight, model.mixer.key.weight
             query.copy_(100 * torch.eye(6))
-            key.copy_(
-                torch.eye(6).roll(1, dims=0)
-            )  # the key of position s is what the query of position s + 1 wants
+            # the key of position s is what the query of position s + 1 wants
+            key.copy_(torch.eye(6).roll(1, dims=0))
         table = weights_by_distance(
             task, model.to("cpu"), distances=[0, 1, 2], sentences=3
         )
-        torch.testing.assert_close(
-            table, torch.tensor([[0.0, 1.0, 0.0]]), atol=1e-6, rtol=0
-        )
+        assert_near(table, torch.tensor([[0.0, 1.0, 0.0]]), 1e-6)
 
     def test_weights_are_averaged_over_the_positions_that_are_asked(self):
         task = LookBack((3,), vocab_size=4, length=7)
@@ -256,16 +251,11 @@ class TestModel:
         model = build(task, partial(MultiHeadAttention, num_heads=4), seed=0)
         table = weights_by_distance(task, model, range(6))
         assert table.shape == (4, 6)
-        torch.testing.assert_close(
-            table.mean(dim=0), torch.full((6,), 1 / 12), atol=0.04, rtol=0
-        )
+        assert_near(table.mean(dim=0), torch.full((6,), 1 / 12), 0.04)
 
     def test_a_layer_without_heads_has_no_weights_to_show(self):
         task = LookBack((2,))
-        with pytest.raises(
-            ValueError,
-            match="mixes with Recurrent; heads are those of MultiHeadAttention",
-        ):
+        with refusal("mixes with Recurrent; heads are those of MultiHeadAttention"):
             weights_by_distance(task, build(task, Recurrent, seed=0, dim=8), [2])
 
     @pytest.mark.slow
@@ -332,14 +322,11 @@ class TestFigures:
         assert "<pad> may attend to I, am, home." in text
 
     def test_a_mask_that_does_not_fit_is_refused_in_words(self):
-        with pytest.raises(
-            ValueError,
-            match=r"shape \(3, 4\).*give a boolean mask, one row for each query",
-        ):
+        with refusal(r"shape \(3, 4\).*give a boolean mask, one row for each query"):
             mask_panels(
                 {"wrong": torch.ones(3, 4, dtype=torch.bool)}, self.WORDS, self.WORDS
             )
-        with pytest.raises(ValueError, match="no masks"):
+        with refusal("no masks"):
             mask_panels({}, self.WORDS, self.WORDS)
 
     def test_filled_squares_stand_out_on_white_and_on_black(self):
@@ -378,7 +365,7 @@ class TestFigures:
         ],
     )
     def test_curves_that_cannot_be_drawn_are_refused_in_words(self, x, curves, words):
-        with pytest.raises(ValueError, match=words):
+        with refusal(words):
             growth_curves(x, curves, "x", "y")
 
     def test_figures_are_small_clear_and_not_left_open(self, masks, curves):

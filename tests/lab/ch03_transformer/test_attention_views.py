@@ -23,7 +23,7 @@ SIZES = {"dim": 12, "num_heads": 3, "num_layers": 2, "hidden_dim": 20}
 
 
 @pytest.fixture(scope="module")
-def corpus() -> seq2seq.Corpus:
+def corpus():
     tokenizers = (
         train_tokenizer(TEXT["en"], "word"),
         train_tokenizer(TEXT["fr"], "word"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near, refusal
 
 from course_lab import records
 from course_lab.ch01_seq2seq import alignment, seq2seq
@@ -68,9 +69,7 @@ class TestTraining:
         words = batch["labels"] != PAD
         uniform = -logits.log_softmax(dim=-1).mean(dim=-1)[words].sum()
         assert count == same_count == words.sum()
-        torch.testing.assert_close(
-            smoothed, 0.7 * plain + 0.3 * uniform, rtol=1e-5, atol=0
-        )
+        assert_near(smoothed, 0.7 * plain + 0.3 * uniform, 0, 1e-5)
         assert seq2seq.smoothed_loss_sum(0.0) is seq2seq.loss_sum
 
     @pytest.mark.slow
@@ -173,11 +172,9 @@ class TestPositionsThatFail:
         torch.testing.assert_close(model.embed.table[:, 5], torch.arange(6) / 6)
 
     def test_what_cannot_be_replaced_is_refused_in_words(self):
-        with pytest.raises(
-            ValueError, match="position_table is 'angle'; choose 'index' or 'share'"
-        ):
+        with refusal("position_table is 'angle'; choose 'index' or 'share'"):
             replace_positions(Transformer(TransformerConfig(9, 8, **SIZES)), "angle")
-        with pytest.raises(ValueError, match="leave positions at 'sinusoidal'"):
+        with refusal("leave positions at 'sinusoidal'"):
             replace_positions(
                 Transformer(TransformerConfig(9, 8, **SIZES, positions="none")), "index"
             )
@@ -205,14 +202,11 @@ class TestAlignmentOfHeads:
         pairs = corpus.pairs["test"][:5]
         together = alignment.cross_attention_weights(model, pairs)
         for pair, table in zip(pairs, together, strict=True):
-            torch.testing.assert_close(
-                alignment.cross_attention_weights(model, [pair])[0],
-                table,
-                rtol=1e-4,
-                atol=1e-6,
+            assert_near(
+                alignment.cross_attention_weights(model, [pair])[0], table, 1e-6, 1e-4
             )
 
-    def test_layers_come_in_order_and_row_t_is_the_attention_with_which_word_t_is_written(  # noqa: E501
+    def test_layers_come_in_order_and_row_t_is_the_attention_that_writes_word_t(
         self, recipe, corpus
     ):
         model, pair = (
@@ -224,18 +218,16 @@ class TestAlignmentOfHeads:
             maps = attention_maps(model, batch)
         (table,) = alignment.cross_attention_weights(model, [pair])
         for layer, expected in zip(table, maps.cross, strict=True):
-            torch.testing.assert_close(
-                layer, expected[0, :, :-1].cpu()
-            )  # all rows but that of <eos>
+            # all rows but that of <eos>
+            torch.testing.assert_close(layer, expected[0, :, :-1].cpu())
 
     def test_each_head_is_scored_alone_and_the_mean_last(self):
         """Head 0 of layer 0 follows gold, head 1 goes the other way; their mean, 0.6 to
         0.4, follows the louder one."""
         right = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
         quiet, loud = 0.8 * right + 0.1, right.flip(1)
-        table = torch.stack(
-            [torch.stack([quiet, loud]), torch.stack([right, right])]
-        )  # layers, heads, T, S
+        # layers, heads, T, S
+        table = torch.stack([torch.stack([quiet, loud]), torch.stack([right, right])])
         rates = alignment.error_rate_of_heads([table], [[[0, 0], [1, 1]]])
         assert rates.tolist() == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
 
@@ -341,16 +333,14 @@ class TestSpeed:
 class TestCommand:
     def test_what_cannot_run_is_refused_in_words(self, tmp_path, monkeypatch):
         monkeypatch.setattr(records, "RESULTS", tmp_path)
-        with pytest.raises(
+        with refusal(
+            "no study 'sst2'; it has: translation, short, parts, pronouns, multi30k",
             ExperimentError,
-            match=(
-                "no study 'sst2'; it has: translation, short, parts, pronouns, multi30k"
-            ),
         ):
             record_experiment("transformer", "sst2", None, [], [0])
-        with pytest.raises(
+        with refusal(
+            "has no variant 'two heads'; choose among Transformer; post-norm",
             ExperimentError,
-            match="has no variant 'two heads'; choose among Transformer; post-norm",
         ):
             record_experiment("transformer", "parts", None, ["two heads"], [0])
 

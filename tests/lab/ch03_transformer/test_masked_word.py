@@ -67,16 +67,13 @@ def test_both_sides_solve_what_the_left_side_cannot():
         guesses = masked_word.train_guesser(
             CONFIG, pairs, causal, training, batch_size=28
         )
-        assert (
-            guesses.accuracy == 1.0
-        )  # its test hides the second word, which the left side tells
+        # its test hides the second word, which the left side tells
+        assert guesses.accuracy == 1.0
         batch = {name: tensor.to(device()) for name, tensor in first.items()}
         logits = guesses.model.eval()(batch["ids"], batch["lengths"], batch["places"])
         right[causal] = int((logits.argmax(dim=-1) == batch["labels"]).sum())
-    assert right == {
-        True: 1,
-        False: 7,
-    }  # without the right side every sentence looks alike: one guess, right once
+    # without the right side every sentence looks alike: one guess, right once
+    assert right == {True: 1, False: 7}
 
 
 def test_frequencies_are_those_of_the_training_words():
@@ -138,7 +135,7 @@ def test_the_head_is_tied_to_the_words_and_they_begin_with_variance_1():
     assert (12**0.5 * model.head.weight).std().item() == pytest.approx(1, rel=0.05)
 
 
-def test_what_is_learned_comes_from_training_sentences_and_what_is_measured_from_others():  # noqa: E501
+def test_it_learns_from_training_sentences_and_is_measured_on_others():
     pairs = {
         "train": sentences(*([[4, 5, 4], [5, 4, 5]] * 10)),
         "test": sentences([8, 9, 8], [9, 8, 9]),
@@ -171,10 +168,8 @@ def test_training_hides_any_word_another_in_each_epoch_and_the_seed_decides_whic
             steps=8, learning_rate=1e-12, seed=seed, progress=False
         )
         guesses = masked_word.train_guesser(CONFIG, pairs, True, training, batch_size=3)
-        return (
-            guesses.model.head.weight.detach().cpu(),
-            hidden[:8],
-        )  # the last is of the test split
+        # the last is of the test split
+        return (guesses.model.head.weight.detach().cpu(), hidden[:8])
 
     weights, hidden = run(seed=5)
     same_weights, same = run(seed=5)

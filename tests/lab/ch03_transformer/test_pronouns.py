@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near
 
 from course_lab.ch01_seq2seq import seq2seq
 from course_lab.ch01_seq2seq.text import collate, encode_pairs, train_tokenizer
@@ -27,7 +28,6 @@ from course_lab.ch03_transformer.pronoun_cuts import CUTS, Cut, _masks, pronoun_
 from course_lib.attention.weights import watch_attention
 from course_lib.data.pronouns import generate
 from course_lib.training.loop import History
-from course_lib.transformer.model import Transformer
 
 TINY = replace(
     pronouns.RECIPE,
@@ -42,7 +42,7 @@ TINY = replace(
 
 
 @pytest.fixture(scope="module")
-def corpus() -> seq2seq.Corpus:
+def corpus():
     """The first 90 sentences of each split."""
     text = {}
     for split in ("train", "validation", "test"):
@@ -65,7 +65,7 @@ def corpus() -> seq2seq.Corpus:
 
 
 @pytest.fixture
-def model(corpus) -> Transformer:
+def model(corpus):
     return seq2seq.build(TINY, corpus, "transformer", seed=4)
 
 
@@ -107,7 +107,7 @@ def test_places_hold_the_words_they_are_named_for(corpus):
         )
 
 
-def test_a_translation_resolves_the_pronoun_if_pronoun_and_adjective_are_right_whatever_came_before():  # noqa: E501
+def test_a_pronoun_is_resolved_if_it_and_its_adjective_are_right():
     reference = "le chat n' a pas vu la rue parce qu' il était trop fier"
     texts = [
         reference,
@@ -144,12 +144,7 @@ def test_permuted_words_keep_each_sentence_s_weights_and_know_nothing():
     rows = made_rows(favoured=1.0)
     assert rows.preference().min() == 1
     blind = permuted_words(rows, generator())
-    torch.testing.assert_close(
-        blind.weights.sort(dim=-1).values,
-        rows.weights.sort(dim=-1).values,
-        rtol=0,
-        atol=0,
-    )
+    assert_near(blind.weights.sort(dim=-1).values, rows.weights.sort(dim=-1).values, 0)
     assert blind.weights[rows.lengths == 7][..., 7:].eq(0).all(), (
         "padding gets no weight"
     )
@@ -162,7 +157,7 @@ def test_permuted_words_keep_each_sentence_s_weights_and_know_nothing():
     )
 
 
-def test_another_sentence_gives_none_its_own_weights_and_keeps_to_sentences_of_its_length():  # noqa: E501
+def test_another_sentence_of_its_length_and_never_itself_gives_the_weights():
     rows = made_rows(favoured=1.0)
     swapped = another_sentence(rows, generator())
     assert not (swapped.weights == rows.weights).flatten(1).all(dim=1).any()
@@ -219,9 +214,7 @@ def test_rows_are_those_of_each_sentence_alone(model, corpus):
         ):
             expected = torch.stack([table[0, :, place[row]] for table in tables])
             length = found[query].lengths[row]
-            torch.testing.assert_close(
-                found[query].weights[row, :, :, :length], expected, atol=1e-6, rtol=1e-5
-            )
+            assert_near(found[query].weights[row, :, :, :length], expected, 1e-6, 1e-5)
             assert found[query].weights[row, :, :, length:].eq(0).all()
 
 
@@ -236,10 +229,9 @@ def test_in_the_first_layer_it_cannot_know_which_noun_is_meant(model):
     ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(sentences)])
     with torch.no_grad(), watch_attention(model.encoder) as weights:
         model.encoder(ids)
-    nouns = [
-        table[:, :, 8, 6] / table[:, :, 8, 1] for (table,) in weights.values()
-    ]  # street over cat: (B, H)
-    torch.testing.assert_close(nouns[0][0], nouns[0][1], atol=1e-6, rtol=1e-5)
+    # street over cat: (B, H)
+    nouns = [table[:, :, 8, 6] / table[:, :, 8, 1] for (table,) in weights.values()]
+    assert_near(nouns[0][0], nouns[0][1], 1e-6, 1e-5)
     assert (nouns[1][0] - nouns[1][1]).abs().max() > 1e-4, "in the second it can"
 
 

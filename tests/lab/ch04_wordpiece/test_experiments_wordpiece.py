@@ -74,7 +74,7 @@ def test_samples_share_no_document_and_reach_their_size():
         draw_samples(documents, 3, 500, seed=6)
 
 
-def test_the_control_of_whole_words_takes_the_most_frequent_and_breaks_ties_by_string_order():  # noqa: E501
+def test_whole_words_are_the_most_frequent_and_ties_follow_string_order():
     assert most_frequent_words({"b": 3, "a": 3, "c": 9, "d": 1}, 8) == [
         *SPECIAL_TOKENS,
         "c",
@@ -137,9 +137,8 @@ def test_parameters_of_berts_layers_and_embedding():
     """Devlin et al. 2019, table of sizes: BERT-base has 110M; without positions,
     segments and pooling, 108.5M."""
     assert embedding_parameters(30_522) == 23_440_896
-    assert (
-        layer_parameters() == 85_054_464
-    )  # torch.nn.TransformerEncoderLayer(768, 12, 3072), twelve times
+    # torch.nn.TransformerEncoderLayer(768, 12, 3072), twelve times
+    assert layer_parameters() == 85_054_464
 
 
 def test_words_are_grouped_by_what_training_saw():
@@ -248,7 +247,7 @@ def test_recorded_texts_are_hostile_ones_and_paragraphs_from_all_over():
         )
 
 
-def test_the_table_of_the_benchmark_turns_times_into_words_a_second_and_the_ratio_around():  # noqa: E501
+def test_the_table_turns_times_into_words_a_second_and_the_ratio_around():
     result = {
         "what": "encode",
         "threads": 1,

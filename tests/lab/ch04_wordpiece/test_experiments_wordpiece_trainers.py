@@ -22,13 +22,11 @@ def test_three_trainers_are_measured_on_the_five_words():
     assert [row.vocab_size for row in (likelihood, frequency, library)] == [19, 19, 19]
     assert (likelihood.idle, frequency.idle, library.idle) == (0, 0, 4)
     assert library.shared == 1
-    assert frequency.shared == pytest.approx(
-        15 / 19
-    )  # 5 special tokens, 7 characters, 3 merges
+    # 5 special tokens, 7 characters, 3 merges
+    assert frequency.shared == pytest.approx(15 / 19)
     assert likelihood.shared < frequency.shared
-    assert library.pieces_per_word == pytest.approx(
-        (2 + 1 + 2) / 3
-    )  # p ##un, hug, hug ##s
+    # p ##un, hug, hug ##s
+    assert library.pieces_per_word == pytest.approx((2 + 1 + 2) / 3)
 
 
 def test_a_held_out_text_without_a_word_is_refused():

@@ -12,6 +12,7 @@ import small_corpus
 import torch
 from cases import for_each
 from datasets import config as datasets_config
+from expect import assert_near, refusal
 
 from course_lab.ch06_pretraining.pretrain import (
     Plan,
@@ -67,19 +68,14 @@ def test_a_plan_comes_back_from_json_as_it_was():
         PLAN, masking=MaskingConfig(rate=0.3, unit="word"), split=2
     )
     assert plan_from(json.loads(json.dumps(dataclasses.asdict(plan)))) == plan
-    with pytest.raises(ValueError, match=r"this is no plan of a pre-training .*speed"):
+    with refusal(r"this is no plan of a pre-training .*speed"):
         plan_from(dataclasses.asdict(plan) | {"speed": 1})
 
 
 def test_a_plan_whose_step_cannot_be_shared_evenly_is_refused():
-    with pytest.raises(
-        ValueError,
-        match="batch_size=12 sequences cannot be made of accumulate=5 equal parts",
-    ):
+    with refusal("batch_size=12 sequences cannot be made of accumulate=5 equal parts"):
         dataclasses.replace(PLAN, training=TrainingConfig(steps=1, accumulate=5))
-    with pytest.raises(
-        ValueError, match="accumulate=2 parts are no whole batches of split=4"
-    ):
+    with refusal("accumulate=2 parts are no whole batches of split=4"):
         dataclasses.replace(PLAN, split=4)
 
 
@@ -124,11 +120,10 @@ def test_a_scaled_start_has_weights_of_size_one_over_root_d_and_positions_that_t
             assert positions.std().item() == pytest.approx(0.8796 * size, rel=0.03)
             continue
         assert positions.square().mean().sqrt().item() == pytest.approx(size, rel=1e-4)
-        near = (positions[:-3] * positions[3:]).sum(
-            dim=1
-        )  # of places three apart: everywhere the same
-        torch.testing.assert_close(near, near[:1].expand_as(near), rtol=1e-3, atol=1e-3)
-    with pytest.raises(ValueError, match="start is 'warm'; choose published or scaled"):
+        # of places three apart: everywhere the same
+        near = (positions[:-3] * positions[3:]).sum(dim=1)
+        assert_near(near, near[:1].expand_as(near), 1e-3, 1e-3)
+    with refusal("start is 'warm'; choose published or scaled"):
         dataclasses.replace(PLAN, start="warm")
 
 
@@ -161,7 +156,7 @@ def test_a_plan_names_its_optimizer_and_runs_with_it(corpus):
         spread[name] = (moved.quantile(0.9) / moved.quantile(0.5)).item()
     assert spread["adamw"] < 1.1
     assert spread["muon"] > 1.5
-    with pytest.raises(ValueError, match="optimizer is 'sgd'; choose adamw or muon"):
+    with refusal("optimizer is 'sgd'; choose adamw or muon"):
         dataclasses.replace(PLAN, optimizer="sgd")
 
 
@@ -184,9 +179,7 @@ def test_a_plan_says_how_much_further_muon_moves_than_adamw(corpus):
         ("blocks.0.feed_forward.expand.weight", 2.5),
         ("embeddings.position.weight", 1.0),
     ):
-        torch.testing.assert_close(
-            moves[name, 2.5], factor * moves[name, 1.0], rtol=1e-3, atol=1e-7
-        )
+        assert_near(moves[name, 2.5], factor * moves[name, 1.0], 1e-7, 1e-3)
 
 
 def test_a_split_plan_reads_what_the_whole_one_reads(corpus):
@@ -237,9 +230,8 @@ def test_where_some_words_are_preferred_the_mean_rate_is_the_share_that_is_hidde
     )
     batches = [batch for epoch in range(6) for batch in plan.batches(corpus)(epoch)]
     hidden = sum(len(batch.masked_labels) for batch in batches)
-    ordinary = sum(
-        int((batch.input_ids.flatten() > 3).sum()) for batch in batches
-    )  # [MASK] stands for a word
+    # [MASK] stands for a word
+    ordinary = sum(int((batch.input_ids.flatten() > 3).sum()) for batch in batches)
     rate = plan.mean_rate(corpus)
     assert PLAN.mean_rate(corpus) == PLAN.masking.rate
     assert 0.9 * 0.05 < rate < 0.9 * 0.6
@@ -309,18 +301,15 @@ def test_neighbours_are_counted_within_documents_and_smoothed_by_witten_and_bell
     np.testing.assert_allclose(ngrams.share, share, rtol=1e-12)
     after_a = (np.array([0, 0, 1, 1, 0, 0, 0, 0, 0]) + 2 * share) / (2 + 2)
     np.testing.assert_allclose(ngrams.after(np.array([[1]]))[0], after_a, rtol=1e-12)
-    after_c = (np.array([0, 1, 0, 0, 0, 0, 0, 0, 0]) + 1 * share) / (
-        1 + 1
-    )  # "ca" alone
+    # "ca" alone
+    after_c = (np.array([0, 1, 0, 0, 0, 0, 0, 0, 0]) + 1 * share) / (1 + 1)
     np.testing.assert_allclose(ngrams.after(np.array([[3]]))[0], after_c, rtol=1e-12)
-    np.testing.assert_allclose(
-        ngrams.after(np.array([[8]]))[0], share, rtol=1e-12
-    )  # never seen, as [MASK]
+    # never seen, as [MASK]
+    np.testing.assert_allclose(ngrams.after(np.array([[8]]))[0], share, rtol=1e-12)
     before_a = (np.array([0, 0, 1, 1, 0, 0, 0, 0, 0]) + 2 * share) / (2 + 2)  # ba, ca
     np.testing.assert_allclose(ngrams.before(np.array([[1]]))[0], before_a, rtol=1e-12)
-    two = (np.array([0, 0, 0, 1, 0, 0, 0, 0, 0]) + 1 * after_a) / (
-        1 + 1
-    )  # c after "ba": nearest first
+    # c after "ba": nearest first
+    two = (np.array([0, 0, 0, 1, 0, 0, 0, 0, 0]) + 1 * after_a) / (1 + 1)
     np.testing.assert_allclose(ngrams.after(np.array([[1, 2]]))[0], two, rtol=1e-12)
     both = after_a * before_a / share
     np.testing.assert_allclose(
@@ -330,7 +319,7 @@ def test_neighbours_are_counted_within_documents_and_smoothed_by_witten_and_bell
     )
 
 
-def test_all_controls_give_distributions_also_at_the_ends_and_beside_what_was_never_seen():  # noqa: E501
+def test_all_controls_give_distributions_at_the_ends_and_beside_the_unseen_too():
     ngrams = NGrams(store_of("abcabdabc", "ccba"))
     ids = torch.tensor([[1, 8, 3, 1, 2], [8, 8, 8, 8, 8]])
     batch = PreTrainingBatch(
@@ -356,18 +345,13 @@ def test_all_controls_give_distributions_also_at_the_ends_and_beside_what_was_ne
             rtol=1e-5,
             err_msg="[MASK] on both sides",
         )
-    with pytest.raises(
-        ValueError,
-        match=(
-            "there is no control 'fourgram'; choose one of unigram, bigram, two-sided"
-        ),
+    with refusal(
+        "there is no control 'fourgram'; choose one of unigram, bigram, two-sided"
     ):
         guess_from_counts(ngrams, "fourgram")
 
 
-def test_more_neighbours_guess_better_and_the_model_and_all_controls_guess_the_same_tokens(  # noqa: E501
-    corpus,
-):
+def test_more_neighbours_guess_better_and_all_guess_the_same_tokens(corpus):
     ngrams, data = (
         NGrams(corpus.stores["train"]),
         hidden_tokens(corpus.stores["test"], corpus.tokenizer.vocab, 24),
@@ -411,9 +395,7 @@ def test_an_interval_counts_documents_not_tokens():
     spread = (4 - 2.5) ** 2 + (1 - 1.25) ** 2 + (0 - 1.25) ** 2
     assert share == 5 / 8
     assert half == pytest.approx(1.96 * math.sqrt(1.5 * spread) / 8, rel=1e-12)
-    with pytest.raises(
-        ValueError, match="an interval needs guesses from two documents or more"
-    ):
+    with refusal("an interval needs guesses from two documents or more"):
         share_with_interval(right, np.zeros(8, dtype=int))
 
 
@@ -471,19 +453,13 @@ def test_a_corpus_is_made_once_and_names_what_it_was_made_from(tmp_path, monkeyp
         np.concatenate(first.stores["train"].document(0)).tolist()
     )
     assert text.startswith("the ")
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"translation has no train split with paragraphs; choose a corpus, e\.g\."
-            r" pydocs"
-        ),
+    with refusal(
+        r"translation has no train split with paragraphs; choose a corpus, e\.g\."
+        r" pydocs"
     ):
         prepare("translation", 90, "embedded")
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"vocab_size=7 has no room for 5 special tokens, \d+ characters; pass at"
-            r" least"
-        ),
+    with refusal(
+        r"vocab_size=7 has no room for 5 special tokens, \d+ characters; pass at"
+        r" least"
     ):
         prepare("stories", 7, source)

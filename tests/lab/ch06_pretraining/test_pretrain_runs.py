@@ -11,6 +11,7 @@ import pytest
 import small_corpus
 import torch
 from datasets import config as datasets_config
+from expect import refusal
 from safetensors.torch import load_file
 
 from course_lab.ch06_pretraining.pretrain_card import card, write_card
@@ -18,9 +19,14 @@ from course_lib.training.state import load_tensors
 from course_tools.pretrain_command import CHECKPOINT, PretrainError, run_in_folder
 
 OPTIONS = {
-    "size": "tiny", "data": "stories", "vocab_size": small_corpus.VOCAB_SIZE, "max_length": 24, "batch_size": 8,  # noqa: E501
-    "seed": 3, "precision": "float32",
-}  # fmt: skip
+    "size": "tiny",
+    "data": "stories",
+    "vocab_size": small_corpus.VOCAB_SIZE,
+    "max_length": 24,
+    "batch_size": 8,
+    "seed": 3,
+    "precision": "float32",
+}
 WEIGHTS = "model.safetensors"
 
 
@@ -123,7 +129,7 @@ def test_the_card_is_made_from_the_log_alone_and_again_the_same(finished, tmp_pa
             == model["hidden_tokens"]
         )
     (tmp_path / "log.json").write_text(json.dumps(log | {"results": None}))
-    with pytest.raises(ValueError, match="has not ended; resume it first"):
+    with refusal("has not ended; resume it first"):
         write_card(tmp_path)
 
 
@@ -161,19 +167,18 @@ def test_a_run_is_prolonged_from_where_it_stands_as_if_its_end_had_been_planned_
         (0, 20),
         (20, 30),
     ]
-    with pytest.raises(
-        PretrainError, match=r"decay_steps was 6 and is now 1\. Restore them to resume"
+    with refusal(
+        r"decay_steps was 6 and is now 1\. Restore them to resume", PretrainError
     ):
-        run(
-            folder, source, steps=5, prolong=True
-        )  # what has fallen does not rise again
+        # what has fallen does not rise again
+        run(folder, source, steps=5, prolong=True)
 
 
 def test_wishes_that_do_not_fit_the_folder_are_refused_in_words(
     source, tmp_path, finished
 ):
     def refused(words: str, folder: Path = finished, **changes) -> None:
-        with pytest.raises(PretrainError, match=words):
+        with refusal(words, PretrainError):
             run(folder, source, **changes)
 
     new = tmp_path / "new"
@@ -248,9 +253,10 @@ def test_auto_is_decided_once_and_stands_in_plan_card_and_output(
     folder, auto = tmp_path / "run", {"precision": "auto"}
     faster_in("bfloat16", monkeypatch)
     told = "float32 1, bfloat16 2 GFLOP/s a thread; precision auto takes bfloat16"
+    # auto, too
     assert f"computing in bfloat16; {told}" in run(
         folder, source, steps=2, options={"precision": None}
-    )  # auto, too
+    )
     assert load_tensors(folder / CHECKPOINT)[1]["history"]["precision"] == "bfloat16"
     plan = json.loads((folder / "plan.json").read_text())
     assert plan["plan"]["training"]["precision"] == "bfloat16"
@@ -260,9 +266,9 @@ def test_auto_is_decided_once_and_stands_in_plan_card_and_output(
     told = "float32 2, bfloat16 1 GFLOP/s a thread; precision auto takes float32"
     said = run(folder, source, resume=True, options=auto)
     assert f"computing in bfloat16, as the run began; {told}" in said
-    with pytest.raises(
+    with refusal(
+        "has precision bfloat16, not float32; leave it out to go on with that",
         PretrainError,
-        match="has precision bfloat16, not float32; leave it out to go on with that",
     ):
         run(folder, source, resume=True, options={"precision": "float32"})
 
@@ -282,9 +288,9 @@ def test_another_text_than_at_the_beginning_is_refused(source, tmp_path):
     run(tmp_path / "run", source, steps=2)
     content = json.loads((tmp_path / "run" / "plan.json").read_text())
     (tmp_path / "run" / "plan.json").write_text(json.dumps(content | {"source": other}))
-    with pytest.raises(
+    with refusal(
+        r"the train text of stories is not what the pre-training in .* began",
         PretrainError,
-        match=r"the train text of stories is not what the pre-training in .* began",
     ):
         run(tmp_path / "run", source, resume=True)
 
@@ -303,9 +309,8 @@ def test_minutes_become_steps_once_and_leave_the_first_weights_as_they_were(
     )
     run(tmp_path / "same", source, steps=steps, options={"dropout": 0.0})
     assert same_weights(tmp_path / "run", tmp_path / "same")
-    assert run(
-        tmp_path / "run", source, resume=True, minutes=0.01
-    )  # the plan is not made again
+    # the plan is not made again
+    assert run(tmp_path / "run", source, resume=True, minutes=0.01)
     assert (
         json.loads((tmp_path / "run" / "plan.json").read_text())["plan"]["training"][
             "steps"
@@ -368,13 +373,18 @@ def test_ten_kills_at_random_moments_cost_nothing_but_time(source, tmp_path):
     """SIGKILL leaves no chance to tidy up: it may come while a batch is made, in a
     step, in a save, in the last log."""
     environment = os.environ | {
-        "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache"),  # noqa: E501
+        "COURSE_DEVICE": "cpu",
+        "OMP_NUM_THREADS": "1",
+        "HF_DATASETS_CACHE": str(tmp_path / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
-    }  # fmt: skip
+    }
     done = subprocess.run(
         [sys.executable, "-c", KILLS, str(tmp_path), source, json.dumps(OPTIONS)],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     stood = json.loads(done.stdout.splitlines()[-1])
     assert len(set(stood)) > 3, (
@@ -421,26 +431,37 @@ def test_two_processes_give_the_loss_curve_of_one(source, tmp_path, accumulate):
         str(accumulate),
     ]
     options += ["--precision", "float32"]
-    options += [
-        "--dropout",
-        "0.0" if accumulate == 1 else "0.1",
-    ]  # its draws are those of a batch, so not cut
+    # its draws are those of a batch, so not cut
+    options += ["--dropout", "0.0" if accumulate == 1 else "0.1"]
     environment = os.environ | {
-        "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache"),  # noqa: E501
+        "COURSE_DEVICE": "cpu",
+        "OMP_NUM_THREADS": "1",
+        "HF_DATASETS_CACHE": str(tmp_path / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
-    }  # fmt: skip
+    }
     for name, launcher in (
         ("one", []),
         ("two", ["torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m"]),
     ):
         done = subprocess.run(
-            [sys.executable, "-m", *launcher, "course_tools.cli", "pretrain", "--out", str(tmp_path / name), *options],  # noqa: E501
-            env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                *launcher,
+                "course_tools.cli",
+                "pretrain",
+                "--out",
+                str(tmp_path / name),
+                *options,
+            ],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
-        assert (
-            done.stdout.count("measuring the model as it was written") == 1
-        )  # one process speaks
+        # one process speaks
+        assert done.stdout.count("measuring the model as it was written") == 1
     one, two = (curve(tmp_path / name) for name in ("one", "two"))
     assert len(one["loss"]) == 12
     for series in ("loss", "gradient_norm", "learning_rate", "sequences"):

@@ -8,7 +8,9 @@ import shlex
 import pytest
 import torch
 import typer.testing
+from expect import assert_near
 from safetensors.torch import load_file
+from tiny import tiny_tokenizer
 
 from course_lab.ch06_pretraining import shipped
 from course_lab.ch06_pretraining.pretrain import Plan, build, plan_from
@@ -19,15 +21,13 @@ from course_lab.ch06_pretraining.pretrain_scores import evaluation, hidden_token
 from course_lib.bert.model import BertForPreTraining
 from course_lib.training.config import read_settings
 from course_lib.training.loop import TrainingConfig
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.training import SPECIAL_TOKENS
 from course_tools.cli import app
 
 NAMES = ("mini", "tiny")
 
 
 @pytest.fixture(params=NAMES)
-def name(request) -> str:
+def name(request):
     return request.param
 
 
@@ -145,12 +145,8 @@ def test_the_reference_library_loads_it_and_computes_the_same(name):
     ids = torch.tensor([tokenizer.encode("Return the sum of", "two arrays.").ids])
     with torch.no_grad():
         mine, its = ours(ids), theirs(ids)
-    torch.testing.assert_close(
-        mine.prediction_logits, its.prediction_logits, rtol=0, atol=2e-5
-    )
-    torch.testing.assert_close(
-        mine.seq_relationship_logits, its.seq_relationship_logits, rtol=0, atol=2e-5
-    )
+    assert_near(mine.prediction_logits, its.prediction_logits, 2e-5)
+    assert_near(mine.seq_relationship_logits, its.seq_relationship_logits, 2e-5)
 
 
 def test_the_untrained_control_starts_where_the_run_started(name):
@@ -167,8 +163,8 @@ def test_a_checkpoint_that_is_not_shipped_is_named():
 
 
 @pytest.fixture(scope="module")
-def tokenizer() -> FastWordPiece:
-    return FastWordPiece([*SPECIAL_TOKENS, "the", "cat", "sat", "on", "."])
+def tokenizer():
+    return tiny_tokenizer("the cat sat on .")
 
 
 def test_gaps_are_filled_where_they_are(tokenizer):
@@ -176,9 +172,8 @@ def test_gaps_are_filled_where_they_are(tokenizer):
         ids = batch.input_ids.flatten()
         assert (ids[batch.masked_positions] == tokenizer.vocab["[MASK]"]).all()
         before = ids[batch.masked_positions - 1]
-        logits = (
-            torch.nn.functional.one_hot(before, len(tokenizer)).float() * 2
-        )  # whatever stands before
+        # whatever stands before
+        logits = torch.nn.functional.one_hot(before, len(tokenizer)).float() * 2
         return logits.log_softmax(-1), None
 
     answers = shipped.fill_gaps(

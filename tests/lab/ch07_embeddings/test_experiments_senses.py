@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import ClassLabel, Dataset, Features, List, Value
+from expect import refusal
 
 from course_lab.ch06_pretraining.pretrain_data import documents
 from course_lab.ch07_embeddings import context_runs, layer_table, word_vectors
@@ -74,9 +75,7 @@ class TestPseudoWords:
         ]
         assert TEXT.ids[4] == 11
 
-    def test_a_use_stands_at_its_place_with_its_sense_in_whole_sentences_of_its_document(  # noqa: E501
-        self,
-    ):
+    def test_a_use_stands_at_its_place_in_whole_sentences_with_its_sense(self):
         uses = find_uses(TEXT, [PAIR], SPECIALS, width=10, per_sense=9, seed=0)
         assert uses.senses.tolist() == [0] * 3 + [1] * 2
         assert (uses.input_ids[torch.arange(5), uses.places] == 10).all(), (
@@ -88,11 +87,8 @@ class TestPseudoWords:
             rows
             <= {
                 (2, *first[0:8], 3),  # from the beginning, eight tokens of room
-                (
-                    2,
-                    *first[4:10],
-                    3,
-                ),  # the place of 10 is eight from the beginning, so the second sentence begins it  # noqa: E501
+                # the second 10 is eight from the beginning: its sentence begins
+                (2, *first[4:10], 3),
                 (2, 20, 21, 10, 22, 10, 3),
             }
         )
@@ -138,9 +134,7 @@ class TestPseudoWords:
         assert draw_pseudo_words(text, vocab, classes, 4, 1, 10) != draw_pseudo_words(
             text, vocab, classes, 4, 2, 10
         )
-        with pytest.raises(
-            ValueError, match=r"enough for \d pairs of two classes and not for 7"
-        ):
+        with refusal(r"enough for \d pairs of two classes and not for 7"):
             draw_pseudo_words(text, vocab, classes, 7, 0, least=10)
 
 
@@ -199,9 +193,7 @@ class TestModels:
             assert [tuple(state.shape) for state in states] == [(1, 4, width)] * 3
 
     def test_an_unknown_kind_is_refused(self):
-        with pytest.raises(
-            ValueError, match="there is no model 'T5'; choose one of ELMo, GPT, BERT"
-        ):
+        with refusal("there is no model 'T5'; choose one of ELMo, GPT, BERT"):
             build("T5", self.recipe, 9)
 
     def test_a_shortened_recipe_warms_up_for_the_same_share_and_keeps_the_rest(self):
@@ -395,9 +387,8 @@ class TestLayers:
         tags[0][0] = "O"
         model, tokenizer = self.model(2), FastWordPiece(self.pieces)
         read = layer_table.read_words(model, tokenizer, self.sentences, 96)
-        held = layer_table.read_words(
-            model, tokenizer, [["n1", "n2", "n3", "n4"]], 4
-        )  # [CLS] n1 n2 [SEP]
+        # [CLS] n1 n2 [SEP]
+        held = layer_table.read_words(model, tokenizer, [["n1", "n2", "n3", "n4"]], 4)
         scores = layer_table.tag_scores(read, tags, held, [["B-N"] * 4])
         assert set(scores) == {"first", "last", "second_to_last", "sum"}
         assert scores["last"].recall == 0.5
@@ -444,12 +435,8 @@ class TestRealWords:
         model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
         tokenizer = FastWordPiece(self.pieces)
         layers = states_of_words(model, tokenizer, self.rows(), batch=3)
-        places = [
-            [3, 4],
-            [1],
-            [2],
-            [3, 4],
-        ]  # [CLS] the river bank ##s; [CLS] bank; [CLS] the bank; [CLS] money . bank ##s  # noqa: E501
+        # [CLS] the river bank ##s; [CLS] bank; [CLS] the bank; [CLS] money . bank ##s
+        places = [[3, 4], [1], [2], [3, 4]]
         for number, (row, own) in enumerate(zip(self.rows(), places, strict=True)):
             ids = torch.tensor([tokenizer.encode(row["text"]).ids])
             with torch.no_grad():
@@ -471,7 +458,5 @@ class TestRealWords:
     def test_marks_beside_every_piece_are_refused(self):
         model = BertModel(BertConfig.tiny(vocab_size=len(self.pieces))).eval()
         row = {"word": "bank", "sense": "x", "text": "the bank", "start": 3, "end": 4}
-        with pytest.raises(
-            ValueError, match="no piece of 'the bank' lies between 3 and 4"
-        ):
+        with refusal("no piece of 'the bank' lies between 3 and 4"):
             states_of_words(model, FastWordPiece(self.pieces), [row])

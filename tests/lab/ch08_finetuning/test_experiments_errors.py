@@ -8,6 +8,8 @@ import pytest
 import torch
 from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from expect import refusal
+from tiny import tiny_bert, tiny_tokenizer
 
 from course_lab import records
 from course_lab.ch08_finetuning import (
@@ -20,7 +22,6 @@ from course_lab.ch08_finetuning.error_card import calibration_table, card, examp
 from course_lab.ch08_finetuning.error_runs import Judged, calibrate, calibrations, judge
 from course_lab.ch08_finetuning.finetuning_runs import Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
-from course_lib.bert.config import BertConfig
 from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
 from course_lib.finetuning.finetune import (
@@ -30,16 +31,13 @@ from course_lib.finetuning.finetune import (
     predict,
 )
 from course_lib.metrics.errors import apply_temperature, calibration, fit_temperature
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from course_tools.record_command import ExperimentError, record_experiment
 
-WORDS = ["jim", "hen", "##son", "was", "a", "film", "good", "bad", "rome", "."]
-TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
-CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,  # noqa: E501
-    max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
-)  # fmt: skip
+WORDS = "jim hen ##son was a film good bad rome ."
+TOKENIZER = tiny_tokenizer(WORDS)
+CONFIG = tiny_bert(
+    vocab_size=len(TOKENIZER), intermediate_size=14, max_position_embeddings=48
+)
 
 
 def test_the_surest_mistake_of_each_class_is_shown_and_all_are_counted():
@@ -50,9 +48,9 @@ def test_the_surest_mistake_of_each_class_is_shown_and_all_are_counted():
     )
     assert found["kinds"] == {"bad taken for good": 2, "good taken for bad": 2}
     assert found["confusion"]["counts"] == [[1, 2], [2, 0]]
-    assert [(x["input"], x["gold"], x["guess"], x["probability"]) for x in found["examples"]] == [  # noqa: E501
-        ("x", "bad", "good", 0.8), ("z", "good", "bad", 0.75),
-    ]  # fmt: skip
+    assert [
+        (x["input"], x["gold"], x["guess"], x["probability"]) for x in found["examples"]
+    ] == [("x", "bad", "good", 0.8), ("z", "good", "bad", 0.75)]
 
 
 def test_tags_are_counted_by_type_and_entities_by_their_mistake():
@@ -269,9 +267,8 @@ def test_the_model_that_finetuning_kept_is_used_if_it_is_the_one_that_is_recorde
     record = records.load("finetuning-wnut17", path.parent)
     record.results[0]["scores"]["f1"] += 0.1
     records.save(record, path.parent)
-    with pytest.raises(
-        ExperimentError,
-        match=r"wnut17-mini-fine-tuned-3 scores .* its record .*; remove it",
+    with refusal(
+        r"wnut17-mini-fine-tuned-3 scores .* its record .*; remove it", ExperimentError
     ):
         recorded()
 
@@ -290,7 +287,7 @@ def test_the_model_that_finetuning_kept_is_used_if_it_is_the_one_that_is_recorde
     ],
 )
 def test_what_cannot_be_looked_at_is_refused(words, expected):
-    with pytest.raises(ExperimentError, match=expected):
+    with refusal(expected, ExperimentError):
         record_experiment("errors", *words)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from task_peer import CONFIG
+from tiny import tiny_tokenizer
 
 from course_lab.ch08_finetuning.features import (
     SENTENCE,
@@ -23,27 +24,10 @@ from course_lab.ch08_finetuning.features import (
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertModel
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
 
-TOKENIZER = WordPiece(
-    [
-        *SPECIAL_TOKENS,
-        *[
-            "a",
-            "visually",
-            "stunning",
-            "rumi",
-            "##nation",
-            "on",
-            "love",
-            "good",
-            "bad",
-            "film",
-            ".",
-            "it",
-            "is",
-        ],
-    ]
+TOKENIZER = tiny_tokenizer(
+    "a visually stunning rumi ##nation on love good bad film . it is", WordPiece
 )
 SENTENCES = ["a film", SENTENCE, "good", "it is a bad bad film.", "love"]
 
@@ -51,9 +35,8 @@ SENTENCES = ["a film", SENTENCE, "good", "it is a bad bad film.", "love"]
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(1)
-    return BertModel(
-        CONFIG
-    )  # in training mode, with much dropout: reading must not depend on it
+    # in training mode, with much dropout: reading must not depend on it
+    return BertModel(CONFIG)
 
 
 def test_the_lectures_sentence_is_followed_through_every_step(model):

@@ -7,7 +7,9 @@ import pytest
 import torch
 from cases import for_each
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from expect import assert_near, refusal
 from safetensors.torch import load_file
+from tiny import tiny_bert, tiny_tokenizer
 
 from course_lab import records
 from course_lab.ch08_finetuning import (
@@ -18,35 +20,16 @@ from course_lab.ch08_finetuning import (
 from course_lab.ch08_finetuning.finetuning_plans import PLANS, study_of
 from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
 from course_lab.ch08_finetuning.finetuning_tasks import SPECS, Task, read_task
-from course_lib.bert.config import BertConfig
 from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
 from course_lib.data.data_set import as_squad, of_endings
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate
 from course_lib.sentence_bert.classifier import SentenceClassifier
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 from course_tools.record_command import ExperimentError, record_experiment
 
 TEXT = Value("string")
-WORDS = [
-    "jim",
-    "hen",
-    "##son",
-    "was",
-    "a",
-    "puppet",
-    "##er",
-    "who",
-    "what",
-    ".",
-    "film",
-    "good",
-    "bad",
-    "in",
-    "rome",
-]
-TOKENIZER = FastWordPiece([*SPECIAL_TOKENS, *WORDS])
+WORDS = "jim hen ##son was a puppet ##er who what . film good bad in rome"
+TOKENIZER = tiny_tokenizer(WORDS)
 
 
 def table(features, columns):
@@ -126,10 +109,9 @@ def tables(monkeypatch):
 def checkpoint(tmp_path):
     torch.manual_seed(0)
     folder = tmp_path / "mini"
-    config = BertConfig(
-        vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,  # noqa: E501
-        max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
-    )  # fmt: skip
+    config = tiny_bert(
+        vocab_size=len(TOKENIZER), intermediate_size=14, max_position_embeddings=48
+    )
     save_bert(BertModel(config), folder, TOKENIZER)
     return folder
 
@@ -307,8 +289,11 @@ def test_runs_are_recorded_kept_and_not_run_again(
     path = record_experiment(*words, [0, 1], None, str(checkpoint))
     record = records.load("finetuning-sst2", tmp_path / "results")
     assert [(run["variant"], run["seed"]) for run in record.results] == [
-        ("mini, fine-tuned, 4", 0), ("mini, features, all", 0), ("mini, fine-tuned, 4", 1), ("mini, features, all", 1),  # noqa: E501
-    ]  # fmt: skip
+        ("mini, fine-tuned, 4", 0),
+        ("mini, features, all", 0),
+        ("mini, fine-tuned, 4", 1),
+        ("mini, features, all", 1),
+    ]
     assert [run["rows"] for run in record.results] == [4, 6, 4, 6]
     assert record.results[1]["scores"] == {"accuracy": 1.0}
     assert record.command == "course record finetuning --data sst2 --checkpoint mini"
@@ -321,10 +306,7 @@ def test_runs_are_recorded_kept_and_not_run_again(
     assert path.read_text() == before
     changed = study_of("sst2", "sst2", small_study().variants, max_length=17)
     monkeypatch.setitem(PLANS, "sst2", changed)
-    with pytest.raises(
-        ExperimentError,
-        match=r"made with another configuration.*\(max_length, 16 and not 17\)",
-    ):
+    with pytest.raises(ExperimentError):
         record_experiment(*words, [0], None, str(checkpoint))
 
 
@@ -351,9 +333,8 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
     mean = study_of("mean", "sst2", averaged, 16)
     monkeypatch.setitem(PLANS, "mean", mean)
     record_experiment("finetuning", "at 0.001", None, [], [0], None, str(checkpoint))
-    with pytest.raises(
-        ExperimentError,
-        match=r"at 0\.003-mini-fine-tuned does not exist: first run the plan",
+    with refusal(
+        r"at 0\.003-mini-fine-tuned does not exist: first run the plan", ExperimentError
     ):
         record_experiment("finetuning", "mean", None, [], [0], None, str(checkpoint))
     record_experiment("finetuning", "at 0.003", None, [], [0], None, str(checkpoint))
@@ -372,9 +353,7 @@ def test_the_mean_of_kept_models_is_scored_as_one_model_and_a_missing_one_is_nam
     for name, tensor in scored[0].classifier.state_dict().items():
         name = f"classifier.{name}"
         assert not torch.equal(one[name], other[name])
-        torch.testing.assert_close(
-            tensor, (one[name] + other[name]) / 2, rtol=1e-6, atol=0
-        )
+        assert_near(tensor, (one[name] + other[name]) / 2, 0, 1e-6)
 
 
 def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
@@ -415,11 +394,11 @@ def test_a_mean_of_seeds_takes_the_models_of_each_and_no_others_are_kept(
     )
     name = "bert.embeddings.word_embeddings.weight"
     assert not torch.equal(one[name], other[name])
-    torch.testing.assert_close(
+    assert_near(
         scored[0].state_dict()["bert.embeddings.token.weight"],
         (one[name] + other[name]) / 2,
-        rtol=1e-6,
-        atol=1e-9,
+        1e-9,
+        1e-6,
     )
 
 
@@ -481,14 +460,14 @@ def test_a_shortened_study_has_a_record_of_its_own(
     ],
 )
 def test_what_cannot_be_run_is_refused(words, expected):
-    with pytest.raises(ExperimentError, match=expected):
+    with refusal(expected, ExperimentError):
         record_experiment(*words)
 
 
 def test_a_use_and_a_task_must_be_known():
-    with pytest.raises(ValueError, match="use is 'half'; choose one of fine-tuned"):
+    with refusal("use is 'half'; choose one of fine-tuned"):
         Variant("half")
-    with pytest.raises(ValueError, match="there is no task 'imdb'"):
+    with refusal("there is no task 'imdb'"):
         read_task("imdb")
 
 

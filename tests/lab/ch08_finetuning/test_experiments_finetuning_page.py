@@ -4,6 +4,8 @@ recorded runs."""
 import numpy as np
 import pytest
 import torch
+from expect import refusal
+from tiny import tiny_bert, tiny_tokenizer
 
 from course_lab.ch08_finetuning import finetuning_page
 from course_lab.ch08_finetuning.finetuning_page import (
@@ -18,20 +20,14 @@ from course_lab.ch08_finetuning.finetuning_plans import PLANS, study_of
 from course_lab.ch08_finetuning.finetuning_runs import Variant
 from course_lab.ch08_finetuning.finetuning_tasks import Rows, Task
 from course_lab.records import Record
-from course_lib.bert.config import BertConfig
 from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertModel
 from course_lib.finetuning.finetune import FineTuningConfig
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 
-TOKENIZER = FastWordPiece(
-    [*SPECIAL_TOKENS, "jim", "was", "there", "who", "good", "bad"]
+TOKENIZER = tiny_tokenizer("jim was there who good bad")
+CONFIG = tiny_bert(
+    vocab_size=len(TOKENIZER), intermediate_size=14, max_position_embeddings=48
 )
-CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=14,  # noqa: E501
-    max_position_embeddings=48, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
-)  # fmt: skip
 
 
 def record(scores, labels=("32", "200"), metric="accuracy"):
@@ -54,7 +50,7 @@ def record(scores, labels=("32", "200"), metric="accuracy"):
 THREE = {"fine-tuned": 0.5, "frozen": 0.45, "from scratch": 0.25}
 
 
-def test_a_curve_has_a_row_for_each_seed_in_their_order_and_a_column_for_each_number_of_labels():  # noqa: E501
+def test_a_curve_has_a_row_for_each_seed_and_a_column_for_each_number_of_labels():
     curve = curve_of(record(THREE, ("2000", "32")), "mini")
     assert curve.labels == [32, 2000]
     assert curve.scores["frozen"].round(6).tolist() == [[45, 45], [55, 55], [65, 65]]
@@ -74,9 +70,9 @@ def test_a_lead_is_taken_seed_by_seed():
 
 
 def test_a_checkpoint_without_runs_in_all_ways_is_refused():
-    with pytest.raises(
+    with refusal(
+        r"no runs of mini in all of these ways: fine-tuned, frozen, from scratch",
         LookupError,
-        match=r"no runs of mini in all of these ways: fine-tuned, frozen, from scratch",
     ):
         curve_of(record({"fine-tuned": 0.5, "frozen": 0.4}), "mini")
 
@@ -152,7 +148,7 @@ def test_the_table_of_a_task_that_was_only_recorded_is_told_by_its_f1():
     ]
 
 
-def test_cells_of_recorded_runs_have_an_interval_from_three_seeds_on_and_are_empty_without_a_run(  # noqa: E501
+def test_recorded_cells_have_an_interval_from_three_seeds_on_or_are_empty(
     monkeypatch, tmp_path
 ):
     monkeypatch.setattr(finetuning_page, "RESULTS", tmp_path)

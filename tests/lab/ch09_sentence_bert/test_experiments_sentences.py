@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from expect import refusal
 from sentence_peer import SENTENCES, TOKENIZER, encoder, lively_bert
 
 from course_lab import records, study
@@ -75,7 +76,7 @@ def test_the_mean_cosine_is_that_of_all_pairs():
     expected = [float(unit[i] @ unit[j]) for i in range(9) for j in range(9) if i != j]
     assert mean_cosine(vectors) == pytest.approx(np.mean(expected))
     assert mean_cosine(torch.randn(500, 64)) == pytest.approx(0, abs=0.01)
-    with pytest.raises(ValueError, match="1 vector makes no pair"):
+    with refusal("1 vector makes no pair"):
         mean_cosine(vectors[:1])
 
 
@@ -213,9 +214,7 @@ def test_the_cost_of_all_pairs_is_extrapolated_and_that_of_all_sentences_too():
     assert cost.ratio == pytest.approx((9999, 4999.5, 9999))
 
 
-def test_each_kind_of_cross_encoder_reads_the_same_and_its_bi_encoder_gives_the_same_vectors(  # noqa: E501
-    checkpoint,
-):
+def test_cross_encoders_and_their_bi_encoders_read_the_same_either_way(checkpoint):
     """Scores of ours are equal, since only [CLS] is read; those of the library have a
     head of their own."""
     pairs = [(SENTENCES[0], SENTENCES[1]), (SENTENCES[3], SENTENCES[2])]
@@ -410,21 +409,16 @@ def test_a_published_encoder_is_pooled_as_its_own_files_say(source, tmp_path):
     ],
 )
 def test_what_is_not_known_is_refused_in_words(words, message):
-    with pytest.raises(ExperimentError, match=message):
+    with refusal(message, ExperimentError):
         record_experiment(*words)
 
 
 def test_settings_that_cannot_be_are_refused():
-    with pytest.raises(
-        ValueError,
-        match="objective is 'triplets'; choose one of classes, pairs, scores",
-    ):
+    with refusal("objective is 'triplets'; choose one of classes, pairs, scores"):
         sentence_runs.Stage("triplets")
-    with pytest.raises(
-        ValueError, match="start is 'cooked'; choose one of static, raw"
-    ):
+    with refusal("start is 'cooked'; choose one of static, raw"):
         sentence_runs.SentenceVariant("cooked")
-    with pytest.raises(ValueError, match="stages train states of a checkpoint"):
+    with refusal("stages train states of a checkpoint"):
         sentence_runs.SentenceVariant("static", stages=(sentence_runs.Stage("pairs"),))
 
 
@@ -445,10 +439,18 @@ def run(variant, seed, **after):
 
 
 RECORD = Record(
-    "sentences-nli", "course", {}, [0, 1, 2],
-    [run("raw mean", 0, start=0.4), *(run("pairs", seed, pairs=0.5, scores=0.6 + seed / 100) for seed in range(3))],  # noqa: E501
-    "0" * 40, {}, "2026",
-)  # fmt: skip
+    "sentences-nli",
+    "course",
+    {},
+    [0, 1, 2],
+    [
+        run("raw mean", 0, start=0.4),
+        *(run("pairs", seed, pairs=0.5, scores=0.6 + seed / 100) for seed in range(3)),
+    ],
+    "0" * 40,
+    {},
+    "2026",
+)
 
 
 def test_tables_show_what_was_run_and_leave_out_what_was_not():
@@ -461,8 +463,9 @@ def test_tables_show_what_was_run_and_leave_out_what_was_not():
     probes = sentence_page.probe_table(RECORD).splitlines()
     assert probes[2] == "| raw, mean | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"
     assert [line.split("|")[1].strip() for line in probes[3:5]] == [
-        "NLI, in the batch, then STS-B", "*averaged GloVe, published*",
-    ]  # fmt: skip
+        "NLI, in the batch, then STS-B",
+        "*averaged GloVe, published*",
+    ]
 
 
 def test_bars_have_an_interval_where_there_are_seeds():
@@ -473,5 +476,5 @@ def test_bars_have_an_interval_where_there_are_seeds():
     assert [patch.get_width() for patch in figure.axes[0].patches] == pytest.approx(
         [40, 50, 61]
     )
-    with pytest.raises(ValueError, match="no scores"):
+    with refusal("no scores"):
         score_bars({}, {}, "x")

@@ -185,9 +185,7 @@ def test_prompts_end_where_the_answer_begins_and_wrong_answers_are_wrong(vocabul
                 assert (answer == gender[name]) is not wrong
 
 
-def test_a_model_that_always_says_she_is_right_half_of_the_time_and_knows_more_than_that(  # noqa: E501
-    vocabulary,
-):
+def test_a_model_that_always_says_she_is_right_half_of_the_time(vocabulary):
     """Calibration takes away what is said of all names alike."""
     tasks = family_prompts.tasks_of("a sentence", False)
     prompts = family_prompts.prompts_of(tasks, [], 0, vocabulary, seed=0)

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -48,20 +49,15 @@ class TestMasks:
         ]
 
     def test_padding_mask_refuses_a_sentence_without_words(self):
-        with pytest.raises(
-            ValueError,
-            match="sentence 1 has length 0; every sentence needs at least one word",
-        ):
+        with refusal("sentence 1 has length 0; every sentence needs at least one word"):
             padding_mask(torch.tensor([3, 0, 2]))
 
     def test_padding_mask_of_an_empty_batch_is_refused(self):
-        with pytest.raises(ValueError, match="the batch holds no sentence"):
+        with refusal("the batch holds no sentence"):
             padding_mask(torch.tensor([], dtype=torch.long))
 
     def test_padding_mask_refuses_a_sentence_longer_than_the_batch(self):
-        with pytest.raises(
-            ValueError, match="sentence 1 has 5 words but max_length is 4"
-        ):
+        with refusal("sentence 1 has 5 words but max_length is 4"):
             padding_mask(torch.tensor([3, 5]), max_length=4)
 
     def test_causal_mask_lets_position_t_see_t_plus_one_positions(self):
@@ -71,7 +67,7 @@ class TestMasks:
         assert mask[2, 1]
 
     def test_causal_mask_of_nothing_is_refused(self):
-        with pytest.raises(ValueError, match="length is 0"):
+        with refusal("length is 0"):
             causal_mask(0)
 
 
@@ -85,7 +81,7 @@ class TestMaskedSoftmax:
         expected = torch.tensor(
             [math.exp(1.0) / total, math.exp(2.0) / total, 0.0, math.exp(0.5) / total]
         )
-        torch.testing.assert_close(weights, expected, rtol=1e-6, atol=0)
+        assert_near(weights, expected, 0, 1e-6)
 
     @for_each("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
     def test_a_forbidden_key_gets_exactly_nothing_in_every_precision(self, dtype):
@@ -119,7 +115,7 @@ class TestMaskedSoftmax:
     def test_a_query_that_may_attend_to_nothing_is_refused_in_words(self):
         mask = torch.ones(T, S, dtype=torch.bool)
         mask[3] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+        with refusal("forbids every key for 1 of the queries"):
             masked_softmax(torch.zeros(T, S), mask)
 
 
@@ -141,12 +137,8 @@ def test_weights_sum_to_one_ignore_a_shift_and_never_touch_a_masked_position(
     weights = masked_softmax(scores, mask)
     assert (weights[~mask] == 0).all()
     assert (weights >= 0).all()
-    torch.testing.assert_close(
-        weights.sum(dim=-1), torch.ones(rows, dtype=torch.float64), rtol=0, atol=1e-14
-    )
-    torch.testing.assert_close(
-        masked_softmax(scores + shift, mask), weights, rtol=0, atol=1e-12
-    )
+    assert_near(weights.sum(dim=-1), torch.ones(rows, dtype=torch.float64), 1e-14)
+    assert_near(masked_softmax(scores + shift, mask), weights, 1e-12)
     # What stands at a masked position cannot matter at all.
     poisoned = scores.masked_fill(~mask, 1e30)
     assert torch.equal(masked_softmax(poisoned, mask), weights)
@@ -216,9 +208,8 @@ class TestScores:
         torch.testing.assert_close(score(query, key), expected)
 
     def test_dot_refuses_different_features_and_says_what_to_use(self):
-        with pytest.raises(
-            ValueError,
-            match=r"query has 4 features and key has 6.*BilinearScore or AdditiveScore",
+        with refusal(
+            r"query has 4 features and key has 6.*BilinearScore or AdditiveScore"
         ):
             DotScore()(torch.zeros(B, T, D), torch.zeros(B, S, E))
 
@@ -257,9 +248,9 @@ class TestScaledDotProductAttention:
         mask = some_mask(B, H, T, S)
         expected = self.loops(query, key, value, mask)
         explicit, weights = scaled_dot_product_attention(query, key, value, mask)
-        torch.testing.assert_close(explicit, expected, rtol=0, atol=1e-12)
+        assert_near(explicit, expected, 1e-12)
         fused = F.scaled_dot_product_attention(query, key, value, mask)
-        torch.testing.assert_close(fused, expected, rtol=0, atol=1e-12)
+        assert_near(fused, expected, 1e-12)
         torch.testing.assert_close(
             weights.sum(-1), torch.ones(B, H, T, dtype=torch.float64)
         )
@@ -282,7 +273,7 @@ class TestScaledDotProductAttention:
             (output * direction).sum().backward()
             results.append([output, *(leaf.grad for leaf in leaves)])
         for fused, explicit in zip(*results, strict=True):
-            torch.testing.assert_close(fused, explicit, rtol=0, atol=tolerance)
+            assert_near(fused, explicit, tolerance)
 
     def test_equals_torch_multihead_attention_once_heads_are_split(self):
         query, key = tensors((B, T, 12), (B, S, 12))
@@ -299,13 +290,11 @@ class TestScaledDotProductAttention:
             for x, w in ((query, w_query), (key, w_key), (key, w_value))
         ]
         output, weights = scaled_dot_product_attention(*parts, mask[:, None, None])
-        torch.testing.assert_close(
-            merge_heads(output) @ theirs.out_proj.weight.T, expected, rtol=0, atol=1e-12
-        )
-        torch.testing.assert_close(weights, expected_weights, rtol=0, atol=1e-12)
+        assert_near(merge_heads(output) @ theirs.out_proj.weight.T, expected, 1e-12)
+        assert_near(weights, expected_weights, 1e-12)
 
     def test_refuses_different_features(self):
-        with pytest.raises(ValueError, match="query has 4 features and key has 6"):
+        with refusal("query has 4 features and key has 6"):
             scaled_dot_product_attention(
                 torch.zeros(T, D), torch.zeros(S, E), torch.zeros(S, E)
             )
@@ -316,7 +305,7 @@ class TestScaledDotProductAttention:
         query, key, value = tensors((B, T, D), (B, S, D), (B, S, E))
         mask = torch.ones(B, 1, S, dtype=torch.bool)
         mask[1] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+        with refusal("forbids every key for 1 of the queries"):
             scaled_dot_product_attention(query, key, value, mask)
 
 
@@ -333,8 +322,8 @@ class TestLoops:
         expected, expected_weights = scaled_dot_product_attention(
             query, key, value, mask
         )
-        torch.testing.assert_close(output, expected, rtol=0, atol=tolerance)
-        torch.testing.assert_close(weights, expected_weights, rtol=0, atol=tolerance)
+        assert_near(output, expected, tolerance)
+        assert_near(weights, expected_weights, tolerance)
         if mask is not None:
             assert (weights[~mask] == 0).all()
 
@@ -359,19 +348,17 @@ class TestLoops:
             for x in ([[1000.0]], [[1.0], [0.999]], [[1.0], [0.0]])
         )
         output, weights = self_attention_loops(query, key, value)
-        torch.testing.assert_close(
-            weights, query.new_tensor([[1.0, 0.0]]).softmax(-1), rtol=1e-12, atol=0
-        )
+        assert_near(weights, query.new_tensor([[1.0, 0.0]]).softmax(-1), 0, 1e-12)
         assert output.item() == weights[0, 0].item()
 
     def test_a_query_that_may_attend_to_nothing_is_refused_in_words(self):
         mask = torch.ones(T, S, dtype=torch.bool)
         mask[3] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+        with refusal("forbids every key for 1 of the queries"):
             self_attention_loops(*tensors((T, D), (S, D), (S, E)), mask)
 
     def test_different_features_are_refused_in_words(self):
-        with pytest.raises(ValueError, match="query has 4 features and key has 6"):
+        with refusal("query has 4 features and key has 6"):
             self_attention_loops(*tensors((T, D), (S, E), (S, E)))
 
 
@@ -386,11 +373,8 @@ class TestHeads:
     def test_heads_that_do_not_divide_the_features_are_refused_with_a_remedy(
         self, num_heads
     ):
-        with pytest.raises(
-            ValueError,
-            match=(
-                f"12, do not divide into num_heads={num_heads}; choose one of 1, 2, 3,"
-                " 4, 6, 12"
-            ),
+        with refusal(
+            f"12, do not divide into num_heads={num_heads}; choose one of 1, 2, 3,"
+            " 4, 6, 12"
         ):
             split_heads(torch.zeros(B, T, 12), num_heads)

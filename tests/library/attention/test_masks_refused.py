@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from cases import for_each
+from tiny import tiny_bert
 from torch import Tensor
 
 from course_lib.attention.masks import check_mask, masked_softmax
@@ -15,7 +16,6 @@ from course_lib.attention.multi_head import (
     scaled_dot_product_attention,
     self_attention_loops,
 )
-from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.embeddings.elmo import ELMo, ELMoConfig, reverse_within_length
 from course_lib.embeddings.gpt import CausalLanguageModel
@@ -37,10 +37,15 @@ from course_lib.transformer.decoder import DecoderBlock
 from course_lib.transformer.model import Transformer, TransformerConfig
 
 T, D, H = 4, 6, 2
-CONFIG = BertConfig(
-    vocab_size=9, hidden_size=D, num_hidden_layers=1, num_attention_heads=H, intermediate_size=8,  # noqa: E501
+CONFIG = tiny_bert(
+    vocab_size=9,
+    hidden_size=D,
+    num_hidden_layers=1,
+    num_attention_heads=H,
+    intermediate_size=8,
     max_position_embeddings=T,
-)  # fmt: skip
+    dropout=0.1,
+)
 HIDDEN = torch.ones(1, T, D)
 IDS = torch.ones(1, T, dtype=torch.long)
 ATTENTION, ENCODER, DECODER = (

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
@@ -133,9 +134,8 @@ class TestFourWays:
     def compare(self, ways, attention, leaves, tolerance):
         """Each way is a function without arguments and the parameters whose gradients
         it leaves behind."""
-        direction = 0.3 * numbers(
-            B, T, D, dtype=leaves[0].dtype, seed=20
-        )  # gradients of order 1
+        # gradients of order 1
+        direction = 0.3 * numbers(B, T, D, dtype=leaves[0].dtype, seed=20)
         results = []
         for output_of, parameters in ways:
             for tensor in [*leaves, *parameters]:
@@ -150,9 +150,7 @@ class TestFourWays:
             )
         for result in results[1:]:
             for got, expected in zip(result, results[0], strict=True):
-                torch.testing.assert_close(
-                    got, expected, rtol=tolerance, atol=tolerance
-                )
+                assert_near(got, expected, tolerance, tolerance)
 
     def test_loops_matrices_and_fused_kernel_agree(
         self, kind, mask_name, dtype, tolerance
@@ -196,11 +194,9 @@ class TestFourWays:
             found.append([output, *(leaf.grad for leaf in leaves)])
         slopes = [(its, mine) for _, mine, its in gradient_pairs(attention, theirs)]
         for expected, got in [*zip(*found, strict=True), *slopes]:
-            torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+            assert_near(got, expected, tolerance, tolerance)
         _, weights = attention(*leaves, mask=mask, return_weights=True)
-        torch.testing.assert_close(
-            weights, torch_output()[1], rtol=tolerance, atol=tolerance
-        )
+        assert_near(weights, torch_output()[1], tolerance, tolerance)
         if mask is not None:
             assert (
                 weights[~mask.expand(B, T, keys)[:, None].expand_as(weights)] == 0
@@ -237,13 +233,9 @@ class TestArguments:
             answer = attention(hidden, return_weights=return_weights, **options)
             return answer[0] if return_weights else answer
 
-        torch.testing.assert_close(
-            output(causal=True), output(mask=causal), rtol=0, atol=1e-12
-        )
+        assert_near(output(causal=True), output(mask=causal), 1e-12)
         both = output(mask=PADDING & causal)
-        torch.testing.assert_close(
-            output(mask=PADDING, causal=True), both, rtol=0, atol=1e-12
-        )
+        assert_near(output(mask=PADDING, causal=True), both, 1e-12)
         assert not torch.allclose(output(causal=True), both)
 
     @pytest.mark.parametrize("return_weights", [False, True])
@@ -253,15 +245,13 @@ class TestArguments:
         """Padding on the left: the first word may see only itself, and is padding.
         Unchecked, the answer is nan."""
         mask = torch.tensor([[True] * T, [False, False, True, True, True]])[:, None]
-        with pytest.raises(ValueError, match="forbids every key for 2 of the queries"):
+        with refusal("forbids every key for 2 of the queries"):
             make()(
                 numbers(B, T, D), mask=mask, causal=True, return_weights=return_weights
             )
 
     def test_causal_needs_as_many_keys_as_queries(self):
-        with pytest.raises(
-            ValueError, match="there are 5 queries and 7 keys; pass a mask of shape"
-        ):
+        with refusal("there are 5 queries and 7 keys; pass a mask of shape"):
             make()(numbers(B, T, D), numbers(B, S, D), causal=True)
 
     def test_a_mask_with_a_row_for_each_head_is_not_needed_and_refused(self):
@@ -277,9 +267,7 @@ class TestArguments:
             make()(numbers(B, T, D), numbers(B, S, D), mask=mask)
 
     def test_a_mask_for_another_number_of_words_is_refused_in_words(self):
-        with pytest.raises(
-            ValueError, match="the mask speaks of 7 keys, but there are 5"
-        ):
+        with refusal("the mask speaks of 7 keys, but there are 5"):
             make()(numbers(B, T, D), mask=holes(B, 1, S))
 
     def test_a_mask_of_floats_is_refused(self):
@@ -293,30 +281,23 @@ class TestArguments:
     ):
         mask = torch.ones(B, 1, T, dtype=torch.bool)
         mask[1] = False
-        with pytest.raises(
-            ValueError, match=r"forbids every key for \d+ of the queries"
-        ):
+        with refusal(r"forbids every key for \d+ of the queries"):
             make()(numbers(B, T, D), mask=mask, return_weights=return_weights)
 
     @pytest.mark.parametrize("num_heads", [5, 0, -3])
     def test_heads_that_do_not_divide_the_width_are_refused_with_a_remedy(
         self, num_heads
     ):
-        with pytest.raises(
-            ValueError,
-            match=rf"12.*num_heads={num_heads}; choose one of 1, 2, 3, 4, 6, 12",
-        ):
+        with refusal(rf"12.*num_heads={num_heads}; choose one of 1, 2, 3, 4, 6, 12"):
             MultiHeadAttention(D, num_heads)
 
     @pytest.mark.parametrize("dropout", [-0.1, 1.0])
     def test_dropout_that_is_no_share_is_refused_in_words(self, dropout):
-        with pytest.raises(ValueError, match=f"dropout is {dropout}"):
+        with refusal(f"dropout is {dropout}"):
             MultiHeadAttention(D, H, dropout=dropout)
 
     def test_another_width_or_another_batch_is_refused(self):
-        with pytest.raises(
-            ValueError, match="query has 13 features, but this attention is made for 12"
-        ):
+        with refusal("query has 13 features, but this attention is made for 12"):
             make()(numbers(B, T, D + 1))
         for query, key in (
             (numbers(B, T, D), numbers(B, S, D - 4)),
@@ -334,10 +315,7 @@ class TestArguments:
             "key": (query, narrow, narrow),
             "value": (query, query, narrow),
         }.items():
-            with pytest.raises(
-                ValueError,
-                match=f"{name} has 8 features, but this attention is made for 12",
-            ):
+            with refusal(f"{name} has 8 features, but this attention is made for 12"):
                 check_attention_inputs(D, *inputs, mask=None, causal=False)
 
     def test_values_of_its_own_need_no_keys_of_their_own(self):
@@ -348,9 +326,7 @@ class TestArguments:
         assert not torch.equal(attention(query, value=value), attention(query))
 
     def test_a_mask_of_one_column_does_not_stand_for_all_keys(self):
-        with pytest.raises(
-            ValueError, match="the mask speaks of 1 keys, but there are 5"
-        ):
+        with refusal("the mask speaks of 1 keys, but there are 5"):
             make()(numbers(B, T, D), mask=torch.ones(B, T, 1, dtype=torch.bool))
 
     @pytest.mark.parametrize(("queries", "keys"), [(0, S), (T, 0)])
@@ -361,7 +337,7 @@ class TestArguments:
         for return_weights in (False, True):
             arguments = numbers(B, queries, D), numbers(B, keys, D)
             if keys == 0:
-                with pytest.raises(ValueError, match="0 keys"):
+                with refusal("0 keys"):
                     attention(*arguments, return_weights=return_weights)
             else:
                 answer = attention(*arguments, return_weights=return_weights)
@@ -450,15 +426,8 @@ class TestFusedPath:
         exact = make().to(dtype).double()  # the same rounded weights
         exact.load_state_dict(attention.state_dict())
         exact = exact(hidden.double(), mask=mask)
-        torch.testing.assert_close(
-            output.double(), exact, rtol=0, atol=60 * torch.finfo(dtype).eps
-        )
-        torch.testing.assert_close(
-            attention(hidden, mask=mask),
-            output,
-            rtol=0,
-            atol=60 * torch.finfo(dtype).eps,
-        )
+        assert_near(output.double(), exact, 60 * torch.finfo(dtype).eps)
+        assert_near(attention(hidden, mask=mask), output, 60 * torch.finfo(dtype).eps)
 
 
 class TestStructure:
@@ -500,7 +469,7 @@ class TestStructure:
             ),
         )
         for way in ways:
-            torch.testing.assert_close(way(bare), way(zeros), rtol=0, atol=1e-12)
+            assert_near(way(bare), way(zeros), 1e-12)
 
     def test_eight_heads_have_as_many_parameters_as_one(self):
         """Vaswani et al. 2017, section 3.2.2: the total cost is that of one head of
@@ -516,7 +485,7 @@ class TestStructure:
             layer(hidden) for layer in (attention.query, attention.key, attention.value)
         ]
         expected = attention.output(scaled_dot_product_attention(*projected)[0])
-        torch.testing.assert_close(attention(hidden), expected, rtol=0, atol=1e-12)
+        assert_near(attention(hidden), expected, 1e-12)
 
     def test_each_head_acts_on_its_own(self):
         """Cut head 1 out of the output projection: where it looks no longer matters;
@@ -538,25 +507,16 @@ class TestStructure:
             numbers(B, T, D),
             torch.tensor([3, 0, 4, 1, 2]),
         )
-        torch.testing.assert_close(
-            attention(hidden[:, order]), attention(hidden)[:, order], rtol=0, atol=1e-12
-        )
+        assert_near(attention(hidden[:, order]), attention(hidden)[:, order], 1e-12)
         output, weights = attention(hidden, return_weights=True)
         permuted, permuted_weights = attention(hidden[:, order], return_weights=True)
-        torch.testing.assert_close(
-            permuted_weights, weights[:, :, order][..., order], rtol=0, atol=1e-12
-        )
+        assert_near(permuted_weights, weights[:, :, order][..., order], 1e-12)
         assert not torch.allclose(permuted, output)
 
     def test_permuting_the_memory_changes_nothing(self):
         attention, query, memory = make(), numbers(B, T, D), numbers(B, S, D, seed=1)
         order = torch.randperm(S, generator=torch.Generator().manual_seed(2))
-        torch.testing.assert_close(
-            attention(query, memory[:, order]),
-            attention(query, memory),
-            rtol=0,
-            atol=1e-12,
-        )
+        assert_near(attention(query, memory[:, order]), attention(query, memory), 1e-12)
 
     @pytest.mark.parametrize("return_weights", [False, True])
     def test_a_later_word_cannot_change_an_earlier_output(self, return_weights):
@@ -614,7 +574,7 @@ class TestCalledLayers:
         given = [
             None if shape is None else numbers(*shape) for shape in (query, key, value)
         ]
-        with pytest.raises(ValueError, match=rf"^{name} is .* with the batch of the"):
+        with refusal(rf"^{name} is .* with the batch of the"):
             make()(*given)
 
     def test_weights_are_kept_while_they_are_looked_at_and_outputs_stay(self):
@@ -640,7 +600,7 @@ class TestDerivatives:
         expected = attention(hidden + step * direction) - attention(
             hidden - step * direction
         )
-        torch.testing.assert_close(slope, expected / (2 * step), rtol=0, atol=1e-7)
+        assert_near(slope, expected / (2 * step), 1e-7)
 
 
 class TestCache:
@@ -654,12 +614,10 @@ class TestCache:
         cache = project(attention, memory)
         assert cache.key.shape == cache.value.shape == (B, H, S, D // H)
         expected = attention(query, memory, mask=mask)
-        torch.testing.assert_close(
-            attend_cached(attention, query, cache, mask), expected, rtol=0, atol=1e-12
-        )
+        assert_near(attend_cached(attention, query, cache, mask), expected, 1e-12)
         for t in range(T):
             word = attend_cached(attention, query[:, t : t + 1], cache, mask)
-            torch.testing.assert_close(word, expected[:, t : t + 1], rtol=0, atol=1e-12)
+            assert_near(word, expected[:, t : t + 1], 1e-12)
 
     def test_word_by_word_gives_what_the_causal_mask_gives(self):
         attention, hidden = make(), numbers(B, T, D)
@@ -668,11 +626,8 @@ class TestCache:
             word = hidden[:, t : t + 1]
             new = project(attention, word)
             cache = new if cache is None else cache.append(new)
-            torch.testing.assert_close(
-                attend_cached(attention, word, cache),
-                expected[:, t : t + 1],
-                rtol=0,
-                atol=1e-12,
+            assert_near(
+                attend_cached(attention, word, cache), expected[:, t : t + 1], 1e-12
             )
 
     def test_appending_leaves_the_old_cache_as_it_was(self):
@@ -721,12 +676,12 @@ def test_weights_sum_to_one_masked_keys_get_nothing_and_outputs_are_averages(
     assert (weights >= 0).all()
     assert (weights[~mask[:, None].expand_as(weights)] == 0).all()
     ones = torch.ones(batch, heads, queries, dtype=torch.float64)
-    torch.testing.assert_close(weights.sum(-1), ones, rtol=0, atol=1e-14)
+    assert_near(weights.sum(-1), ones, 1e-14)
     # A query that may attend to one key alone gets that key's value, whatever the
     # scores.
     alone = F.one_hot(mask.int().argmax(-1), keys).bool()
     answer = attention(query, memory, mask=alone)
     value = attention.value(memory)
     chosen = value.gather(1, mask.int().argmax(-1)[..., None].expand(-1, -1, dim))
-    torch.testing.assert_close(answer, attention.output(chosen), rtol=1e-11, atol=1e-11)
+    assert_near(answer, attention.output(chosen), 1e-11, 1e-11)
     assert output.shape == (batch, queries, dim)

@@ -72,9 +72,8 @@ class Batch:
         self.attention_mask = torch.arange(length) < self.lengths[:, None]
         self.attention_mask[2:3] = self.attention_mask[2:3].flip(1)  # padded in front
         if config.pad_token_id is not None:
-            self.input_ids[1:, -2] = (
-                config.pad_token_id
-            )  # there is padding, and the same id stands among tokens too
+            # there is padding, and the same id stands among tokens too
+            self.input_ids[1:, -2] = config.pad_token_id
             self.input_ids[0, 3] = config.pad_token_id
         chosen = (draw(3) == 0) & self.attention_mask
         self.labels = draw(config.vocab_size).where(chosen, -100)
@@ -153,9 +152,8 @@ def test_at_a_published_size_all_agrees_too(attention):
     ours_loss.backward()
     expected.loss.backward()
     mine, its = gradients(ours), gradients(theirs)
-    for name in (
-        its
-    ):  # the largest slopes are some 0.01; a key's offset has none but by rounding
+    # the largest slopes are some 0.01; a key's offset has none but by rounding
+    for name in its:
         tolerance = max(1e-4 * its[name].abs().max().item(), 1e-8)
         torch.testing.assert_close(mine[name], its[name], rtol=0, atol=tolerance)
 

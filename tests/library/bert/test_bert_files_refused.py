@@ -13,6 +13,7 @@ import torch
 from bert_checkpoint import CONFIG, configure, rewrite
 from bert_peer import lively
 from cases import for_each
+from expect import refusal
 
 from course_lib.bert.files import checkpoint_folder, load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining
@@ -129,7 +130,7 @@ class TestWhatDoesNotFit:
         self, folder, change, message
     ):
         rewrite(folder, change)
-        with pytest.raises(ValueError, match=message) as error:
+        with refusal(message) as error:
             load_bert(folder, BertForPreTraining)
         assert str(error.value).startswith(
             f"{folder / 'model.safetensors'} does not fit this BERT: "
@@ -187,7 +188,7 @@ class TestWhatDoesNotFit:
         self, folder, settings, message
     ):
         configure(folder, **settings)
-        with pytest.raises(ValueError, match=message) as error:
+        with refusal(message) as error:
             load_bert(folder, BertForPreTraining)
         assert str(error.value).startswith(
             f"{folder / 'config.json'} describes no BERT that this course can build: "
@@ -199,18 +200,13 @@ class TestWhatDoesNotFit:
         configure(
             folder, hidden_size=9_999_999, intermediate_size=10**7, vocab_size=10**7
         )
-        with pytest.raises(
-            ValueError,
-            match=(
-                r"word_embeddings\.weight is \(31, 12\) in the file, but \(10000000,"
-                r" 9999999"
-            ),
+        with refusal(
+            r"word_embeddings\.weight is \(31, 12\) in the file, but \(10000000,"
+            r" 9999999"
         ):
             load_bert(folder)
         configure(folder, num_hidden_layers=10**7)
-        with pytest.raises(
-            ValueError, match="num_hidden_layers=10000000, but the file has 2 layers"
-        ):
+        with refusal("num_hidden_layers=10000000, but the file has 2 layers"):
             load_bert(folder)
 
     def test_settings_that_are_absent_are_the_published_ones_and_others_do_not_matter(
@@ -254,11 +250,8 @@ class TestWhatDoesNotFit:
         self, folder, content, message
     ):
         (folder / "config.json").write_bytes(content)
-        with pytest.raises(
-            ValueError,
-            match=(
-                f"config.json describes no BERT that this course can build: .*{message}"
-            ),
+        with refusal(
+            f"config.json describes no BERT that this course can build: .*{message}"
         ):
             load_bert(folder)
 
@@ -266,12 +259,9 @@ class TestWhatDoesNotFit:
     def test_a_truncated_file_of_weights_is_refused_in_words(self, folder, part):
         path = folder / "model.safetensors"
         path.write_bytes(path.read_bytes()[:part])
-        with pytest.raises(
-            ValueError,
-            match=(
-                r"model\.safetensors is no complete safetensors file \(.*\); fetch it"
-                r" again"
-            ),
+        with refusal(
+            r"model\.safetensors is no complete safetensors file \(.*\); fetch it"
+            r" again"
         ):
             load_bert(folder)
 
@@ -295,8 +285,8 @@ class TestWhatDoesNotFit:
         (folder / "model.safetensors").unlink()
         for name in present:
             (folder / name).write_bytes(b"")
-        with pytest.raises(
-            FileNotFoundError, match=rf"there is no .*model\.safetensors: {message}"
+        with refusal(
+            rf"there is no .*model\.safetensors: {message}", FileNotFoundError
         ):
             load_bert(folder)
 
@@ -308,15 +298,15 @@ class TestWhatDoesNotFit:
         (folder / "pytorch_model.bin").write_bytes(
             b"cos\nsystem\n(S'touch " + os.fsencode(proof) + b"'\ntR."
         )
-        with pytest.raises(FileNotFoundError, match="pickle"):
+        with refusal("pickle", FileNotFoundError):
             load_bert(folder)
         assert not proof.exists()
 
     def test_a_folder_without_configuration_is_refused_in_words(self, folder):
         (folder / "config.json").unlink()
-        with pytest.raises(
+        with refusal(
+            r"there is no .*config\.json, which says how large the model is",
             FileNotFoundError,
-            match=r"there is no .*config\.json, which says how large the model is",
         ):
             load_bert(folder)
 
@@ -356,7 +346,7 @@ class TestHub:
             r"someone/no-such-bert is no folder here, and the Hugging Face hub did not"
             r" give it \(\w+\): check the name"
         )
-        with pytest.raises(ConnectionError, match=message):
+        with refusal(message, ConnectionError):
             load_bert("someone/no-such-bert")
 
     @for_each(
@@ -372,12 +362,11 @@ class TestHub:
         ],
     )
     def test_what_cannot_be_a_name_on_the_hub_is_a_missing_folder(self, name):
-        with pytest.raises(
-            FileNotFoundError,
-            match=r"there is no folder .*; pass one that holds config",
+        with refusal(
+            r"there is no folder .*; pass one that holds config", FileNotFoundError
         ):
             checkpoint_folder(name)
 
     def test_a_path_is_never_looked_up_on_the_hub(self):
-        with pytest.raises(FileNotFoundError, match="there is no folder someone/bert"):
+        with refusal("there is no folder someone/bert", FileNotFoundError):
             checkpoint_folder(Path("someone/bert"))

@@ -187,9 +187,7 @@ def test_each_answer_stands_once_in_its_context(questions):
     assert twice <= 1
 
 
-def test_a_quarter_to_a_third_of_the_questions_have_no_answer_and_each_paragraph_has_some_of_both(  # noqa: E501
-    questions,
-):
+def test_a_quarter_to_a_third_of_a_paragraphs_questions_have_no_answer(questions):
     for rows in questions.values():
         empty = [not row["answers"]["text"] for row in rows]
         assert 0.25 < sum(empty) / len(rows) < 0.34

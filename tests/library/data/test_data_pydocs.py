@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cases import for_each
 from datasets import Features, Value
+from expect import refusal
 from packaging.requirements import Requirement
 
 from course_lib.data import arrow_cache, load, pydocs
@@ -54,9 +55,7 @@ def test_the_prefix_filter_finds_what_comparing_all_pairs_finds(threshold, n):
 
 
 def test_a_threshold_that_is_no_share_is_refused_in_words():
-    with pytest.raises(
-        ValueError, match=r"threshold is 1.5; give a share above 0 and at most 1"
-    ):
+    with refusal(r"threshold is 1.5; give a share above 0 and at most 1"):
         first_of_its_kind(["a"], 1.5, 3)
 
 
@@ -110,9 +109,7 @@ def test_the_fingerprint_changes_with_a_version_and_with_the_cleaning(monkeypatc
 
 
 def test_a_missing_package_is_named_and_nothing_is_made_without_it():
-    with pytest.raises(
-        ModuleNotFoundError, match=r"documentation of no_such_package.*pip install"
-    ):
+    with refusal(r"documentation of no_such_package.*pip install", ModuleNotFoundError):
         pydocs.make(["psutil", "no_such_package"])
 
 
@@ -157,9 +154,7 @@ def cache(tmp_path, monkeypatch):
     return ask
 
 
-def test_the_second_time_the_rows_come_from_the_cache_and_another_version_makes_them_anew(  # noqa: E501
-    cache,
-):
+def test_rows_come_from_the_cache_and_another_version_makes_them_anew(cache):
     rows = {"train": [3, 5], "test": [7]}
     assert cache(numpy="1") == (rows, 1)
     assert cache(numpy="1") == (rows, 1)

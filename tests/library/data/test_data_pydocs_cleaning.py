@@ -3,8 +3,8 @@ the forms in use."""
 
 import textwrap
 
-import pytest
 from cases import for_each
+from expect import refusal
 
 from course_lib.data.pydocs import prose_of
 from course_lib.data.pydocs_blocks import paragraphs
@@ -407,8 +407,8 @@ def test_the_topics_of_pydoc_belong_to_the_standard_library_and_tests_do_not():
 
 
 def test_a_package_that_is_missing_is_named_with_the_remedy():
-    with pytest.raises(
+    with refusal(
+        r"documentation of no_such_package.*pip install no_such_package",
         ModuleNotFoundError,
-        match=r"documentation of no_such_package.*pip install no_such_package",
     ):
         installed_folder("no_such_package")

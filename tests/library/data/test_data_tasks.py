@@ -137,7 +137,7 @@ def test_a_marked_name_of_a_parameter_is_a_mention_and_its_mark_is_gone():
     ]
 
 
-def test_an_unmarked_word_of_english_that_is_a_parameter_too_makes_the_sentence_uncertain():  # noqa: E501
+def test_an_unmarked_english_word_that_is_a_parameter_makes_a_sentence_uncertain():
     assert (
         list(
             pydocs_tag.tagged(
@@ -287,9 +287,8 @@ def test_lots_are_spread_evenly_and_depend_on_the_text_alone():
     counts = [0] * 5
     for i in range(2_000):
         counts[lot(f"text {i}", 5)] += 1
-    assert all(
-        330 < count < 470 for count in counts
-    )  # 400 expected, standard deviation 18
+    # 400 expected, standard deviation 18
+    assert all(330 < count < 470 for count in counts)
     assert drawn(["b", "a", "c"], str) == drawn(["c", "b", "a"], str)
 
 
@@ -314,9 +313,8 @@ def test_at_most_keeps_the_order():
 def test_a_part_of_a_library_that_is_about_something_else_has_no_area():
     assert pydocs_topic.area("scipy.stats._entropy") == "numerics"
     assert pydocs_topic.area("scipy._lib.doccer") is None
-    assert (
-        pydocs_topic.area("torchvision.ops") is None
-    )  # a prefix of the name, not of the path
+    # a prefix of the name, not of the path
+    assert pydocs_topic.area("torchvision.ops") is None
 
 
 def test_wrong_endings_share_as_many_words_with_the_context_as_the_right_one():
@@ -535,9 +533,8 @@ def test_labels_cannot_be_guessed_without_reading(task):
             abs(scores[control] - chance)
             < 300 * (chance / 100 * (1 - chance / 100) / len(data["test"])) ** 0.5
         )
-    assert max(scores.values()) < (
-        90 if name == "pydocs-tag" else 80
-    )  # the shape of a word tells much about names
+    # the shape of a word tells much about names
+    assert max(scores.values()) < (90 if name == "pydocs-tag" else 80)
 
 
 @pytest.mark.slow

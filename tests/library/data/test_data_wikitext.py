@@ -3,6 +3,7 @@ from."""
 
 import pytest
 from datasets import Dataset
+from expect import refusal
 
 from course_lib.data import load
 from course_lib.data.wikitext import articles
@@ -44,9 +45,7 @@ def test_an_article_begins_at_a_title_and_keeps_its_paragraphs_without_headings(
 
 
 def test_text_before_the_first_title_is_refused_in_words():
-    with pytest.raises(
-        ValueError, match=r"line 2 of test has text before the first title: 'Tea is"
-    ):
+    with refusal(r"line 2 of test has text before the first title: 'Tea is"):
         articles(["", " Tea is a drink . "], "test")
 
 
@@ -68,7 +67,7 @@ def test_a_folder_of_raw_lines_is_read_and_a_missing_training_split_is_announced
 
 
 def test_only_the_training_split_may_be_missing(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"test\.parquet does not exist"):
+    with refusal(r"test\.parquet does not exist", FileNotFoundError):
         load("wikitext2_raw", folder_with(tmp_path, "train", "validation"))
 
 

@@ -81,9 +81,7 @@ def test_each_sentence_is_read_as_if_it_were_alone_by_two_chains_of_lstms(
 
 
 @for_each("place", [0, 2, 3, 6])
-def test_the_left_reader_sees_nothing_behind_a_word_and_the_right_reader_nothing_before_it(  # noqa: E501
-    place,
-):
+def test_each_reader_sees_its_own_side_of_a_word_alone(place):
     model, ids = drawn(), IDS[:1]
     other = ids.clone()
     other[0, place] = ids[0, place] % 22 + 1
@@ -105,12 +103,12 @@ def test_no_guess_has_seen_the_word_that_it_guesses():
         other = IDS[:1].clone()
         other[0, 3] = IDS[0, 3] % 22 + 1
         changed = model(other)
-    assert torch.equal(
-        clean.forward_states[-1][0, 2], changed.forward_states[-1][0, 2]
-    )  # guesses word 3
+    # guesses word 3
+    assert torch.equal(clean.forward_states[-1][0, 2], changed.forward_states[-1][0, 2])
+    # guesses word 3 too
     assert torch.equal(
         clean.backward_states[-1][0, 4], changed.backward_states[-1][0, 4]
-    )  # guesses word 3 too
+    )
     assert not torch.equal(
         clean.forward_states[-1][0, 3], changed.forward_states[-1][0, 3]
     )
@@ -158,9 +156,8 @@ def test_directions_share_embedding_and_output_and_nothing_else():
     assert model.output.weight is model.embedding.weight
     names = [name for name, _ in model.named_parameters()]
     lstm = [name for name in names if "layers" in name]
-    assert (
-        len(lstm) == 2 * 2 * 4
-    )  # directions, layers, and two matrices with two offsets
+    # directions, layers, and two matrices with two offsets
+    assert len(lstm) == 2 * 2 * 4
     assert sorted(set(names) - set(lstm)) == ["embedding.weight", "output.bias"]
 
 
@@ -213,9 +210,8 @@ def test_it_learns_to_copy_from_the_side_that_knows():
     would have known it at once."""
     torch.manual_seed(3)
     model = ELMo(ELMoConfig(9, dim=16, hidden_dim=16, dropout=0.0))
-    ids = torch.cartesian_prod(torch.arange(1, 9), torch.arange(1, 9)).repeat(
-        1, 4
-    )  # all pairs, (64, 8)
+    # all pairs, (64, 8)
+    ids = torch.cartesian_prod(torch.arange(1, 9), torch.arange(1, 9)).repeat(1, 4)
     batch, optimizer = (
         LanguageModelBatch(ids),
         torch.optim.Adam(model.parameters(), lr=0.02),
@@ -227,8 +223,7 @@ def test_it_learns_to_copy_from_the_side_that_knows():
         (loss / count).backward()
         optimizer.step()
         losses.append(loss.item() / count)
-    floor = (
-        math.log(8) / 7
-    )  # the second word of a pair cannot be known, each way: one of seven guesses
+    # the second word of a pair cannot be known, each way: one of seven guesses
+    floor = math.log(8) / 7
     assert losses[0] > 2.0
     assert floor - 0.02 < losses[-1] < floor + 0.15

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near, refusal
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
@@ -46,14 +47,11 @@ class TestSelections:
         ],
     )
     def test_each_is_the_sum_that_its_name_says(self, how, expected):
-        torch.testing.assert_close(
-            select_layers(H, how), expected, rtol=1e-12, atol=1e-12
-        )
+        assert_near(select_layers(H, how), expected, 1e-12, 1e-12)
 
     def test_all_that_are_named_are_known(self):
-        assert (
-            len({select_layers(H, how).sum().item() for how in SELECTIONS}) == 6 - 1
-        )  # concatenation sums alike
+        # concatenation sums alike
+        assert len({select_layers(H, how).sum().item() for how in SELECTIONS}) == 6 - 1
 
     def test_they_are_the_layers_of_a_real_model(self):
         bert = BertModel(BertConfig.tiny(vocab_size=31, num_hidden_layers=5)).eval()
@@ -90,10 +88,9 @@ class TestSelections:
         ],
     )
     def test_what_cannot_be_selected_is_refused_in_words(self, states, how, words):
-        with pytest.raises(ValueError, match=words):
-            unwrap(select_layers)(
-                states, how
-            )  # as a student calls it: without the types checked
+        with refusal(words):
+            # as a student calls it: without the types checked
+            unwrap(select_layers)(states, how)
 
 
 class TestLayerMix:
@@ -104,7 +101,7 @@ class TestLayerMix:
         mix.weights.data.copy_(torch.tensor([0.2, -1.1, 0.8]))
         shares = np.exp([0.2, -1.1, 0.8]) / np.exp([0.2, -1.1, 0.8]).sum()
         expected = 1.7 * (shares[0] * H[0] + shares[1] * H[1] + shares[2] * H[2])
-        torch.testing.assert_close(mix(H[:3]), expected, rtol=1e-6, atol=1e-6)
+        assert_near(mix(H[:3]), expected, 1e-6, 1e-6)
 
     def test_it_starts_as_the_mean_and_learns_which_layer_helps(self):
         mix = LayerMix(3)
@@ -119,11 +116,9 @@ class TestLayerMix:
         assert mix.scale.item() == pytest.approx(2, abs=0.1)
 
     def test_another_number_of_states_is_refused(self):
-        with pytest.raises(
-            ValueError, match="there are 2 states, but this mix has 3 weights"
-        ):
+        with refusal("there are 2 states, but this mix has 3 weights"):
             LayerMix(3)(H[:2])
-        with pytest.raises(ValueError, match="num_states is 0"):
+        with refusal("num_states is 0"):
             LayerMix(0)
 
 
@@ -212,7 +207,7 @@ class TestWords:
                     assert (mean[row, word] == 0).all()
 
     def test_nothing_to_pool_is_refused(self):
-        with pytest.raises(ValueError, match="no piece is of a word"):
+        with refusal("no piece is of a word"):
             pool_words(torch.zeros(1, 2, 3), torch.full((1, 2), NO_WORD))
 
 
@@ -276,5 +271,5 @@ class TestSeparation:
         ],
     )
     def test_what_cannot_be_compared_is_refused_in_words(self, count, senses, words):
-        with pytest.raises(ValueError, match=words):
+        with refusal(words):
             sense_separation(torch.randn(count, 3), senses)

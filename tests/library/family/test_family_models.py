@@ -4,6 +4,7 @@ losses with torch's own."""
 import pytest
 import torch
 import transformers
+from expect import assert_near
 from torch import nn
 
 from course_lib.bert.config import BertConfig
@@ -21,9 +22,13 @@ from course_lib.family.distilbert import (
 from course_lib.pretraining.batches import PreTrainingBatch
 
 SIZES = {
-    "vocab_size": 61, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,  # noqa: E501
+    "vocab_size": 61,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
     "max_position_embeddings": 17,
-}  # fmt: skip
+}
 CONFIG = BertConfig(
     **SIZES,
     initializer_range=0.2,
@@ -116,9 +121,14 @@ def under(prefix, theirs_prefix, names):
 
 def albert_peer(dtype):
     config = transformers.AlbertConfig(
-        **SIZES, embedding_size=10, hidden_act="gelu", type_vocab_size=2, layer_norm_eps=1e-12,  # noqa: E501
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        **SIZES,
+        embedding_size=10,
+        hidden_act="gelu",
+        type_vocab_size=2,
+        layer_norm_eps=1e-12,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     return transformers.AlbertForPreTraining(config).to(dtype).eval()
 
 
@@ -137,30 +147,25 @@ def test_albert_is_theirs(dtype, tolerance):
         expected = theirs.albert(
             IDS, attention_mask=MASK.long(), token_type_ids=SEGMENTS
         )
-        torch.testing.assert_close(
+        assert_near(
             states.last_hidden_state[MASK],
             expected.last_hidden_state[MASK],
-            atol=tolerance,
-            rtol=tolerance,
+            tolerance,
+            tolerance,
         )
-        torch.testing.assert_close(
-            states.pooler_output, expected.pooler_output, atol=tolerance, rtol=tolerance
-        )
+        assert_near(states.pooler_output, expected.pooler_output, tolerance, tolerance)
         found, heads = (
             ours(IDS, MASK, SEGMENTS),
             theirs(IDS, attention_mask=MASK.long(), token_type_ids=SEGMENTS),
         )
-        torch.testing.assert_close(
+        assert_near(
             found.prediction_logits[MASK],
             heads.prediction_logits[MASK],
-            atol=10 * tolerance,
-            rtol=10 * tolerance,
+            10 * tolerance,
+            10 * tolerance,
         )
-        torch.testing.assert_close(
-            found.seq_relationship_logits,
-            heads.sop_logits,
-            atol=tolerance,
-            rtol=tolerance,
+        assert_near(
+            found.seq_relationship_logits, heads.sop_logits, tolerance, tolerance
         )
 
 
@@ -168,17 +173,21 @@ def test_albert_is_theirs(dtype, tolerance):
 def test_distilbert_is_theirs(dtype, tolerance):
     ours = randomised(DistilBertModel(CONFIG), dtype)
     config = transformers.DistilBertConfig(
-        vocab_size=61, dim=24, n_layers=3, n_heads=4, hidden_dim=40, max_position_embeddings=17,  # noqa: E501
-        dropout=0.0, attention_dropout=0.0,
-    )  # fmt: skip
+        vocab_size=61,
+        dim=24,
+        n_layers=3,
+        n_heads=4,
+        hidden_dim=40,
+        max_position_embeddings=17,
+        dropout=0.0,
+        attention_dropout=0.0,
+    )
     theirs = transformers.DistilBertModel(config).to(dtype).eval()
     give(theirs, distilbert_names(3), ours)
     with torch.no_grad():
         found = ours(IDS, MASK).last_hidden_state
         expected = theirs(IDS, attention_mask=MASK.long()).last_hidden_state
-    torch.testing.assert_close(
-        found[MASK], expected[MASK], atol=tolerance, rtol=tolerance
-    )
+    assert_near(found[MASK], expected[MASK], tolerance, tolerance)
 
 
 def count(model):

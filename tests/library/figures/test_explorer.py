@@ -5,9 +5,9 @@ import json
 import re
 
 import numpy as np
-import pytest
 import torch
 from cases import for_each
+from expect import refusal
 
 from course_lib.figures import explorer
 from course_lib.figures.explorer import View, attention_explorer
@@ -50,7 +50,7 @@ def data_of(markup: str) -> dict:
     return json.loads(text)
 
 
-def test_the_page_holds_each_weight_to_the_hundredth_and_the_mean_of_the_heads_after_them():  # noqa: E501
+def test_the_page_holds_each_weight_to_the_hundredth_and_then_the_heads_mean():
     shown = view()
     data = data_of(attention_explorer([shown]).markup)
     stored = np.array(data["views"][0][0]["weights"])
@@ -211,7 +211,7 @@ def no_softmax() -> np.ndarray:
     ],
 )
 def test_weights_that_do_not_fit_are_refused_in_words(settings, words):
-    with pytest.raises(ValueError, match=f"old cat here, self-attention: .*{words}"):
+    with refusal(f"old cat here, self-attention: .*{words}"):
         view(**settings)
 
 
@@ -242,7 +242,7 @@ def test_a_row_of_bfloat16_weights_still_counts_as_a_softmax():
     ],
 )
 def test_views_that_make_no_grid_are_refused_in_words(views, words):
-    with pytest.raises(ValueError, match=words):
+    with refusal(words):
         attention_explorer(views)
 
 
@@ -251,10 +251,7 @@ def test_a_page_that_would_grow_heavy_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(explorer, "LARGEST", size)
     attention_explorer([view()])
     monkeypatch.setattr(explorer, "LARGEST", size - 1)
-    with pytest.raises(
-        ValueError,
-        match=(
-            f"take {size} bytes, more than the {size - 1} .* sentences of up to 5 words"
-        ),
+    with refusal(
+        f"take {size} bytes, more than the {size - 1} .* sentences of up to 5 words"
     ):
         attention_explorer([view()])

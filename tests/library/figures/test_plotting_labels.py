@@ -21,7 +21,7 @@ PANELS = {
 }
 
 
-def test_a_line_is_the_mean_over_seeds_and_its_band_reaches_from_the_least_to_the_greatest():  # noqa: E501
+def test_a_line_is_the_mean_over_seeds_and_its_band_their_range():
     axes = label_curves(PANELS).axes[1]
     assert axes.get_title() == "pair"
     tuned = axes.get_lines()[0]

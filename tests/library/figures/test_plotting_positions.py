@@ -17,10 +17,8 @@ def test_positions_run_downwards_and_features_to_the_right():
     figure = position_heatmap(table)
     image = figure.axes[0].images[0]
     assert np.array_equal(image.get_array(), table.double().numpy())
-    assert (image.norm.vmin, image.norm.vmax) == (
-        -1,
-        1,
-    )  # white is 0 in every picture, whatever the values
+    # white is 0 in every picture, whatever the values
+    assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
     assert image.origin == "upper"
     assert figure.axes[0].get_ylabel() == "position (words from the start)"
     assert tuple(figure.get_size_inches()) == SIZE
@@ -31,9 +29,8 @@ def test_words_tell_the_fast_side_from_the_slow_one():
     once in 60."""
     words = alt_text(position_heatmap(sinusoidal_positions(60, 64)))
     assert words.startswith("60 positions by 64 features.")
-    assert (
-        round(59 / math.pi) == 19
-    )  # the cosine, half a step ahead of the sine, gets the last one in
+    # the cosine, half a step ahead of the sine, gets the last one in
+    assert round(59 / math.pi) == 19
     assert (
         "on the left changes sign up to 19 times, one on the right up to 0 times"
         in words

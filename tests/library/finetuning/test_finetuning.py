@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 from cases import for_each
+from expect import refusal
 from task_peer import CONFIG, KINDS, TaskInputs, lively_task
+from tiny import tiny_bert, tiny_tokenizer
 
-from course_lib.bert.config import BertConfig
 from course_lib.finetuning.examples import (
     Example,
     choice_examples,
@@ -30,27 +31,10 @@ from course_lib.finetuning.heads import (
     TokenClassifier,
 )
 from course_lib.finetuning.task_model import looking
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
 
-TOKENIZER = WordPiece(
-    [
-        *SPECIAL_TOKENS,
-        "jim",
-        "hen",
-        "##son",
-        "was",
-        "a",
-        "puppet",
-        "##er",
-        "who",
-        "what",
-        ".",
-    ]
-)
-STEADY = BertConfig(
-    vocab_size=41, hidden_size=18, num_hidden_layers=3, num_attention_heads=3, intermediate_size=22,  # noqa: E501
-    max_position_embeddings=19, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
-)  # fmt: skip
+TOKENIZER = tiny_tokenizer("jim hen ##son was a puppet ##er who what .", WordPiece)
+STEADY = tiny_bert(hidden_size=18, num_hidden_layers=3)
 
 
 def model_of(kind, seed=0, config=CONFIG):
@@ -192,7 +176,7 @@ def test_a_long_context_gives_one_example_for_each_window_and_one_of_them_the_an
     ],
 )
 def test_examples_that_do_not_fit_together_are_refused(make, expected):
-    with pytest.raises(ValueError, match=expected):
+    with refusal(expected):
         make()
 
 
@@ -205,9 +189,8 @@ def test_loss_and_accuracy_do_not_depend_on_batches(kind):
     """By hand from each example alone: means over all terms, not means of batches'
     means."""
     model, examples = lively_task(kind).float().train(), examples_of(kind)
-    if (
-        kind == "spans"
-    ):  # their softmax goes over padding too, so that lengths must be equal
+    # their softmax goes over padding too, so that lengths must be equal
+    if kind == "spans":
         examples = [
             Example([([*ids, *[9] * (13 - len(ids))], [0] * 13)], x)
             for [(ids, _)], x in examples
@@ -292,9 +275,8 @@ def test_one_step_is_adamw_on_the_mean_loss_of_the_batch():
     for (name, mine), its in zip(
         model.named_parameters(), twin.parameters(), strict=True
     ):
-        if (
-            "attention.key.bias" not in name
-        ):  # a key's offset has no gradient but by rounding, which Adam enlarges
+        # a key's offset has no gradient but by rounding, which Adam enlarges
+        if "attention.key.bias" not in name:
             torch.testing.assert_close(mine, its, rtol=0, atol=2e-5, msg=name)
 
 
@@ -308,10 +290,8 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others():
         )
         return model.classifier.weight
 
-    for config in (
-        CONFIG,
-        STEADY,
-    ):  # with dropout; and without it, where the order of the examples is all that is drawn  # noqa: E501
+    # with dropout; and without it, where the order of the examples is all that is drawn
+    for config in (CONFIG, STEADY):
         assert torch.equal(run(1, config), run(1, config))
         assert not torch.equal(run(1, config), run(2, config))
 
@@ -594,16 +574,13 @@ def test_a_run_can_be_resumed_with_its_rates(tmp_path):
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, expected):
-    with pytest.raises(ValueError, match=expected):
+    with refusal(expected):
         FineTuningConfig(**settings)
 
 
 @pytest.mark.parametrize("frozen", [0, 4])
 def test_blocks_that_are_not_there_cannot_be_frozen(frozen):
-    with pytest.raises(
-        ValueError,
-        match=f"frozen is {frozen}, but the model has 3 blocks; choose 1 to 3",
-    ):
+    with refusal(f"frozen is {frozen}, but the model has 3 blocks; choose 1 to 3"):
         rate_factors(
             model_of("classes", config=STEADY), FineTuningConfig(frozen=frozen)
         )
@@ -618,12 +595,12 @@ def test_blocks_that_are_not_there_cannot_be_frozen(frozen):
     ],
 )
 def test_examples_without_labels_are_refused(arguments, expected):
-    with pytest.raises(ValueError, match=expected):
+    with refusal(expected):
         finetune(model_of("classes"), *arguments)
 
 
 def test_patience_without_anything_to_look_at_is_refused():
-    with pytest.raises(ValueError, match="patience and evaluate_every need"):
+    with refusal("patience and evaluate_every need"):
         finetune(
             model_of("classes"),
             examples_of("classes"),

@@ -4,39 +4,21 @@ nothing lost of long texts."""
 import pytest
 import torch
 from cases import for_each
+from expect import refusal
 from task_peer import KINDS, lively_task
+from tiny import tiny_bert, tiny_tokenizer
 from torch import nn
 
-from course_lib.bert.config import BertConfig
 from course_lib.finetuning.finetune import predict
 from course_lib.finetuning.predict import predict_answers, predict_tags
 from course_lib.finetuning.spans import NO_ANSWER
 from course_lib.finetuning.tagging import align_words
 from course_lib.finetuning.task_model import TaskModel
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
 
-WORDS = [
-    "jim",
-    "hen",
-    "##son",
-    "was",
-    "a",
-    "puppet",
-    "##er",
-    "who",
-    "what",
-    ".",
-    ",",
-    "?",
-    "film",
-    "good",
-    "bad",
-]
-TOKENIZER = WordPiece([*SPECIAL_TOKENS, *WORDS])
-CONFIG = BertConfig(
-    vocab_size=len(TOKENIZER), hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=22,  # noqa: E501
-    max_position_embeddings=19, hidden_dropout_prob=0.4, attention_probs_dropout_prob=0.3,  # noqa: E501
-)  # fmt: skip
+WORDS = "jim hen ##son was a puppet ##er who what . , ? film good bad"
+TOKENIZER = tiny_tokenizer(WORDS, WordPiece)
+CONFIG = tiny_bert(vocab_size=len(TOKENIZER), hidden_size=15, dropout=(0.4, 0.3))
 INPUTS = {
     "classes": ["a film", ("good", "a bad film was a bad film ."), "Jim Henson", "bad"],
     "number": ["a film", ("good", "a bad film was a bad film ."), "Jim Henson", "bad"],
@@ -130,9 +112,8 @@ def test_a_text_that_is_too_long_is_cut():
 
 def test_each_word_has_the_tag_of_its_first_piece_and_its_place_in_the_text():
     model, text = model_of("tags"), "Jim  Henson, who was a PUPPETER."
-    model.classifier.bias.data -= logits(model, text)[0].mean(
-        dim=0
-    )  # so that the words' tags differ
+    # so that the words' tags differ
+    model.classifier.bias.data -= logits(model, text)[0].mean(dim=0)
     [tagged] = predict(model, TOKENIZER, [text])
     assert [word.word for word in tagged] == [
         "Jim",
@@ -146,16 +127,8 @@ def test_each_word_has_the_tag_of_its_first_piece_and_its_place_in_the_text():
     ]
     assert all(text[word.start : word.end] == word.word for word in tagged)
     rows = logits(model, text)[0].softmax(dim=1)
-    first = [
-        1,
-        2,
-        4,
-        5,
-        6,
-        7,
-        8,
-        10,
-    ]  # [CLS] jim hen ##son , who was a puppet ##er . [SEP]
+    # [CLS] jim hen ##son , who was a puppet ##er . [SEP]
+    first = [1, 2, 4, 5, 6, 7, 8, 10]
     for word, position in zip(tagged, first, strict=True):
         assert word.label == model.labels[int(rows[position].argmax())]
         assert word.probability == pytest.approx(rows[position].max().item(), abs=1e-5)
@@ -295,14 +268,11 @@ class Tagger(TaskModel):
 
 
 def test_what_cannot_be_guessed_is_refused():
-    with pytest.raises(
-        ValueError,
-        match=(
-            "the model is a Tagger; predict knows SequenceClassifier, TokenClassifier"
-        ),
+    with refusal(
+        "the model is a Tagger; predict knows SequenceClassifier, TokenClassifier"
     ):
         predict(Tagger(), TOKENIZER, ["a"])
-    with pytest.raises(ValueError, match="batch_size is 0"):
+    with refusal("batch_size is 0"):
         predict(model_of("classes"), TOKENIZER, ["a"], batch_size=0)
-    with pytest.raises(ValueError, match="a context has no ending to choose"):
+    with refusal("a context has no ending to choose"):
         predict(model_of("choices"), TOKENIZER, [("a", [])])

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near, refusal
 from task_peer import CONFIG, KINDS
 from test_finetuning import STEADY, examples_of, model_of
 
@@ -33,9 +34,7 @@ def test_disagreement_is_the_mean_of_both_divergences():
     assert not torch.allclose(there, back, rtol=0.01), (
         "else one direction alone would do"
     )
-    torch.testing.assert_close(
-        disagreement(first, second), (there + back) / 2, rtol=1e-12, atol=1e-12
-    )
+    assert_near(disagreement(first, second), (there + back) / 2, 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["classes", "choices"])
@@ -46,7 +45,7 @@ def test_without_dropout_a_model_agrees_with_itself(kind):
     )
     alone, count = task_loss(model, batch)
     both, same_count = consistency_loss(model, batch, weight=2.5)
-    torch.testing.assert_close(both, alone, rtol=1e-12, atol=0)
+    assert_near(both, alone, 0, 1e-12)
     assert count == same_count == 7
 
 
@@ -68,15 +67,12 @@ def test_with_dropout_both_passes_and_their_disagreement_are_added_up():
         for half in (first, second)
     ]
     expected = sum(losses) / 2 + 2.5 * disagreement(first, second).sum()
-    torch.testing.assert_close(both, expected, rtol=1e-12, atol=0)
+    assert_near(both, expected, 0, 1e-12)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"classes", "choices"}))
 def test_a_model_that_does_not_choose_one_class_is_refused(kind):
-    with pytest.raises(
-        ValueError,
-        match="does not choose one class for each input; set consistency to 0",
-    ):
+    with refusal("does not choose one class for each input; set consistency to 0"):
         finetune(
             model_of(kind),
             examples_of(kind),
@@ -96,11 +92,12 @@ def test_fine_tuning_is_told_of_the_disagreement_which_dropout_alone_makes(
     do."""
     losses = [
         finetune(
-            model_of("classes", config=config), examples_of("classes"),
+            model_of("classes", config=config),
+            examples_of("classes"),
             config=FineTuningConfig(steps=1, batch_size=7, consistency=weight),
         ).losses[0]
         for weight in (0.001, 40.0)
-    ]  # fmt: skip
+    ]
     assert (losses[1] > losses[0] + 1e-4) == differs
     assert differs or losses[0] == pytest.approx(losses[1], abs=1e-6)
 
@@ -122,7 +119,7 @@ def test_the_average_is_the_one_that_the_recursion_gives():
         )
     last = weight.detach().clone()
     exchange(optimizer)
-    torch.testing.assert_close(weight.detach(), kept, rtol=1e-14, atol=0)
+    assert_near(weight.detach(), kept, 0, 1e-14)
     exchange(optimizer)
     assert torch.equal(weight, last), "twice is not at all"
 
@@ -143,9 +140,12 @@ def test_a_model_is_left_with_the_average_of_its_weights_and_looked_at_with_it()
     finetune(plain, examples, config=FineTuningConfig(**settings))
     seen = []
     history = finetune(
-        averaged, examples, examples, FineTuningConfig(**settings, averaging=0.9, evaluate_every=3),  # noqa: E501
+        averaged,
+        examples,
+        examples,
+        FineTuningConfig(**settings, averaging=0.9, evaluate_every=3),
         score=lambda model: {"bias": seen.append(model.classifier.bias.clone()) or 0.0},
-    )  # fmt: skip
+    )
     assert not torch.allclose(
         averaged.classifier.bias, plain.classifier.bias, atol=1e-4
     )
@@ -182,9 +182,11 @@ def test_a_resumed_run_has_the_average_of_an_undisturbed_one(tmp_path):
         )
     again = model_of("classes", seed=4)
     finetune(
-        again, examples_of("classes"), config=FineTuningConfig(**settings, **place, evaluate_every=3),  # noqa: E501
+        again,
+        examples_of("classes"),
+        config=FineTuningConfig(**settings, **place, evaluate_every=3),
         score=lambda model: {},
-    )  # fmt: skip
+    )
     for name, weight in again.state_dict().items():
         assert torch.equal(weight, whole.state_dict()[name]), name
 
@@ -199,5 +201,5 @@ def test_a_resumed_run_has_the_average_of_an_undisturbed_one(tmp_path):
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_words(settings, words):
-    with pytest.raises(ValueError, match=words):
+    with refusal(words):
         FineTuningConfig(**settings)

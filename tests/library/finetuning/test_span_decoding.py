@@ -10,6 +10,7 @@ import torch
 from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny import tiny_tokenizer
 
 from course_lib.finetuning.spans import (
     NO_ANSWER,
@@ -21,27 +22,10 @@ from course_lib.finetuning.spans import (
     windows,
 )
 from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
+from course_lib.wordpiece.tokenizer import WordPiece
 
-PIECES = [
-    "who",
-    "was",
-    "jim",
-    "hen",
-    "##son",
-    "a",
-    "b",
-    "##b",
-    "##a",
-    "puppet",
-    "##er",
-    ".",
-    "?",
-    "é",
-    "1",
-    "##1",
-]
-TOKENIZER = WordPiece([*SPECIAL_TOKENS, *PIECES])
+PIECES = "who was jim hen ##son a b ##b ##a puppet ##er . ? é 1 ##1"
+TOKENIZER = tiny_tokenizer(PIECES, WordPiece)
 CLS, SEP = TOKENIZER.vocab["[CLS]"], TOKENIZER.vocab["[SEP]"]
 CONTEXT = (  # 14 pieces: jim hen ##son was a puppet ##er . b ##a ##b was 1 ##1 .
     "Jim Henson was a puppeter. Bab  was 11."
@@ -74,7 +58,7 @@ def test_a_short_context_is_one_window_with_the_question_in_front():
 def test_windows_go_forward_by_the_stride_until_the_end_is_seen(kind):
     """15 pieces, room for 9 − 1 − 3 = 5 in a window, stride 3: 9 + 5 is less than 15,
     so one more begins at 12."""
-    tokenizer = kind([*SPECIAL_TOKENS, *PIECES])
+    tokenizer = tiny_tokenizer(PIECES, kind)
     found = windows("who", CONTEXT, tokenizer, max_length=9, stride=3)
     read = tokenizer.encode(CONTEXT, add_special_tokens=False)
     assert len(read.ids) == 15
@@ -321,10 +305,11 @@ def test_half_precision_logits_are_added_in_single_precision():
 # -- no answer
 # --------------------------------------------------------------------------------------
 
+# best 4.5, none 3.5
 START, END = (
     torch.tensor([2.0, 0, 0, 3.0, 1.0, 0]),
     torch.tensor([1.5, 0, 0, 1.0, 1.5, 0]),
-)  # best 4.5, none 3.5
+)
 
 
 @for_each(
@@ -356,8 +341,15 @@ def test_no_answer_has_its_place_among_the_others():
     assert [
         x.score for x in best_spans([START], [END], [window], null_threshold=-9.0)
     ] == [4.5, 4.0, 3.5, 2.5]
-    assert [x.score for x in best_spans([START], [END + torch.tensor([9.0, 0, 0, 0, 0, 0])], [window],  # noqa: E501
-            null_threshold=-99.0)] == [4.5, 12.5, 4.0, 2.5]  # fmt: skip
+    assert [
+        x.score
+        for x in best_spans(
+            [START],
+            [END + torch.tensor([9.0, 0, 0, 0, 0, 0])],
+            [window],
+            null_threshold=-99.0,
+        )
+    ] == [4.5, 12.5, 4.0, 2.5]
 
 
 def test_without_a_threshold_there_always_is_an_answer():

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from cases import for_each
+from expect import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics import f1_score, precision_score, recall_score
@@ -96,9 +97,7 @@ def test_without_an_entity_all_is_zero_and_nothing_divides_by_it():
 
 @for_each("tag", ["PER", "B-", "X-PER", "", "b-PER", "o", "B"])
 def test_a_tag_of_another_form_is_refused(tag):
-    with pytest.raises(
-        ValueError, match=f"tag 1 is '{tag}'; a tag is O, or B- or I- and a type"
-    ):
+    with refusal(f"tag 1 is '{tag}'; a tag is O, or B- or I- and a type"):
         entities(["O", tag])
 
 
@@ -115,5 +114,5 @@ def test_a_tag_of_another_form_is_refused(tag):
     ],
 )
 def test_what_cannot_be_compared_is_refused(golds, guesses, expected):
-    with pytest.raises(ValueError, match=expected):
+    with refusal(expected):
         entity_scores(golds, guesses)

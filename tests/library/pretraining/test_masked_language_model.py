@@ -189,10 +189,8 @@ class TestStatistics:
             first[:, 1:] = word[:, 1:] != word[:, :-1]
             assert_share(int((chosen & first).sum()), int(first.sum()), config.rate)
         mask_share, random_share, kept_share = shares
-        count, same = (
-            int(chosen.sum()),
-            1 / len(VOCAB.ordinary),
-        )  # a random token is the original once in a while
+        # a random token is the original once in a while
+        count, same = (int(chosen.sum()), 1 / len(VOCAB.ordinary))
         assert_share(int((masked_ids[chosen] == MASK).sum()), count, mask_share)
         assert_share(
             int((masked_ids == ids)[chosen].sum()),
@@ -251,9 +249,8 @@ class TestProperties:
         ids[torch.rand(ids.shape, generator=seeded(seed)) < 0.1] = (
             UNK  # special tokens that the text holds
         )
-        special |= (
-            torch.rand(ids.shape, generator=seeded(seed + 1)) < 0.1
-        )  # and tokens that the caller protects
+        # and tokens that the caller protects
+        special |= torch.rand(ids.shape, generator=seeded(seed + 1)) < 0.1
         before = ids.clone()
         masked_ids, labels = mask_tokens(
             ids, special, seeded(seed), VOCAB, MaskingConfig(rate=rate, unit=unit)
@@ -294,9 +291,8 @@ class TestProperties:
 
 
 class TestUnits:
-    NAMES = torch.tensor(
-        [[-1, 0, 1, 1, 1, 2, 3, 3, -1]] * 3000
-    )  # one word, a name of three, one word, a name of two
+    # one word, a name of three, one word, a name of two
+    NAMES = torch.tensor([[-1, 0, 1, 1, 1, 2, 3, 3, -1]] * 3000)
 
     def drawn(self, unit):
         ids, special = torch.full(self.NAMES.shape, 9), self.NAMES < 0
@@ -340,7 +336,7 @@ class TestUnits:
         words = vocab.word_ids(torch.tensor([[CLS, 5, 6, 7, 8, 5, 7, SEP]]))
         assert words.tolist() == [[0, 1, 1, 1, 2, 3, 3, 4]]
 
-    def test_preferred_words_are_hidden_at_the_full_rate_and_others_at_a_twentieth_of_it(  # noqa: E501
+    def test_preferred_words_are_hidden_at_the_full_rate_and_others_at_a_twentieth(
         self,
     ):
         tokens = {

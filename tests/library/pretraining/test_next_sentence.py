@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from cases import for_each
+from expect import refusal
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
@@ -298,7 +299,7 @@ class TestSeeds:
 )
 def test_too_few_documents_are_refused_in_words(document, words):
     first, second = np.arange(32).reshape(8, 2, 2).transpose(1, 0, 2)
-    with pytest.raises(ValueError, match=words):
+    with refusal(words):
         exchange_second_segments(
             np.arange(32),
             first,
@@ -338,9 +339,8 @@ def test_a_sentence_that_is_too_long_is_refused_and_cut_long_sentences_helps():
         np.array([0, 11, 14, 20, 40]),
         np.array([0, 2, 4]),
     )
-    with pytest.raises(
-        ValueError,
-        match="a sentence has 20 tokens; in pairs of max_length=21 there is room for 9",
+    with refusal(
+        "a sentence has 20 tokens; in pairs of max_length=21 there is room for 9"
     ):
         sentence_pairs(ids, sentences, documents, MAX_LENGTH, np.random.default_rng(0))
     cut = cut_long_sentences(sentences, documents, 9)

@@ -14,6 +14,7 @@ from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tiny import tiny_bert
 
 from course_lib.bert.model import BertConfig, BertForPreTraining
 from course_lib.pretraining.batches import (
@@ -64,11 +65,13 @@ def small_bert(**changes) -> BertForPreTraining:
     """A BERT in float64 without dropout, so that sums may be compared to the last
     digits."""
     set_seed(5)
-    config = BertConfig(
-        vocab_size=V, hidden_size=12, num_hidden_layers=1, num_attention_heads=3, intermediate_size=20,  # noqa: E501
-        max_position_embeddings=MAX_LENGTH + 5, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
+    config = tiny_bert(
+        vocab_size=V,
+        num_hidden_layers=1,
+        intermediate_size=20,
+        max_position_embeddings=MAX_LENGTH + 5,
         initializer_range=0.5,
-    )  # fmt: skip
+    )
     return BertForPreTraining(replace(config, **changes)).double()
 
 
@@ -379,9 +382,7 @@ class TestEpoch:
                 == np.bincount(corpus().ids, minlength=V)[5:].tolist()
             )
 
-    def test_batches_have_few_shapes_and_never_more_positions_than_sequences_of_full_length(  # noqa: E501
-        self,
-    ):
+    def test_batches_have_few_shapes_and_no_more_positions_than_full_sequences(self):
         made = list(data(corpus=corpus(documents=900), batch_size=8)(0))
         shapes = {tuple(batch.input_ids.shape) for batch in made}
         assert all(width % 8 == 0 and rows == 8 * 40 // width for rows, width in shapes)

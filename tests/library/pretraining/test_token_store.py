@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from expect import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,10 +40,7 @@ def test_documents_come_back_without_their_empty_sentences(
         kept for sentences in documents if (kept := [s for s in sentences if s])
     ]
     if not expected:
-        with pytest.raises(
-            ValueError,
-            match="the corpus has no token; check the documents and the tokenizer",
-        ):
+        with refusal("the corpus has no token; check the documents and the tokenizer"):
             build_token_store(documents, letters, path, VOCAB_SIZE, at_once=at_once)
         assert not list(path.parent.iterdir())
         return
@@ -66,15 +64,13 @@ def test_ids_take_two_bytes_as_long_as_the_largest_fits(tmp_path, vocab_size, wi
     )
     assert (store.ids.tolist(), store.ids.itemsize) == ([vocab_size - 1, 3], width)
     assert (tmp_path / "s" / "ids.bin").stat().st_size == 2 * width
-    with pytest.raises(ValueError, match="read-only"):
+    with refusal("read-only"):
         store.ids[0] = 1
 
 
 @pytest.mark.parametrize("wrong", [-1, VOCAB_SIZE])
 def test_an_id_outside_the_vocabulary_is_refused_and_leaves_nothing(tmp_path, wrong):
-    with pytest.raises(
-        ValueError, match=f"encode returned id {wrong}; the vocabulary has ids 0 to 299"
-    ):
+    with refusal(f"encode returned id {wrong}; the vocabulary has ids 0 to 299"):
         build_token_store(
             [["a"], ["b"]], lambda texts: [[5], [wrong]], tmp_path / "s", VOCAB_SIZE
         )
@@ -82,25 +78,16 @@ def test_an_id_outside_the_vocabulary_is_refused_and_leaves_nothing(tmp_path, wr
 
 
 def test_mistakes_of_the_caller_are_told_in_words(tmp_path):
-    with pytest.raises(
-        ValueError, match="encode was given 2 texts and returned 1; one each is needed"
-    ):
+    with refusal("encode was given 2 texts and returned 1; one each is needed"):
         build_token_store([["a", "b"]], lambda texts: [[5]], tmp_path / "s", VOCAB_SIZE)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"a document is a list of its sentences; it was one string. Pass \[text\]"
-        ),
+    with refusal(
+        r"a document is a list of its sentences; it was one string. Pass \[text\]"
     ):
         build_token_store(["a text"], letters, tmp_path / "s", VOCAB_SIZE)
     store = build_token_store([["a"], ["b"]], letters, tmp_path / "s", VOCAB_SIZE)
-    with pytest.raises(
-        IndexError, match="document 2 was asked for; s has documents 0 to 1"
-    ):
+    with refusal("document 2 was asked for; s has documents 0 to 1", IndexError):
         store.document(2)
-    with pytest.raises(
-        TokenStoreError, match="exists already; open it, or choose another name"
-    ):
+    with refusal("exists already; open it, or choose another name", TokenStoreError):
         build_token_store([["a"]], letters, tmp_path / "s", VOCAB_SIZE)
 
 
@@ -135,7 +122,7 @@ def test_a_damaged_store_is_refused_in_words(tmp_path, kind, words):
     path = tmp_path / "store"
     build_token_store([["ab", "c"], ["def"]], letters, path, VOCAB_SIZE)
     damaged(path, kind)
-    with pytest.raises(TokenStoreError, match=words) as error:
+    with refusal(words, TokenStoreError) as error:
         open_token_store(path)
     assert "Remove it and build it again" in str(error.value)
 
@@ -147,9 +134,8 @@ def test_boundaries_that_do_not_rise_to_the_end_are_refused(tmp_path, starts):
     path = tmp_path / "store"
     build_token_store([["ab", "c"], ["def"]], letters, path, VOCAB_SIZE)
     np.array(starts, "<i8").tofile(path / "sentences.bin")
-    with pytest.raises(
-        TokenStoreError,
-        match=r"the boundaries in sentences.bin do not rise from 0 to 6",
+    with refusal(
+        r"the boundaries in sentences.bin do not rise from 0 to 6", TokenStoreError
     ):
         open_token_store(path)
 
@@ -184,7 +170,7 @@ def test_the_same_ingredients_open_the_store_and_others_make_one(tmp_path):
         letters(["two"])[0],
     )
     damaged(first.path, "cut short")
-    with pytest.raises(TokenStoreError, match="were written"):
+    with refusal("were written", TokenStoreError):
         make("one")
 
 

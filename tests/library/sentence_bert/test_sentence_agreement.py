@@ -7,6 +7,7 @@ All tests are slow: the library takes its time to import.
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near
 from sentence_peer import SENTENCES, encoder
 
 from course_lib.sentence_bert.losses import (
@@ -44,7 +45,7 @@ def test_pooling_is_the_librarys(library, how, dtype):
     expected = module({"token_embeddings": states, "attention_mask": mask.long()})[
         "sentence_embedding"
     ]
-    torch.testing.assert_close(pool(states, mask, how), expected, atol=0, rtol=1e-6)
+    assert_near(pool(states, mask, how), expected, 0, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_what_we_save_the_library_reads_and_encodes_alike(cpu, tmp_path, setting
     theirs = cpu(tmp_path)
     assert theirs.max_seq_length == model.max_length
     found = torch.from_numpy(theirs.encode(SENTENCES, batch_size=3))
-    torch.testing.assert_close(model.encode(SENTENCES), found, atol=1e-5, rtol=0)
+    assert_near(model.encode(SENTENCES), found, 1e-5)
     assert found.norm() > 1
 
 
@@ -76,7 +77,7 @@ def test_what_the_library_saves_we_read_and_encode_alike(cpu, tmp_path, settings
     theirs.save(str(tmp_path / "theirs"))
     model = SentenceBert.from_pretrained(tmp_path / "theirs")
     found = torch.from_numpy(theirs.encode(SENTENCES))
-    torch.testing.assert_close(model.encode(SENTENCES), found, atol=1e-5, rtol=0)
+    assert_near(model.encode(SENTENCES), found, 1e-5)
 
 
 VECTORS = torch.randn(6, 3, 15, generator=torch.Generator().manual_seed(8))
@@ -139,10 +140,10 @@ def test_a_loss_and_its_gradient_are_the_librarys(
     }
     expected = loss([{"vectors": column} for column in other.unbind(1)], labels)
     found = ours(mine, labels).mean()
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
+    assert_near(found, expected, 1e-6, 1e-6)
     found.backward()
     expected.backward()
-    torch.testing.assert_close(mine.grad, other.grad, atol=1e-6, rtol=1e-5)
+    assert_near(mine.grad, other.grad, 1e-6, 1e-5)
     assert expected > 0.01
 
 
@@ -175,6 +176,4 @@ def test_the_real_checkpoint_gives_the_librarys_vectors(cpu, real_data):
     texts = ["", "Hi!", *(text[: 17 * n * n] for n in range(1, 11))]
     model = SentenceBert.from_pretrained(folder)
     expected = torch.from_numpy(cpu(folder).float().encode(texts))
-    torch.testing.assert_close(
-        model.encode(texts, batch_size=5), expected, atol=1e-5, rtol=0
-    )
+    assert_near(model.encode(texts, batch_size=5), expected, 1e-5)

@@ -4,9 +4,10 @@ it, and that it can be kept."""
 import warnings
 
 import torch
+from expect import assert_near
 from task_peer import CONFIG, TaskInputs
+from tiny import tiny_bert
 
-from course_lib.bert.config import BertConfig
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.heads import SequenceClassifier
@@ -26,9 +27,7 @@ def test_logits_are_the_layer_s_on_the_mean_of_all_states():
     for row, mask in enumerate(inputs["attention_mask"]):
         mean = hidden[row, mask].mean(dim=0)
         expected = model.classifier.weight @ mean + model.classifier.bias
-        torch.testing.assert_close(
-            model(**inputs)[row], expected, rtol=1e-12, atol=1e-14
-        )
+        assert_near(model(**inputs)[row], expected, 1e-14, 1e-12)
 
 
 def test_what_stands_on_padding_changes_nothing():
@@ -37,16 +36,18 @@ def test_what_stands_on_padding_changes_nothing():
         "input_ids": torch.where(inputs["attention_mask"], inputs["input_ids"], 7)
     }
     assert not torch.equal(other["input_ids"], inputs["input_ids"])
-    torch.testing.assert_close(model(**other), model(**inputs), rtol=1e-12, atol=1e-14)
+    assert_near(model(**other), model(**inputs), 1e-14, 1e-12)
 
 
 def test_it_learns_what_stands_anywhere_but_first():
     """The class is the second token's: four sentences of each class, all right after a
     few steps."""
-    steady = BertConfig(
-        vocab_size=17, hidden_size=12, num_hidden_layers=1, num_attention_heads=3, intermediate_size=14,  # noqa: E501
-        max_position_embeddings=7, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # noqa: E501
-    )  # fmt: skip
+    steady = tiny_bert(
+        vocab_size=17,
+        num_hidden_layers=1,
+        intermediate_size=14,
+        max_position_embeddings=7,
+    )
     examples = [
         Example([([2, 5 + 3 * (label % 4), 4, 3], [0] * 4)], label)
         for label in (0, 1, 2, 3)
@@ -68,7 +69,7 @@ def test_it_comes_back_from_its_folder_with_its_labels(tmp_path):
         warnings.simplefilter("error")
         again = SentenceClassifier.from_pretrained(tmp_path, dtype=torch.float64)
     assert again.labels == tuple(LABELS)
-    torch.testing.assert_close(again(**inputs), model(**inputs), rtol=0, atol=0)
+    assert_near(again(**inputs), model(**inputs), 0)
 
 
 def test_its_head_is_not_taken_for_one_on_the_first_token(tmp_path):

@@ -170,9 +170,8 @@ def test_length_penalty_is_equation_14_of_wu_et_al_2016():
 def test_a_beam_as_wide_as_all_prefixes_finds_what_enumeration_finds(seed, alpha):
     vocabulary, max_length = 4, 4
     model = Recurrent(seed, vocabulary)
-    everything = (
-        3**3 * vocabulary
-    )  # all live prefixes of the last step, times the vocabulary
+    # all live prefixes of the last step, times the vocabulary
+    everything = 3**3 * vocabulary
     found = beam_search_batch(
         model.step,
         model.start(2, 5),
@@ -254,9 +253,8 @@ def test_log_prob_is_the_models_own_sum_with_the_end_token_when_it_was_emitted(s
             )
         ],
     }[search]()
-    assert (
-        len({len(hypothesis.tokens) for hypothesis in found}) > 1
-    )  # sentences end at different steps
+    # sentences end at different steps
+    assert len({len(hypothesis.tokens) for hypothesis in found}) > 1
     for sentence, hypothesis in zip(sentences, found, strict=True):
         emitted = hypothesis.tokens + [EOS] * hypothesis.finished
         assert EOS not in hypothesis.tokens

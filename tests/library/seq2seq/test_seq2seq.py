@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from cases import for_each
+from expect import assert_near, refusal
 from torch import nn
 
 from course_lib.attention.scores import DotScore
@@ -59,7 +60,7 @@ def test_padding_changes_nothing_whatever_it_holds(kind, batch):
         **batch,
         "source_ids": nn.functional.pad(batch["source_ids"], (0, 5), value=3),
     }
-    torch.testing.assert_close(model(**longer), logits, rtol=0, atol=1e-12)
+    assert_near(model(**longer), logits, 1e-12)
 
 
 @every_kind
@@ -72,7 +73,7 @@ def test_a_sentence_is_translated_the_same_alone_and_in_a_batch(kind, batch):
             length[None],
             batch["target_ids"][row : row + 1],
         )
-        torch.testing.assert_close(alone[0], together[row], rtol=0, atol=1e-12)
+        assert_near(alone[0], together[row], 1e-12)
 
 
 @every_kind
@@ -82,9 +83,7 @@ def test_step_by_step_gives_what_teacher_forcing_gives(kind, batch):
     state = model.start(batch["source_ids"], batch["source_lengths"])
     for position in range(T):
         log_probs, state = model.step(state, batch["target_ids"][:, position])
-        torch.testing.assert_close(
-            log_probs, logits[:, position].log_softmax(-1), rtol=0, atol=1e-12
-        )
+        assert_near(log_probs, logits[:, position].log_softmax(-1), 1e-12)
 
 
 @every_kind
@@ -105,12 +104,8 @@ def test_the_encoder_equals_a_bidirectional_gru_on_each_sentence_by_itself(batch
         expected, ends = encoder.gru(
             encoder.embedding(batch["source_ids"][row : row + 1, :length])
         )
-        torch.testing.assert_close(
-            states[row, :length], expected[0], rtol=0, atol=1e-12
-        )
-        torch.testing.assert_close(
-            last[row], torch.cat([ends[0, 0], ends[1, 0]]), rtol=0, atol=1e-12
-        )
+        assert_near(states[row, :length], expected[0], 1e-12)
+        assert_near(last[row], torch.cat([ends[0, 0], ends[1, 0]]), 1e-12)
         assert (states[row, length:] == 0).all()
 
 
@@ -138,12 +133,8 @@ def test_the_decoder_equals_its_equations_worked_by_hand(batch):
                 + decoder.combine.bias
             )
             expected = decoder.output.weight @ combined + decoder.output.bias
-            torch.testing.assert_close(
-                logits[row, position], expected, rtol=0, atol=1e-12
-            )
-            torch.testing.assert_close(
-                weights[row, position, :length], attention, rtol=0, atol=1e-12
-            )
+            assert_near(logits[row, position], expected, 1e-12)
+            assert_near(weights[row, position, :length], attention, 1e-12)
 
 
 @pytest.mark.parametrize("layer_norm", [False, True], ids=["", "layer norm"])
@@ -183,15 +174,11 @@ def test_a_conditional_decoder_equals_its_equations_worked_by_hand(layer_norm, b
             _, hidden = decoder.second(context[None], half)
             read = torch.cat([context, hidden[0], word])
             combined = torch.tanh(normalised(decoder.combine(read), decoder.norm))
-            torch.testing.assert_close(
-                logits[row, position], decoder.output(combined), rtol=0, atol=1e-12
-            )
-            torch.testing.assert_close(
-                weights[row, position, :length], attention, rtol=0, atol=1e-12
-            )
+            assert_near(logits[row, position], decoder.output(combined), 1e-12)
+            assert_near(weights[row, position, :length], attention, 1e-12)
 
 
-def test_a_conditional_decoder_is_taught_with_dropout_on_the_encoders_states_and_begins_from_all_of_the_last(  # noqa: E501
+def test_a_conditional_decoder_drops_encoder_states_and_begins_from_all_of_the_last(
     batch,
 ):
     """Caglayan et al. 2017, section 3.1, put dropout there too."""
@@ -327,13 +314,10 @@ def test_dropout_is_active_in_training_and_only_there(batch):
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused_in_words(change, message):
-    with pytest.raises(ValueError, match=message):
+    with refusal(message):
         Seq2SeqConfig(**{**SIZES, **change})
 
 
 def test_an_empty_sentence_is_refused_in_words(batch):
-    with pytest.raises(
-        ValueError,
-        match="sentence 1 has length 0; every sentence needs at least one word",
-    ):
+    with refusal("sentence 1 has length 0; every sentence needs at least one word"):
         make("dot")(batch["source_ids"], torch.tensor([4, 0, 1]), batch["target_ids"])

@@ -4,10 +4,10 @@ import errno
 import os
 import resource
 import signal
-from pathlib import Path
 
 import pytest
 import torch
+from expect import refusal
 from torch import Tensor, nn
 
 from course_lib.training import state
@@ -37,7 +37,7 @@ def equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     path = tmp_path / "run.safetensors"
     save_tensors(path, OLD, {"step": 4})
     return path
@@ -112,9 +112,8 @@ def die_at(instant: str, patch, death) -> None:
 def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(
     saved, instant, monkeypatch
 ):
-    child = (
-        os.fork()
-    )  # a real process that really dies; forking spares it the import of torch
+    # a real process that really dies; forking spares it the import of torch
+    child = os.fork()
     if child == 0:
         die_at(instant, monkeypatch, lambda: os.kill(os.getpid(), signal.SIGKILL))
         save_tensors(saved, NEW, {"step": 8})
@@ -125,9 +124,8 @@ def test_a_process_killed_at_any_instant_of_a_save_leaves_one_whole_checkpoint(
     is_new = instant == "after replace"
     assert equal(tensors, NEW if is_new else OLD)
     assert facts == {"step": 8 if is_new else 4}
-    save_tensors(
-        saved, NEW, {"step": 12}
-    )  # what the dead process left behind is in nobody's way
+    # what the dead process left behind is in nobody's way
+    save_tensors(saved, NEW, {"step": 12})
     assert load_tensors(saved)[1] == {"step": 12}
     assert [file.name for file in saved.parent.iterdir()] == ["run.safetensors"]
 
@@ -190,7 +188,7 @@ def test_a_disk_that_really_refuses_the_bytes_is_told_in_words(saved):
 
 def test_a_first_save_that_fails_says_that_there_is_nothing_earlier(tmp_path):
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(CheckpointError, match="There is no earlier checkpoint"):
+    with refusal("There is no earlier checkpoint", CheckpointError):
         save_tensors(tmp_path / "file" / "run.safetensors", OLD)
 
 
@@ -198,9 +196,9 @@ def test_a_first_save_that_fails_says_that_there_is_nothing_earlier(tmp_path):
 def test_a_truncated_checkpoint_is_named_and_left_untouched(saved, kept):
     content = saved.read_bytes()
     saved.write_bytes(content[:kept])
-    with pytest.raises(
+    with refusal(
+        r"run\.safetensors .*left untouched: restore it from a copy, or move it",
         CheckpointError,
-        match=r"run\.safetensors .*left untouched: restore it from a copy, or move it",
     ):
         load_tensors(saved)
     assert saved.read_bytes() == content[:kept]
@@ -225,7 +223,7 @@ def test_a_safetensors_file_of_another_program_is_refused(tmp_path):
     from safetensors.torch import save_file
 
     save_file({"weight": torch.ones(2)}, tmp_path / "other.safetensors")
-    with pytest.raises(CheckpointError, match="was not written by this course"):
+    with refusal("was not written by this course", CheckpointError):
         load_tensors(tmp_path / "other.safetensors")
 
 
@@ -235,7 +233,7 @@ def test_a_pickle_is_never_opened(tmp_path):
             return os.mkdir, (str(tmp_path / "exploded"),)
 
     torch.save(Bomb(), tmp_path / "bomb.safetensors")
-    with pytest.raises(CheckpointError, match="no complete safetensors file"):
+    with refusal("no complete safetensors file", CheckpointError):
         load_tensors(tmp_path / "bomb.safetensors")
     assert not (tmp_path / "exploded").exists()
 

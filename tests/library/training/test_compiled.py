@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict:
+def answers():
     program = Path(__file__).with_name("compiled_model.py")
     done = subprocess.run(
         [sys.executable, str(program)], capture_output=True, text=True, check=False

@@ -5,14 +5,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near
 
 from course_lib.training.cpu import SMALLEST_DROPOUT as SMALLEST
 from course_lib.training.cpu import FastDropout as Dropout
 
-LARGE = (
-    SMALLEST // 128 + 3,
-    129,
-)  # an odd number of features: the last word is not used up
+# an odd number of features: the last word is not used up
+LARGE = (SMALLEST // 128 + 3, 129)
 
 
 def dropout(features, p):
@@ -28,19 +27,16 @@ def test_as_many_features_are_dropped_as_was_asked_for(p, dtype):
     deviation = (p * (1 - p) / dropped.numel()) ** 0.5
     assert abs(dropped.mean().item() - p) < 4 * deviation
     assert output.dtype == dtype
-    for one in (
-        dropped.mean(0),
-        dropped.mean(1),
-    ):  # no row and no column more than others
+    # no row and no column more than others
+    for one in (dropped.mean(0), dropped.mean(1)):
         spread = (p * (1 - p) / (dropped.numel() / len(one))) ** 0.5
         assert one.std().item() == pytest.approx(spread, rel=0.15)
 
 
 def test_neighbours_in_one_word_are_dropped_independently():
     torch.manual_seed(4)
-    kept = (
-        (dropout(torch.ones(1 << 18), 0.3) != 0).double().view(-1, 4)
-    )  # four features are of one draw of 64 bits
+    # four features are of one draw of 64 bits
+    kept = (dropout(torch.ones(1 << 18), 0.3) != 0).double().view(-1, 4)
     correlation = torch.corrcoef(kept.T) - torch.eye(4)
     assert correlation.abs().max().item() < 4 / len(kept) ** 0.5
 
@@ -69,11 +65,11 @@ def test_slopes_pass_where_features_passed():
     output = dropout(features, 0.4)
     slopes = torch.randn_like(output)
     output.backward(slopes)
-    torch.testing.assert_close(
+    assert_near(
         features.grad,
         torch.where(output == 0, 0, slopes * (output / features)),
-        rtol=1e-14,
-        atol=0,
+        0,
+        1e-14,
     )
 
 

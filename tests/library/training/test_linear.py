@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from expect import assert_near
 
 from course_lib.training import cpu as module
 from course_lib.training.cpu import FastLinear as Linear
@@ -11,12 +12,8 @@ pytestmark = pytest.mark.skipif(
     not module._has_onednn(), reason="this torch comes without oneDNN"
 )
 
-LARGE = (
-    3,
-    50,
-    96,
-    160,
-)  # two leading dimensions, features in, features out: 2.3 million products
+# two leading dimensions, features in, features out: 2.3 million products
+LARGE = (3, 50, 96, 160)
 SMALL = (3, 5, 7, 11)
 
 
@@ -76,9 +73,7 @@ def test_output_and_gradients_are_those_of_torch(bias, loss, products):
     )
     assert len(products) == 3
     for mine, its in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(
-            mine, its, rtol=1e-5, atol=1e-5 * its.abs().max().item()
-        )
+        assert_near(mine, its, 1e-5 * its.abs().max().item(), 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +92,7 @@ def test_inputs_need_not_be_contiguous(view, products):
     )
     assert len(products) == 3
     for mine, its in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(
-            mine, its, rtol=1e-5, atol=1e-5 * its.abs().max().item()
-        )
+        assert_near(mine, its, 1e-5 * its.abs().max().item(), 1e-5)
 
 
 def test_gradients_that_nobody_needs_are_not_computed(products):
@@ -118,9 +111,7 @@ def test_gradients_that_nobody_needs_are_not_computed(products):
 )
 def test_small_products_and_other_precisions_are_left_to_torch(sizes, dtype, products):
     layer, hidden = layer_and_input(sizes, dtype)
-    torch.testing.assert_close(
-        layer(hidden), F.linear(hidden, layer.weight, layer.bias), rtol=0, atol=0
-    )
+    assert_near(layer(hidden), F.linear(hidden, layer.weight, layer.bias), 0)
     assert products == []
 
 

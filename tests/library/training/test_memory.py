@@ -44,7 +44,7 @@ def faults_per_round(case: str) -> float:
 
 
 @pytest.mark.slow
-def test_freed_blocks_are_used_again_without_new_pages() -> None:
+def test_freed_blocks_are_used_again_without_new_pages():
     if not keep_freed_memory():
         pytest.skip("this system's allocator is not glibc's; it has rules of its own")
     whole = BYTES / SMALL_PAGE

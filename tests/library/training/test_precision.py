@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from expect import refusal
 
 from course_lib.finetuning.finetune import FineTuningConfig
 from course_lib.training import precision
@@ -111,9 +112,8 @@ def test_elsewhere_auto_is_float32():
 def test_all_processes_compute_in_what_the_first_chose(monkeypatch):
     fake(monkeypatch, AVX2, 2.0, 1.0)
     assert agreed_precision("auto", CPU) == "float32"
-    monkeypatch.setattr(
-        precision, "copy_from_first", lambda chosen: chosen.fill_(2)
-    )  # which timed another product
+    # which timed another product
+    monkeypatch.setattr(precision, "copy_from_first", lambda chosen: chosen.fill_(2))
     assert agreed_precision("auto", CPU) == "bfloat16"
 
 
@@ -137,10 +137,7 @@ def test_another_precision_is_refused_wherever_one_is_named():
         lambda: TrainingConfig(steps=1, precision="float16"),
         lambda: FineTuningConfig(precision="float16"),
     ):
-        with pytest.raises(
-            ValueError,
-            match="precision is 'float16'; choose one of auto, float32, bfloat16",
-        ):
+        with refusal("precision is 'float16'; choose one of auto, float32, bfloat16"):
             refuse()
 
 

@@ -7,23 +7,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bert_peer import gradients, lively
+from tiny import tiny_bert
 
 from course_lib.attention.multi_head import MultiHeadAttention
-from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
 from course_lib.training.cpu import FastLinear, FusedAttention, speed_up
 
 # All sizes differ, so that a transposed pair shows.
 B, T, D, H, V = 3, 7, 20, 5, 31
-CONFIG = BertConfig(
+CONFIG = tiny_bert(
     vocab_size=V,
     hidden_size=D,
-    num_hidden_layers=2,
     num_attention_heads=H,
     intermediate_size=17,
     max_position_embeddings=11,
-    hidden_dropout_prob=0.0,
-    attention_probs_dropout_prob=0.0,
 )
 MASKS = {
     "none": None,
@@ -140,7 +137,7 @@ def test_speeding_up_changes_layers_and_neither_weights_nor_hooks():
     assert isinstance(model.bert.blocks[0].attention.kernel, FusedAttention)
 
 
-def test_the_loss_at_chosen_positions_has_the_gradients_of_the_loss_with_labels_elsewhere_ignored():  # noqa: E501
+def test_the_loss_at_chosen_positions_has_the_gradients_of_ignored_labels():
     model = lively(CONFIG)
     generator = torch.Generator().manual_seed(4)
     tokens, segments = (

@@ -5,13 +5,13 @@ import json
 import math
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import asdict
 from inspect import unwrap
 
 import pytest
 import torch
 from cases import for_each
+from expect import refusal
 from torch import Tensor, nn
 
 from course_lib.training.loop import (
@@ -182,10 +182,7 @@ def test_the_inverse_square_root_is_equation_3_of_vaswani_et_al_2017(step):
 
 
 def test_an_unknown_schedule_has_no_rate():
-    with pytest.raises(
-        ValueError,
-        match="there is no schedule 'warm'; choose one of constant, linear, cosine",
-    ):
+    with refusal("there is no schedule 'warm'; choose one of constant, linear, cosine"):
         learning_rate_at(3, 0.4, "warm", warmup_steps=2, steps=6)
 
 
@@ -273,15 +270,8 @@ def test_evaluation_sees_the_model_at_rest_and_changes_nothing():
 
 @pytest.mark.parametrize("maximize", [False, True])
 def test_early_stop_waits_for_patience_and_goes_back_to_the_best_weights(maximize):
-    figures = [
-        5.0,
-        3.0,
-        4.0,
-        math.nan,
-        3.0,
-        1.0,
-        1.0,
-    ]  # the best of the first five is the second; a tie is no gain
+    # the best of the first five is the second; a tie is no gain
+    figures = [5.0, 3.0, 4.0, math.nan, 3.0, 1.0, 1.0]
     kept = []
 
     def evaluate(model: nn.Module) -> dict[str, float]:
@@ -330,9 +320,8 @@ def test_bfloat16_computes_in_it_and_keeps_the_weights_in_float32():
     assert set(types[:4]) == {torch.float32}
     assert set(types[4:]) == {torch.bfloat16}
     assert losses[0] != losses[1]
-    assert losses[1] == pytest.approx(
-        losses[0], rel=2**-7
-    )  # bfloat16 has 8 bits of precision
+    # bfloat16 has 8 bits of precision
+    assert losses[1] == pytest.approx(losses[0], rel=2**-7)
 
 
 @pytest.mark.parametrize("where", ["loss", "gradient"])
@@ -355,9 +344,9 @@ def test_numbers_that_are_not_finite_stop_the_run_before_they_reach_the_weights(
         return total, count
 
     calls: list[Tensor] = []
-    with pytest.raises(
+    with refusal(
+        r"step 3: the loss is .* left as they were. Try a smaller learning_rate",
         TrainingError,
-        match=r"step 3: the loss is .* left as they were. Try a smaller learning_rate",
     ):
         train(
             model, lambda epoch: cut(sentences(9), 4), loss_fn, TrainingConfig(steps=5)
@@ -410,9 +399,9 @@ def test_ctrl_c_ends_the_step_saves_and_says_how_to_resume(tmp_path, capsys):
     pressed: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     config = TrainingConfig(steps=6, checkpoint=tmp_path / "run.safetensors")
-    with pytest.raises(
+    with refusal(
+        r"stopped after step 3 of 6; saved to .*run\.safetensors\. Run the same",
         TrainingInterrupted,
-        match=r"stopped after step 3 of 6; saved to .*run\.safetensors\. Run the same",
     ):
         train(interrupted, lambda epoch: data, pressing, config)
     assert "Run the same command again to resume" in capsys.readouterr().err
@@ -429,7 +418,7 @@ def test_ctrl_c_ends_the_step_saves_and_says_how_to_resume(tmp_path, capsys):
 
 
 @pytest.fixture
-def heard() -> Iterator[None]:
+def heard():
     """Python listens to Ctrl-C, also where these tests run behind the shell's back:
     such programs begin deaf to it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -437,7 +426,7 @@ def heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_second_ctrl_c_stops_at_once(heard: None):
+def test_a_second_ctrl_c_stops_at_once(heard):
     def pressing(
         model: nn.Module, batch: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
@@ -516,7 +505,7 @@ def test_the_history_survives_json():
     ],
 )
 def test_settings_out_of_range_are_refused_in_words(setting, words):
-    with pytest.raises(ValueError, match=words):
+    with refusal(words):
         TrainingConfig(**({"steps": 10} | setting))
 
 
@@ -553,16 +542,13 @@ def test_arguments_that_do_not_fit_are_refused_in_words(arguments, words):
         "loss_fn": tagging_loss,
         "config": TrainingConfig(steps=4),
     }
-    with pytest.raises((ValueError, TypeError), match=words):
-        unwrap(train)(
-            Tagger(), **(sound | arguments)
-        )  # as a reader calls it: without the type checks of the tests
+    with refusal(words, (ValueError, TypeError)):
+        # as a reader calls it: without the type checks of the tests
+        unwrap(train)(Tagger(), **(sound | arguments))
 
 
 def test_batches_that_count_nothing_are_refused_in_words():
-    with pytest.raises(
-        TrainingError, match="step 1 have nothing to learn from: loss_fn counted 0"
-    ):
+    with refusal("step 1 have nothing to learn from: loss_fn counted 0", TrainingError):
         train(
             Tagger(),
             lambda epoch: BATCHES,
@@ -586,9 +572,7 @@ def test_the_device_is_the_first_that_is_there_unless_the_environment_names_one(
     monkeypatch.setenv("COURSE_DEVICE", "cuda:1")
     assert device() == torch.device("cuda", 1)
     monkeypatch.setenv("COURSE_DEVICE", "cuda:7")
-    with pytest.raises(
-        ValueError, match="cuda:7 was asked for, but this machine has 3 cuda devices"
-    ):
+    with refusal("cuda:7 was asked for, but this machine has 3 cuda devices"):
         device()
     monkeypatch.delenv("COURSE_DEVICE")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -602,11 +586,8 @@ def test_a_device_that_is_not_there_is_refused_in_words(monkeypatch, name):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     monkeypatch.setenv("COURSE_DEVICE", name)
-    with pytest.raises(
-        ValueError,
-        match=(
-            f"COURSE_DEVICE is '{name}'; this machine has cpu. Set one of these, or"
-            " unset it"
-        ),
+    with refusal(
+        f"COURSE_DEVICE is '{name}'; this machine has cpu. Set one of these, or"
+        " unset it"
     ):
         device()

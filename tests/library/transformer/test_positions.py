@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near, refusal
 from torch import Tensor, nn
 
 from course_lib.transformer.positions import (
@@ -46,9 +47,8 @@ class TestOneHotLookup:
         ):
             embedding = numbers(V, D).requires_grad_()
             rows = look_up(ids, embedding)
-            assert torch.equal(
-                rows, embedding[ids]
-            )  # a row times 1 plus zeros: no rounding
+            # a row times 1 plus zeros: no rounding
+            assert torch.equal(rows, embedding[ids])
             (rows * direction).sum().backward()
             gradients.append(embedding.grad)
         torch.testing.assert_close(*gradients, rtol=0, atol=1e-14)
@@ -61,7 +61,7 @@ class TestOneHotLookup:
 
     @pytest.mark.parametrize("word", [V, -1])
     def test_a_word_outside_the_vocabulary_is_refused_in_words(self, word):
-        with pytest.raises(ValueError, match=rf"{word}.*{V}"):
+        with refusal(rf"{word}.*{V}"):
             one_hot_lookup(torch.tensor([3, word]), numbers(V, D))
 
 
@@ -104,12 +104,8 @@ class TestSinusoidalPositions:
         far = sinusoidal_positions(4096, 16)
         assert far.dtype == torch.float32
         angle = 4095 / 10_000 ** (torch.arange(0, 16, 2, dtype=torch.float64) / 16)
-        torch.testing.assert_close(
-            far[-1, 0::2].double(), angle.sin(), rtol=0, atol=6e-8
-        )
-        torch.testing.assert_close(
-            far[-1, 1::2].double(), angle.cos(), rtol=0, atol=6e-8
-        )
+        assert_near(far[-1, 0::2].double(), angle.sin(), 6e-8)
+        assert_near(far[-1, 1::2].double(), angle.cos(), 6e-8)
 
     def test_a_table_of_no_positions_has_no_rows(self):
         assert sinusoidal_positions(0, D).shape == (0, D)
@@ -128,16 +124,14 @@ class TestSinusoidalPositions:
         products = table @ table.T
         for offset in (1, 5, 17):
             diagonal = products.diagonal(offset)
-            torch.testing.assert_close(
-                diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=1e-13
-            )
+            assert_near(diagonal, diagonal[:1].expand_as(diagonal), 1e-13)
         assert (products.diagonal(1) > products.diagonal(2)[0]).all()
 
     def test_a_shift_is_one_rotation_for_all_positions(self, in_double_precision):
         """Vaswani et al. 2017, section 3.5: P(k + o) is a linear function of P(k)."""
         table = sinusoidal_positions(30, 6)
         turn = torch.linalg.lstsq(table[:20], table[4:24]).solution
-        torch.testing.assert_close(table[:26] @ turn, table[4:30], rtol=0, atol=1e-8)
+        assert_near(table[:26] @ turn, table[4:30], 1e-8)
 
     @for_each(
         ("length", "dim", "base", "message"),
@@ -159,7 +153,7 @@ class TestSinusoidalPositions:
     def test_a_table_that_cannot_be_is_refused_in_words(
         self, length, dim, base, message
     ):
-        with pytest.raises(ValueError, match=message):
+        with refusal(message):
             sinusoidal_positions(length, dim, base)
 
 
@@ -180,15 +174,13 @@ class TestWordAndPosition:
                 else torch.zeros(T, D)
             )
         expected = layer.embedding.weight[self.IDS] * math.sqrt(D) + added
-        torch.testing.assert_close(layer(self.IDS), expected, rtol=0, atol=1e-6)
+        assert_near(layer(self.IDS), expected, 1e-6)
 
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
     def test_words_may_begin_at_a_later_position(self, positions):
         """As decoding does, one word at a time."""
         layer = WordAndPosition(nn.Embedding(V, D), positions, max_length=9)
-        torch.testing.assert_close(
-            layer(self.IDS[:, 2:4], first=2), layer(self.IDS)[:, 2:4], rtol=0, atol=0
-        )
+        assert_near(layer(self.IDS[:, 2:4], first=2), layer(self.IDS)[:, 2:4], 0)
 
     def test_only_learned_positions_are_parameters_and_are_saved(self):
         keys = {
@@ -218,20 +210,13 @@ class TestWordAndPosition:
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
     def test_a_sentence_that_is_too_long_is_refused_in_words(self, positions):
         layer = WordAndPosition(nn.Embedding(V, D), positions, max_length=4)
-        with pytest.raises(
-            ValueError, match="the sequence is 5 words long, but max_length is 4"
-        ):
+        with refusal("the sequence is 5 words long, but max_length is 4"):
             layer(self.IDS)
-        with pytest.raises(
-            ValueError, match="the sequence is 5 words long, but max_length is 4"
-        ):
+        with refusal("the sequence is 5 words long, but max_length is 4"):
             layer(self.IDS[:, :2], first=3)
 
     def test_unknown_positions_are_refused_in_words(self):
-        with pytest.raises(
-            ValueError,
-            match="positions is 'rotary'; choose one of sinusoidal, learned, none",
-        ):
+        with refusal("positions is 'rotary'; choose one of sinusoidal, learned, none"):
             WordAndPosition(nn.Embedding(V, D), "rotary")
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -61,7 +62,7 @@ def make(dtype: torch.dtype = torch.float64, **changes) -> Transformer:
 
 
 @pytest.fixture
-def batch() -> dict[str, Tensor]:
+def batch():
     """Sentences of unequal length; what stands in the padding is a word like
     any other."""
     generator = torch.Generator().manual_seed(0)
@@ -113,7 +114,7 @@ class TestAgainstTorch:
             memory_key_padding_mask=forbidden if padded else None,
         )
         expected = hidden @ ours.embed.embedding.weight.T + ours.output.bias
-        torch.testing.assert_close(logits, expected, rtol=tolerance, atol=tolerance)
+        assert_near(logits, expected, tolerance, tolerance)
         (expected * direction).sum().backward()
 
         compared = set()
@@ -127,12 +128,9 @@ class TestAgainstTorch:
             )
             compared.add(name)
         for name, parameter in ours.named_parameters():
-            if (
-                name not in compared
-            ):  # embeddings and output: torch has none, so ours took part in its graph
-                torch.testing.assert_close(
-                    gradients[name], parameter.grad, rtol=tolerance, atol=tolerance
-                )
+            # embeddings and output: torch has none, so ours took part in its graph
+            if name not in compared:
+                assert_near(gradients[name], parameter.grad, tolerance, tolerance)
                 compared.add(name)
         assert compared == gradients.keys()
 
@@ -151,7 +149,7 @@ class TestAgainstTorch:
             mask=~causal_mask(S, mask.device) if causal else None,
             src_key_padding_mask=~mask,
         )
-        torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)
+        assert_near(output, expected, tolerance, tolerance)
 
     @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
     def test_torch_s_fast_path_for_inference_gives_the_same(self, batch, monkeypatch):
@@ -170,7 +168,7 @@ class TestAgainstTorch:
             expected = theirs(hidden, src_key_padding_mask=~mask)
             output = ours(batch["source_ids"], mask[:, None])
         assert len(calls) == SIZES["num_layers"]
-        torch.testing.assert_close(output[mask], expected[mask], rtol=0, atol=1e-10)
+        assert_near(output[mask], expected[mask], 1e-10)
 
     @norms
     def test_dropout_falls_where_torch_lets_it_fall(self, norm):
@@ -182,7 +180,7 @@ class TestAgainstTorch:
         output = ours(ids)
         torch.manual_seed(8)
         expected = theirs(F.dropout(embedded(ours.embed.embedding, ids), 0.3))
-        torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
+        assert_near(output, expected, 1e-12)
 
 
 class TestWords:
@@ -211,7 +209,7 @@ class TestWords:
         assert not torch.equal(poisoned["source_ids"], batch["source_ids"])
         assert torch.equal(model(**poisoned), logits)
         longer = {**batch, "source_ids": F.pad(batch["source_ids"], (0, 6), value=3)}
-        torch.testing.assert_close(model(**longer), logits, rtol=0, atol=1e-12)
+        assert_near(model(**longer), logits, 1e-12)
 
     @variants
     def test_a_sentence_is_translated_the_same_alone_and_in_a_batch(
@@ -225,7 +223,7 @@ class TestWords:
                 length[None],
                 batch["target_ids"][row : row + 1],
             )
-            torch.testing.assert_close(alone[0], together[row], rtol=0, atol=1e-12)
+            assert_near(alone[0], together[row], 1e-12)
 
     @pytest.mark.parametrize("positions", ["none", "sinusoidal", "learned"])
     def test_the_order_of_words_counts_exactly_where_there_are_positions(
@@ -238,7 +236,7 @@ class TestWords:
             encoder(batch["source_ids"][:, order]),
         )
         if positions == "none":
-            torch.testing.assert_close(after, before[:, order], rtol=0, atol=1e-12)
+            assert_near(after, before[:, order], 1e-12)
         else:
             assert (after - before[:, order]).abs().amax(-1).min() > 1e-3
 
@@ -264,7 +262,7 @@ class TestAttentionWeights:
         model = make()
         with watch_attention(model) as weights:
             logits = model(**batch)
-        torch.testing.assert_close(logits, model(**batch), rtol=0, atol=1e-12)
+        assert_near(logits, model(**batch), 1e-12)
         layers = range(SIZES["num_layers"])
         shapes = {f"encoder.blocks.{n}.attention": (B, H, S, S) for n in layers}
         shapes |= {f"blocks.{n}.attention": (B, H, T, T) for n in layers}
@@ -294,9 +292,7 @@ class TestAttentionWeights:
             with watch_attention(block) as expected:
                 hidden = block(hidden, memory, mask)
             for name, (found,) in expected.items():
-                torch.testing.assert_close(
-                    weights[f"blocks.{number}.{name}"][0], found, rtol=0, atol=1e-12
-                )
+                assert_near(weights[f"blocks.{number}.{name}"][0], found, 1e-12)
 
 
 class TestParameters:
@@ -392,11 +388,8 @@ class TestParameters:
             apart.output.weight,
         ]
         assert all(part.grad.abs().max() > 0 for part in parts)
-        torch.testing.assert_close(
-            model.output.weight.grad,
-            sum(part.grad for part in parts),
-            rtol=1e-10,
-            atol=1e-10,
+        assert_near(
+            model.output.weight.grad, sum(part.grad for part in parts), 1e-10, 1e-10
         )
 
     def test_every_parameter_gets_a_gradient(self, batch):
@@ -471,15 +464,12 @@ class TestErrors:
         ],
     )
     def test_a_model_that_cannot_be_is_refused_in_words(self, change, message):
-        with pytest.raises(ValueError, match=message):
+        with refusal(message):
             Transformer(TransformerConfig(**{**SIZES, **change}))
 
     def test_an_empty_sentence_is_refused_in_words(self, batch):
         batch["source_lengths"][1] = 0
-        with pytest.raises(
-            ValueError,
-            match="sentence 1 has length 0; every sentence needs at least one word",
-        ):
+        with refusal("sentence 1 has length 0; every sentence needs at least one word"):
             make()(**batch)
 
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
@@ -487,7 +477,7 @@ class TestErrors:
         self, positions, batch
     ):
         model = make(positions=positions, max_length=6)
-        with pytest.raises(ValueError, match=r"7 words long, but max_length is 6"):
+        with refusal(r"7 words long, but max_length is 6"):
             model(**batch)
         short = {
             **batch,
@@ -495,7 +485,7 @@ class TestErrors:
             "source_lengths": torch.tensor([4, 6, 1, 6]),
         }
         model(**short)
-        with pytest.raises(ValueError, match=r"7 words long, but max_length is 6"):
+        with refusal(r"7 words long, but max_length is 6"):
             model(
                 **{**short, "target_ids": batch["target_ids"][:, [0, 1, 2, 3, 4, 0, 1]]}
             )
@@ -505,11 +495,11 @@ class TestErrors:
         state = model.start(batch["source_ids"], batch["source_lengths"])
         for _ in range(7):
             _, state = model.step(state, batch["target_ids"][:, 0])
-        with pytest.raises(ValueError, match=r"8 words long, but max_length is 7"):
+        with refusal(r"8 words long, but max_length is 7"):
             model.step(state, batch["target_ids"][:, 0])
 
     def test_a_mask_that_forbids_everything_is_refused_by_the_encoder(self, batch):
         mask = torch.ones(B, 1, S, dtype=torch.bool)
         mask[2] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+        with refusal("forbids every key for 1 of the queries"):
             make().encoder(batch["source_ids"], mask)

@@ -66,12 +66,12 @@ def make(seed: int = 1, steps: int = 0, **changes) -> Transformer:
     params=VARIANTS,
     ids=lambda changes: "-".join(map(str, changes)) or "paper",
 )
-def model(request) -> Transformer:
+def model(request):
     return make(steps=30, **request.param)
 
 
 @pytest.fixture
-def batch() -> tuple[Tensor, Tensor]:
+def batch():
     return sources()
 
 
@@ -145,9 +145,7 @@ def test_beam_search_with_a_cache_finds_what_it_finds_without(model, batch):
     beam=st.integers(1, 4),
     lengths=st.lists(st.integers(1, S), min_size=1, max_size=3),
 )
-def test_whatever_the_model_and_the_lengths_a_batch_is_searched_as_its_sentences_are_alone(  # noqa: E501
-    seed, beam, lengths
-):
+def test_a_batch_is_searched_as_its_sentences_are_alone(seed, beam, lengths):
     model = make(seed)
     source = torch.randint(
         3, 13, (len(lengths), S), generator=torch.Generator().manual_seed(seed)

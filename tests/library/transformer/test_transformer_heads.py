@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -109,9 +110,8 @@ class TestLabelSmoothing:
 
     @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
     def test_a_share_that_is_none_is_refused_in_words(self, smoothing):
-        with pytest.raises(
-            ValueError,
-            match=f"smoothing is {smoothing}; it is a share, at least 0 and below 1",
+        with refusal(
+            f"smoothing is {smoothing}; it is a share, at least 0 and below 1"
         ):
             label_smoothing_loss(*example(), smoothing)
 

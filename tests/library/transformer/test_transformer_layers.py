@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from cases import for_each
+from expect import assert_near, refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
@@ -66,7 +67,7 @@ class TestLayerNorm:
             (output * direction).sum().backward()
             results.append([output, *(leaf.grad for leaf in leaves)])
         for ours, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+            assert_near(ours, theirs, tolerance, tolerance)
 
     def test_eps_stands_inside_the_root_and_the_variance_is_biased(self):
         """Four features ±0.01: variance 1e-4, and with eps = 3e-4 the root is 0.02, so
@@ -77,9 +78,7 @@ class TestLayerNorm:
             torch.zeros(4, dtype=torch.float64),
         )
         expected = torch.tensor([0.5, -0.5, 0.5, -0.5], dtype=torch.float64)
-        torch.testing.assert_close(
-            layer_norm(hidden, ones, zeros, eps=3e-4), expected, rtol=1e-12, atol=0
-        )
+        assert_near(layer_norm(hidden, ones, zeros, eps=3e-4), expected, 0, 1e-12)
 
     def test_equal_features_become_the_offset(self):
         gain, offset = numbers(D, seed=1), numbers(D, seed=2)
@@ -104,14 +103,10 @@ class TestLayerNorm:
             torch.zeros(D, dtype=torch.float64),
         )
         output = layer_norm(hidden, ones, zeros, eps=0.0)
-        torch.testing.assert_close(
-            output.mean(-1), zeros[0].expand(rows), rtol=0, atol=1e-13
-        )
-        torch.testing.assert_close(
-            output.var(-1, correction=0), ones[0].expand(rows), rtol=0, atol=1e-12
-        )
+        assert_near(output.mean(-1), zeros[0].expand(rows), 1e-13)
+        assert_near(output.var(-1, correction=0), ones[0].expand(rows), 1e-12)
         moved = layer_norm(scale * hidden + shift, ones, zeros, eps=0.0)
-        torch.testing.assert_close(moved, output, rtol=0, atol=1e-9)
+        assert_near(moved, output, 1e-9)
 
 
 class TestFeedForward:
@@ -130,7 +125,7 @@ class TestFeedForward:
         }
         inner = formula(hidden @ by_shape[F_DIM, D].T + by_shape[F_DIM,])
         expected = inner @ by_shape[D, F_DIM].T + by_shape[D,]
-        torch.testing.assert_close(layer(hidden), expected, rtol=0, atol=1e-12)
+        assert_near(layer(hidden), expected, 1e-12)
 
     def test_the_same_weights_act_at_every_position(self):
         layer, hidden, order = (
@@ -138,9 +133,7 @@ class TestFeedForward:
             numbers(B, T, D),
             torch.tensor([3, 0, 4, 1, 2]),
         )
-        torch.testing.assert_close(
-            layer(hidden[:, order]), layer(hidden)[:, order], rtol=0, atol=1e-12
-        )
+        assert_near(layer(hidden[:, order]), layer(hidden)[:, order], 1e-12)
         changed = hidden.clone()
         changed[:, 2] += 1
         moved = (layer(changed) != layer(hidden)).any(-1)
@@ -167,9 +160,7 @@ class TestFeedForward:
             assert not mine.bias.any()
 
     def test_an_unknown_activation_is_refused_in_words(self):
-        with pytest.raises(
-            ValueError, match="activation is 'tanh'; choose one of relu, gelu"
-        ):
+        with refusal("activation is 'tanh'; choose one of relu, gelu"):
             FeedForward(D, F_DIM, activation="tanh")
 
 
@@ -192,10 +183,9 @@ def compare(ours, theirs, leaves, our_output, torch_output, tolerance):
     """Outputs, and the gradients of every input and every parameter, of our module and
     of torch's."""
     output, expected = our_output(), torch_output()
-    torch.testing.assert_close(output, expected, rtol=tolerance, atol=tolerance)
-    direction = 0.3 * numbers(
-        *output.shape, dtype=output.dtype, seed=20
-    )  # gradients of order 1
+    assert_near(output, expected, tolerance, tolerance)
+    # gradients of order 1
+    direction = 0.3 * numbers(*output.shape, dtype=output.dtype, seed=20)
     gradients = torch.autograd.grad((output * direction).sum(), leaves)
     expected_gradients = torch.autograd.grad(
         (expected * direction).sum(), leaves, retain_graph=True
@@ -203,7 +193,7 @@ def compare(ours, theirs, leaves, our_output, torch_output, tolerance):
     (our_output() * direction).sum().backward()
     (expected * direction).sum().backward()
     for got, want in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+        assert_near(got, want, tolerance, tolerance)
     for name, mine, its in gradient_pairs(ours, theirs):
         torch.testing.assert_close(
             mine, its, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
@@ -249,23 +239,19 @@ class TestEncoderBlock:
         t4 = block.feed_forward(t3)
         t5 = t4 + t3
         expected = layer_norm(t5, block.norm2.weight, block.norm2.bias)
-        torch.testing.assert_close(block(x), expected, rtol=0, atol=1e-12)
+        assert_near(block(x), expected, 1e-12)
 
     def test_without_norm_and_residual_only_the_two_layers_are_left(self):
         x = numbers(B, T, D)
         bare = randomise(EncoderBlock(D, H, F_DIM, norm="none", residual=False))
-        torch.testing.assert_close(
-            bare(x), bare.feed_forward(bare.attention(x)), rtol=0, atol=1e-12
-        )
+        assert_near(bare(x), bare.feed_forward(bare.attention(x)), 1e-12)
         assert not any(isinstance(module, nn.LayerNorm) for module in bare.modules())
         residual = randomise(EncoderBlock(D, H, F_DIM, norm="none"))
         middle = x + residual.attention(x)
-        torch.testing.assert_close(
-            residual(x), middle + residual.feed_forward(middle), rtol=0, atol=1e-12
-        )
+        assert_near(residual(x), middle + residual.feed_forward(middle), 1e-12)
         normed = randomise(EncoderBlock(D, H, F_DIM, residual=False))
         expected = normed.norm2(normed.feed_forward(normed.norm1(normed.attention(x))))
-        torch.testing.assert_close(normed(x), expected, rtol=0, atol=1e-12)
+        assert_near(normed(x), expected, 1e-12)
 
     @variants
     @for_each(
@@ -292,16 +278,14 @@ class TestEncoderBlock:
         torch.manual_seed(8)
         output = ours(hidden)
         torch.manual_seed(8)
-        torch.testing.assert_close(output, theirs(hidden), rtol=0, atol=1e-12)
+        assert_near(output, theirs(hidden), 1e-12)
         assert not torch.allclose(output, ours.eval()(hidden), atol=0.1)
 
     @pytest.mark.parametrize("norm", ["post", "pre"])
     def test_both_norms_have_the_eps_that_is_asked_for(self, norm):
         block = randomise(EncoderBlock(D, H, F_DIM, norm=norm, norm_eps=0.5)).eval()
         hidden = 0.1 * numbers(B, T, D)
-        torch.testing.assert_close(
-            block(hidden), peer(block)(hidden), rtol=0, atol=1e-12
-        )
+        assert_near(block(hidden), peer(block)(hidden), 1e-12)
         assert [
             part.eps for part in block.modules() if isinstance(part, nn.LayerNorm)
         ] == [0.5, 0.5]
@@ -324,9 +308,7 @@ class TestEncoderBlock:
             numbers(B, T, D),
         )
         order = torch.tensor([3, 0, 4, 1, 2])
-        torch.testing.assert_close(
-            block(hidden[:, order]), block(hidden)[:, order], rtol=1e-12, atol=1e-12
-        )
+        assert_near(block(hidden[:, order]), block(hidden)[:, order], 1e-12, 1e-12)
 
     @for_each(
         ("change", "message"),
@@ -341,7 +323,7 @@ class TestEncoderBlock:
         ],
     )
     def test_a_block_that_cannot_be_is_refused_in_words(self, change, message):
-        with pytest.raises(ValueError, match=message):
+        with refusal(message):
             EncoderBlock(**{"dim": D, "num_heads": H, "hidden_dim": F_DIM, **change})
 
     @pytest.mark.parametrize("causal", [False, True])
@@ -350,9 +332,7 @@ class TestEncoderBlock:
         ahead."""
         mask = torch.ones(B, 1, T, dtype=torch.bool)
         mask[1, :, : T - causal] = False
-        with pytest.raises(
-            ValueError, match=r"forbids every key for \d of the queries"
-        ):
+        with refusal(r"forbids every key for \d of the queries"):
             EncoderBlock(D, H, F_DIM)(
                 numbers(B, T, D, dtype=torch.float32), mask, causal=causal
             )
@@ -405,7 +385,7 @@ class TestDecoderBlock:
         expected = theirs(
             hidden, memory, tgt_mask=~causal_mask(T, hidden.device), tgt_is_causal=True
         )
-        torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
+        assert_near(output, expected, 1e-12)
 
     @for_each("norm", ["post", "pre", "none"])
     @for_each("residual", [True, False])
@@ -417,9 +397,7 @@ class TestDecoderBlock:
         for t in range(T):
             word = hidden[:, t : t + 1]
             output, cache = step_block(block, word, cache, self.MEMORY_MASK)
-            torch.testing.assert_close(
-                output, expected[:, t : t + 1], rtol=1e-12, atol=1e-12
-            )
+            assert_near(output, expected[:, t : t + 1], 1e-12, 1e-12)
 
     def test_weights_of_both_attentions_come_back(self):
         block = randomise(DecoderBlock(D, H, F_DIM))
@@ -458,9 +436,8 @@ class TestDecoderBlock:
         hidden, memory = numbers(B, T, D), numbers(B, S, D, seed=1)
         block = randomise(DecoderBlock(D, H, F_DIM))
         with pytest.raises(TypeCheckError):
-            block(
-                hidden, memory, self.TARGET_MASK
-            )  # five keys, and the memory has seven
+            # five keys, and the memory has seven
+            block(hidden, memory, self.TARGET_MASK)
         with pytest.raises(TypeCheckError):
             block(hidden, memory, self.MEMORY_MASK[:, 0])
 
@@ -469,10 +446,9 @@ class TestDecoderBlock:
         block = randomise(DecoderBlock(D, H, F_DIM))
         nothing = self.MEMORY_MASK.clone()
         nothing[0] = False
-        with pytest.raises(ValueError, match="forbids every key for 1 of the queries"):
+        with refusal("forbids every key for 1 of the queries"):
             block(hidden, memory, nothing)
-        left_padded = self.TARGET_MASK.flip(
-            -1
-        )  # the first two words of sentence 0 may see themselves alone
-        with pytest.raises(ValueError, match="forbids every key for 2 of the queries"):
+        # the first two words of sentence 0 may see themselves alone
+        left_padded = self.TARGET_MASK.flip(-1)
+        with refusal("forbids every key for 2 of the queries"):
             block(hidden, memory, mask=left_padded)

@@ -3,6 +3,7 @@ tokenizers behind one interface."""
 
 import pytest
 from cases import for_each
+from expect import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -207,7 +208,7 @@ class TestEncoding:
     def test_what_cannot_be_encoded_or_decoded_is_refused_in_the_same_words(
         self, kind, call, words
     ):
-        with pytest.raises(ValueError, match=words):
+        with refusal(words):
             call(kind(VOCAB))
 
     @for_each(
@@ -228,18 +229,15 @@ class TestEncoding:
         ],
     )
     def test_what_is_no_vocabulary_is_refused(self, kind, vocab, words):
-        with pytest.raises(ValueError, match=words):
+        with refusal(words):
             kind(vocab)
 
     def test_a_special_token_is_needed_when_it_is_used_and_not_before(self, kind):
         bare = kind(["[UNK]", "a"])
         assert bare.encode("a b", add_special_tokens=False).ids == [1, 0]
-        with pytest.raises(
-            ValueError,
-            match=r"the vocabulary lacks \[CLS\]; train it with the special tokens",
-        ):
+        with refusal(r"the vocabulary lacks \[CLS\]; train it with the special tokens"):
             bare.encode("a")
-        with pytest.raises(ValueError, match=r"the vocabulary lacks \[PAD\]"):
+        with refusal(r"the vocabulary lacks \[PAD\]"):
             bare.encode_batch(["a"], add_special_tokens=False)
 
     def test_decoding_joins_pieces_and_closes_up_marks(self, kind):

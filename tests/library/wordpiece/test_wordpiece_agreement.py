@@ -97,9 +97,8 @@ def test_a_disagreement_is_found_and_shown(agreement):
 def test_ten_thousand_generated_texts(agreement, seed, options):
     row = agreement.compare("generated", hostile_texts(2_500, seed), *CASES[options])
     assert (row["texts"], row["examples"]) == (2_500, [])
-    assert (
-        row["unknown"] < 0.1 * row["tokens"]
-    )  # else the offsets of pieces would hardly be compared
+    # else the offsets of pieces would hardly be compared
+    assert row["unknown"] < 0.1 * row["tokens"]
 
 
 @pytest.mark.slow

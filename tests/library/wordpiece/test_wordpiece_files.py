@@ -4,6 +4,7 @@ foreign file says what is wrong."""
 import json
 
 import pytest
+from expect import refusal
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
@@ -74,9 +75,8 @@ class TestThereAndBack:
         assert (found.ids, found.type_ids) == (expected.ids, expected.type_ids)
 
     def test_a_vocabulary_alone_is_the_uncased_kind(self, kind, tmp_path):
-        (tmp_path / "vocab.txt").write_bytes(
-            b"\xef\xbb\xbf[UNK]\r\na\r\n##b \r\n"
-        )  # as an editor may leave it
+        # as an editor may leave it
+        (tmp_path / "vocab.txt").write_bytes(b"\xef\xbb\xbf[UNK]\r\na\r\n##b \r\n")
         assert kind.load(tmp_path).pieces == ["[UNK]", "a", "##b"]
         assert kind.load(tmp_path / "vocab.txt").settings == Settings()
 
@@ -155,7 +155,7 @@ class TestBadFiles:
         part[path[-1]] = value
         file = tmp_path / "tokenizer.json"
         file.write_text(json.dumps(content), encoding="utf-8")
-        with pytest.raises(ValueError, match=words) as caught:
+        with refusal(words) as caught:
             WordPiece.load(file)
         assert str(caught.value).startswith(f"{file} is no WordPiece tokenizer: ")
 
@@ -174,7 +174,7 @@ class TestBadFiles:
     )
     def test_a_damaged_file_is_refused(self, tmp_path, text):
         (tmp_path / "tokenizer.json").write_text(text, encoding="utf-8")
-        with pytest.raises(ValueError, match="is no WordPiece tokenizer"):
+        with refusal("is no WordPiece tokenizer"):
             WordPiece.load(tmp_path)
 
     @pytest.mark.parametrize(
@@ -190,15 +190,13 @@ class TestBadFiles:
         self, tmp_path, name, content, words
     ):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=words):
+        with refusal(words):
             WordPiece.load(tmp_path / name)
 
     def test_a_missing_file_is_named(self, tmp_path):
         for path in (tmp_path, tmp_path / "vocab.txt"):
-            with pytest.raises(
+            with refusal(
+                r"there is no tokenizer at .*pass a tokenizer\.json, a vocab\.txt",
                 FileNotFoundError,
-                match=(
-                    r"there is no tokenizer at .*pass a tokenizer\.json, a vocab\.txt"
-                ),
             ):
                 load(path)

@@ -68,9 +68,8 @@ class TestTheWorkedExample:
     def test_at_first_g_s_is_best_with_one_twentieth_and_all_others_are_equal(self):
         scores = pair_scores(SPLITS, COUNTS)
         assert scores.pop(("##g", "##s")) == Fraction(5, 20 * 5) == Fraction(1, 20)
-        assert set(scores.values()) == {
-            Fraction(1, 36)
-        }  # u is in every word: 10 + 5 + 12 + 4 + 5
+        # u is in every word: 10 + 5 + 12 + 4 + 5
+        assert set(scores.values()) == {Fraction(1, 36)}
 
     def test_once_hu_is_a_piece_hu_gs_scores_a_fifteenth_and_hu_g_two_forty_fifths(
         self,
@@ -167,9 +166,8 @@ class TestTheTrainer:
         merges = train_wordpiece(counts, vocab_size=100).merges
         assert merges == train_by_definition(counts, 100, "likelihood", 1)[1]
         order = [merge.merged for merge in merges]
-        assert order.index("ab") < order.index(
-            "cd"
-        )  # by frequency, were they taken for equal, it would be after it
+        # by frequency, were they taken for equal, it would be after it
+        assert order.index("ab") < order.index("cd")
 
     def test_a_rare_pair_is_left_alone(self):
         training = train_wordpiece({"ab": 9, "cd": 2}, vocab_size=50, min_frequency=3)

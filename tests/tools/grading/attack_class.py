@@ -168,9 +168,8 @@ def processes_left() -> Iterator[list[str]]:
             - before
             - {one for old in before for one in descendants(old)}
         )
-        _, living = psutil.wait_procs(
-            filter(lives, started), timeout=60
-        )  # the kernel is still at it
+        # the kernel is still at it
+        _, living = psutil.wait_procs(filter(lives, started), timeout=60)
         left += map(str, filter(lives, living))
     finally:
         adopt(orphans=False)

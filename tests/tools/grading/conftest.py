@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 from classroom import Classroom
 
 
 @pytest.fixture(scope="session")
-def empty_course(
-    tmp_path_factory: pytest.TempPathFactory, empty_gradebook: Path
-) -> Path:
+def empty_course(tmp_path_factory, empty_gradebook):
     """A course folder with a gradebook in which nothing is."""
     root = Classroom.create(tmp_path_factory.mktemp("empty") / "course").root
     shutil.copy(empty_gradebook, root)
@@ -20,6 +17,6 @@ def empty_course(
 
 
 @pytest.fixture
-def course(empty_course: Path, tmp_path: Path) -> Path:
+def course(empty_course, tmp_path):
     """A copy of it."""
     return shutil.copytree(empty_course, tmp_path / "course")

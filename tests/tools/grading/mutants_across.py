@@ -186,9 +186,8 @@ def run_across(name: str, root: Path, at_once: int) -> dict[str, Any]:
         )
         for case, changed in plans.items()
     }
-    importlib.import_module(
-        "torch._dynamo"
-    )  # once, before the fork: the first optimizer of a process imports it
+    # once, before the fork: the first optimizer of a process imports it
+    importlib.import_module("torch._dynamo")
     torch.set_num_threads(1)
     torch.manual_seed(0)  # as the worker does, from which all submissions are forked
     random.seed(0)

@@ -66,10 +66,16 @@ def give(folder: Path) -> None:
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command there as that user."""
     environment = {
-        "PATH": "/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": str(REPOSITORY),  # noqa: E501
-        "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "JUPYTER_CONFIG_DIR": str(folder / ".jupyter"),  # noqa: E501
-        "IPYTHONDIR": str(folder / ".ipython"), "JUPYTER_PREFER_ENV_PATH": "0",
-    }  # fmt: skip
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(REPOSITORY),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "JUPYTER_CONFIG_DIR": str(folder / ".jupyter"),
+        "IPYTHONDIR": str(folder / ".ipython"),
+        "JUPYTER_PREFER_ENV_PATH": "0",
+    }
     return subprocess.run(
         command(arguments),
         cwd=folder,

@@ -9,7 +9,6 @@ another student's mark that changes is a failure here.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -19,7 +18,6 @@ from attack_class import (
     LIMITS,
     POINTS,
     SECRETS,
-    Term,
     expected,
     graded_term,
     load,
@@ -58,18 +56,18 @@ ATTACKS = [path for path in ALL_ATTACKS if WHOLE or path.stem in QUICK]
 
 
 @pytest.fixture(scope="module")
-def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
+def term(tmp_path_factory):
     need_a_sandbox()
     return graded_term(tmp_path_factory.mktemp("attacked") / "course", ATTACKS)
 
 
 @pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
-def test_an_attack_gets_the_mark_that_its_work_deserves(term: Term, path: Path) -> None:
+def test_an_attack_gets_the_mark_that_its_work_deserves(term, path):
     assert term.classroom.scores("mini", path.stem) == expected(path)
 
 
 @pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
-def test_the_instructor_is_told_what_was_found(term: Term, path: Path) -> None:
+def test_the_instructor_is_told_what_was_found(term, path):
     attack, result = (
         load(path),
         next(r for r in term.report.results if r.student == path.stem),
@@ -81,11 +79,11 @@ def test_the_instructor_is_told_what_was_found(term: Term, path: Path) -> None:
 
 
 @pytest.mark.parametrize("student", HONEST)
-def test_honest_students_keep_their_marks(term: Term, student: str) -> None:
+def test_honest_students_keep_their_marks(term, student):
     assert term.classroom.scores("mini", student) == POINTS | {"why": 0.0}
 
 
-def test_no_byte_of_a_hidden_test_is_kept_where_a_student_reads(term: Term) -> None:
+def test_no_byte_of_a_hidden_test_is_kept_where_a_student_reads(term):
     kept = [
         path
         for name in ("feedback", "autograded")
@@ -102,7 +100,7 @@ def test_no_byte_of_a_hidden_test_is_kept_where_a_student_reads(term: Term) -> N
     assert leaks == []
 
 
-def test_no_page_or_notebook_holds_a_script_of_a_student(term: Term) -> None:
+def test_no_page_or_notebook_holds_a_script_of_a_student(term):
     page = (
         term.classroom.root / "feedback" / "html_everywhere" / "mini" / "mini.html"
     ).read_text()
@@ -119,21 +117,21 @@ def test_no_page_or_notebook_holds_a_script_of_a_student(term: Term) -> None:
         )
 
 
-def test_no_process_is_left(term: Term) -> None:
+def test_no_process_is_left(term):
     assert term.processes_left == []
 
 
-def test_what_belongs_to_no_student_is_named(term: Term) -> None:
+def test_what_belongs_to_no_student_is_named(term):
     assert any("\\u0430da" in words for words in term.report.strangers)
     assert any("linked" in words for words in term.report.strangers)
 
 
-def test_little_is_kept_of_endless_output(term: Term) -> None:
+def test_little_is_kept_of_endless_output(term):
     path = term.classroom.root / "autograded" / "endless_output" / "mini" / "mini.ipynb"
     assert path.stat().st_size < 300_000
 
 
-def test_the_log_has_one_line_for_each_submission(term: Term) -> None:
+def test_the_log_has_one_line_for_each_submission(term):
     lines = [
         json.loads(line)
         for line in (term.classroom.root / "grading-log.jsonl").read_text().splitlines()
@@ -144,7 +142,7 @@ def test_the_log_has_one_line_for_each_submission(term: Term) -> None:
     assert all(line["tests"] == lines[0]["tests"] for line in lines)
 
 
-def test_a_second_run_grades_those_alone_that_could_not_be_read(term: Term) -> None:
+def test_a_second_run_grades_those_alone_that_could_not_be_read(term):
     report = grade("mini", term.classroom.root, limits=LIMITS)
     graded_again = {result.student for result in report.results if not result.again}
     links = {

@@ -40,11 +40,11 @@ def assert_not_checked(result: Result, words: str) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_missing_file_is_not_checked(tmp_path: Path) -> None:
+def test_missing_file_is_not_checked(tmp_path):
     assert_not_checked(run(tmp_path / "attention.ipynb"), "There is no file")
 
 
-def test_folder_is_not_checked(tmp_path: Path) -> None:
+def test_folder_is_not_checked(tmp_path):
     assert_not_checked(run(tmp_path), "is a folder. Name the notebook in it")
 
 
@@ -71,34 +71,32 @@ def test_folder_is_not_checked(tmp_path: Path) -> None:
         (b'{"nbformat": "four"}', "is a broken notebook"),
     ],
 )
-def test_file_that_is_no_notebook_is_not_checked(
-    tmp_path: Path, content: bytes, words: str
-) -> None:
+def test_file_that_is_no_notebook_is_not_checked(tmp_path, content, words):
     path = tmp_path / "attention.ipynb"
     path.write_bytes(content)
     assert_not_checked(run(path), words)
     assert path.read_bytes() == content
 
 
-def test_notebook_without_grading_cells_is_not_checked(tmp_path: Path) -> None:
+def test_notebook_without_grading_cells_is_not_checked(tmp_path):
     write_notebook(new_notebook(), tmp_path / "notes.ipynb")
     assert_not_checked(run(tmp_path / "notes.ipynb"), "has no cell marked for grading")
 
 
-def test_notebook_of_no_released_assignment_is_not_checked(tmp_path: Path) -> None:
+def test_notebook_of_no_released_assignment_is_not_checked(tmp_path):
     write_notebook(released_notebook(), tmp_path / "mini.ipynb")
     assert_not_checked(
         run(tmp_path / "mini.ipynb"), "belongs to no assignment in a folder exercises/"
     )
 
 
-def test_work_in_the_released_file_itself_is_not_checked(tmp_path: Path) -> None:
+def test_work_in_the_released_file_itself_is_not_checked(tmp_path):
     path = tmp_path / "exercises" / "mini" / "mini.ipynb"
     write_notebook(solve(released_notebook()), path)
     assert_not_checked(run(path), "is not as it was released: margin has been changed")
 
 
-def test_missing_kernel_is_not_checked(tmp_path: Path) -> None:
+def test_missing_kernel_is_not_checked(tmp_path):
     released = released_notebook()
     released.metadata.kernelspec = {
         "name": "no-such-kernel",
@@ -110,14 +108,14 @@ def test_missing_kernel_is_not_checked(tmp_path: Path) -> None:
     assert_not_checked(result, "The Jupyter kernel 'no-such-kernel' is not installed.")
 
 
-def test_released_notebook_is_found_though_the_file_was_renamed(tmp_path: Path) -> None:
+def test_released_notebook_is_found_though_the_file_was_renamed(tmp_path):
     write_notebook(released_notebook(), tmp_path / "exercises" / "mini" / "mini.ipynb")
     submitted = solve(released_notebook())
     found = find_released(tmp_path / "home" / "mini (1).ipynb", submitted)
     assert found == tmp_path / "exercises" / "mini" / "mini.ipynb"
 
 
-def test_time_limit_is_the_graders() -> None:
+def test_time_limit_is_the_graders():
     config = PyFileConfigLoader(
         "nbgrader_config.py", path=str(REPOSITORY)
     ).load_config()
@@ -136,7 +134,7 @@ def printed(shown: Report) -> str:
     return console.export_text()
 
 
-def test_report_reads_without_colours_and_takes_no_text_for_markup() -> None:
+def test_report_reads_without_colours_and_takes_no_text_for_markup():
     text = printed(
         report([Problem("failing", "sums-tests", "sums [red]are[/red] wrong")])
     )
@@ -150,11 +148,11 @@ def test_report_reads_without_colours_and_takes_no_text_for_markup() -> None:
     assert text.rstrip().endswith("1 thing to mend.")
 
 
-def test_report_without_problems_says_so() -> None:
+def test_report_without_problems_says_so():
     assert printed(report([])).rstrip().endswith("Nothing is wrong.")
 
 
-def test_report_as_json_has_everything() -> None:
+def test_report_as_json_has_everything():
     content = json.loads(report([Problem("slow", "a", "b")]).to_json())
     assert content["ok"] is False
     assert content["problems"] == [{"kind": "slow", "cell": "a", "message": "b"}]
@@ -171,7 +169,7 @@ def released_assignments() -> list[Path]:
 
 
 @for_each("source", released_assignments())
-def test_no_test_stands_right_after_a_read_only_cell(source: Path) -> None:
+def test_no_test_stands_right_after_a_read_only_cell(source):
     """OverwriteCells.add_missing_cells cannot put back a deleted test there (see
     grading/sanitize.py)."""
     from course_tools.grading.assignments.source import read_source

@@ -50,9 +50,7 @@ def words(report: Report, kind: str) -> str:
     )
 
 
-def test_right_notebook_has_nothing_wrong_and_its_parts_are_told(
-    tmp_path: Path,
-) -> None:
+def test_right_notebook_has_nothing_wrong_and_its_parts_are_told(tmp_path):
     report = checked(tmp_path, MARGIN)
     assert report.ok, report.problems
     assert [
@@ -65,13 +63,13 @@ def test_right_notebook_has_nothing_wrong_and_its_parts_are_told(
     ]
 
 
-def test_warning_on_stderr_costs_nothing(tmp_path: Path) -> None:
+def test_warning_on_stderr_costs_nothing(tmp_path):
     assert checked(
         tmp_path, "import sys\n" + MARGIN + "print('slow', file=sys.stderr)\n"
     ).ok
 
 
-def test_failed_test_says_what_the_test_says(tmp_path: Path) -> None:
+def test_failed_test_says_what_the_test_says(tmp_path):
     report = checked(tmp_path, MARGIN.replace("high - low", "low - high"))
     assert earned(report) == [0.0, 4.0, None]
     assert [problem.message for problem in report.problems] == [
@@ -80,7 +78,7 @@ def test_failed_test_says_what_the_test_says(tmp_path: Path) -> None:
     ]
 
 
-def test_exception_in_an_answer_is_placed(tmp_path: Path) -> None:
+def test_exception_in_an_answer_is_placed(tmp_path):
     report = checked(tmp_path, MARGIN.replace("high - low", "high / 0"))
     message = (
         "The test cell margin-tests (3 points) fails with ZeroDivisionError: division"
@@ -89,7 +87,7 @@ def test_exception_in_an_answer_is_placed(tmp_path: Path) -> None:
     assert [problem.message for problem in report.problems] == [message]
 
 
-def test_syntax_error_is_said_in_the_answer_itself(tmp_path: Path) -> None:
+def test_syntax_error_is_said_in_the_answer_itself(tmp_path):
     report = checked(tmp_path, MARGIN.replace(":", "", 1))
     assert (
         report.problems[0].message
@@ -98,7 +96,7 @@ def test_syntax_error_is_said_in_the_answer_itself(tmp_path: Path) -> None:
     assert earned(report) == [0.0, 4.0, None]
 
 
-def test_partial_credit_below_the_most_is_a_finding(tmp_path: Path) -> None:
+def test_partial_credit_below_the_most_is_a_finding(tmp_path):
     notebook = solve(released_notebook())
     cell_of(
         notebook, "squares"
@@ -111,7 +109,7 @@ def test_partial_credit_below_the_most_is_a_finding(tmp_path: Path) -> None:
     )
 
 
-def test_tampered_and_deleted_tests_run_as_they_were_released(tmp_path: Path) -> None:
+def test_tampered_and_deleted_tests_run_as_they_were_released(tmp_path):
     notebook = solve(released_notebook())
     cell_of(notebook, "margin").source = MARGIN.replace("high - low", "0")
     cell_of(notebook, "margin-tests").source = "assert True"
@@ -125,7 +123,7 @@ def test_tampered_and_deleted_tests_run_as_they_were_released(tmp_path: Path) ->
     ]
 
 
-def test_part_that_is_not_started_is_said_once(tmp_path: Path) -> None:
+def test_part_that_is_not_started_is_said_once(tmp_path):
     report = check_notebook(tmp_path, released_notebook())
     assert [problem.kind for problem in report.problems] == [
         "not-started",
@@ -139,21 +137,19 @@ def test_part_that_is_not_started_is_said_once(tmp_path: Path) -> None:
     ]
 
 
-def test_input_gets_no_answer(tmp_path: Path) -> None:
+def test_input_gets_no_answer(tmp_path):
     report = checked(tmp_path, MARGIN + "name = input('Your name? ')")
     assert "asks for input() (margin, line 3). Nobody is there to answer" in words(
         report, "failing"
     )
 
 
-def test_sys_exit_is_named(tmp_path: Path) -> None:
+def test_sys_exit_is_named(tmp_path):
     report = checked(tmp_path, MARGIN + "import sys\nsys.exit(0)")
     assert "calls exit()" in words(report, "failing")
 
 
-def test_a_notebook_computes_with_one_thread_as_in_grading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_computes_with_one_thread_as_in_grading(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     report = checked(
         tmp_path, MARGIN + "import os\nassert os.environ['OMP_NUM_THREADS'] == '1'"
@@ -162,7 +158,7 @@ def test_a_notebook_computes_with_one_thread_as_in_grading(
     assert earned(report) == [3.0, 4.0, None]
 
 
-def test_endless_loop_is_stopped_and_the_rest_still_runs(tmp_path: Path) -> None:
+def test_endless_loop_is_stopped_and_the_rest_still_runs(tmp_path):
     report = checked(tmp_path, MARGIN + "while True:\n    pass", time_limit=3)
     assert words(report, "slow").startswith(
         "The answer cell margin took longer than 3 s and was stopped: an endless loop"
@@ -170,7 +166,7 @@ def test_endless_loop_is_stopped_and_the_rest_still_runs(tmp_path: Path) -> None
     assert earned(report) == [3.0, 4.0, None]
 
 
-def test_loop_that_ignores_interrupts_ends_the_run(tmp_path: Path) -> None:
+def test_loop_that_ignores_interrupts_ends_the_run(tmp_path):
     deaf = (
         "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True:\n   "
         " pass"
@@ -182,7 +178,7 @@ def test_loop_that_ignores_interrupts_ends_the_run(tmp_path: Path) -> None:
     assert [mark.state for mark in report.marks] == ["not run", "not run", "written"]
 
 
-def test_dead_kernel_ends_the_run(tmp_path: Path) -> None:
+def test_dead_kernel_ends_the_run(tmp_path):
     report = checked(tmp_path, "import os\nos._exit(0)")
     assert "ended Python itself, and the cells after it were not run" in words(
         report, "dead"
@@ -190,7 +186,7 @@ def test_dead_kernel_ends_the_run(tmp_path: Path) -> None:
     assert [mark.state for mark in report.marks] == ["not run", "not run", "written"]
 
 
-def test_flood_of_output_is_thrown_away(tmp_path: Path) -> None:
+def test_flood_of_output_is_thrown_away(tmp_path):
     report = checked(tmp_path, MARGIN + "for _ in range(300):\n    print('x' * 10_000)")
     assert (
         words(report, "flooding")
@@ -199,7 +195,7 @@ def test_flood_of_output_is_thrown_away(tmp_path: Path) -> None:
     assert earned(report) == [3.0, 4.0, None]
 
 
-def test_error_in_a_cell_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
+def test_error_in_a_cell_of_ones_own_is_named_by_its_place(tmp_path):
     notebook = solve(released_notebook())
     notebook.cells.append(new_code_cell("margin(1)"))
     report = check_notebook(tmp_path, notebook)
@@ -208,7 +204,7 @@ def test_error_in_a_cell_of_ones_own_is_named_by_its_place(tmp_path: Path) -> No
     )
 
 
-def test_file_of_another_name_is_checked_and_told_its_name(tmp_path: Path) -> None:
+def test_file_of_another_name_is_checked_and_told_its_name(tmp_path):
     released = tmp_path / "exercises" / "mini" / "mini.ipynb"
     write_notebook(released_notebook(), released)
     write_notebook(solve(released_notebook()), tmp_path / "mini (1).ipynb")
@@ -220,7 +216,7 @@ def test_file_of_another_name_is_checked_and_told_its_name(tmp_path: Path) -> No
     )
 
 
-def test_exit_status_is_0_only_when_nothing_is_wrong(tmp_path: Path) -> None:
+def test_exit_status_is_0_only_when_nothing_is_wrong(tmp_path):
     checked(tmp_path, MARGIN)
     path = str(tmp_path / "mini.ipynb")
     assert CliRunner().invoke(app, ["check", path]).exit_code == 0

@@ -37,11 +37,11 @@ def only(found: list[Problem]) -> tuple[str, str, str]:
     return found[0].kind, found[0].cell, found[0].message
 
 
-def test_solved_notebook_has_no_problem() -> None:
+def test_solved_notebook_has_no_problem():
     assert problems(lambda notebook: None) == []
 
 
-def test_own_cells_and_outputs_are_no_problem() -> None:
+def test_own_cells_and_outputs_are_no_problem():
     def adds_cells(notebook: NotebookNode) -> None:
         notebook.cells.insert(2, new_code_cell("margin(3, 1)"))
         notebook.cells.append(new_markdown_cell("A note to myself"))
@@ -49,7 +49,7 @@ def test_own_cells_and_outputs_are_no_problem() -> None:
     assert problems(adds_cells) == []
 
 
-def test_deleted_test_cell_is_named_with_its_points() -> None:
+def test_deleted_test_cell_is_named_with_its_points():
     assert only(problems(lambda notebook: delete(notebook, "margin-tests"))) == (
         "deleted",
         "margin-tests",
@@ -60,13 +60,13 @@ def test_deleted_test_cell_is_named_with_its_points() -> None:
     )
 
 
-def test_deleted_answer_cell_is_named() -> None:
+def test_deleted_answer_cell_is_named():
     kind, cell, message = only(problems(lambda notebook: delete(notebook, "squares")))
     assert (kind, cell) == ("deleted", "squares")
     assert message.startswith("The answer cell squares is missing.")
 
 
-def test_cell_copied_without_its_mark_is_told_from_a_deleted_one() -> None:
+def test_cell_copied_without_its_mark_is_told_from_a_deleted_one():
     def retyped_by_hand(notebook: NotebookNode) -> None:
         del cell_of(notebook, "margin-tests").metadata["nbgrader"]
 
@@ -75,7 +75,7 @@ def test_cell_copied_without_its_mark_is_told_from_a_deleted_one() -> None:
     assert "has lost its grading mark" in message
 
 
-def test_duplicated_cell_is_counted() -> None:
+def test_duplicated_cell_is_counted():
     def copies_twice(notebook: NotebookNode) -> None:
         notebook.cells[3:3] = [
             copy.deepcopy(cell_of(notebook, "margin-tests")) for _ in range(2)
@@ -86,7 +86,7 @@ def test_duplicated_cell_is_counted() -> None:
     assert "is there 3 times; the grader reads the last" in message
 
 
-def test_cell_of_another_type_is_named_with_both_types() -> None:
+def test_cell_of_another_type_is_named_with_both_types():
     def to_markdown(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-tests").cell_type = "markdown"
 
@@ -99,7 +99,7 @@ def test_cell_of_another_type_is_named_with_both_types() -> None:
     ("key", "value"),
     [("points", 400), ("grade", False), ("locked", False), ("solution", True)],
 )
-def test_changed_grading_metadata_is_named(key: str, value: object) -> None:
+def test_changed_grading_metadata_is_named(key, value):
     def edits(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-tests").metadata.nbgrader[key] = value
 
@@ -108,7 +108,7 @@ def test_changed_grading_metadata_is_named(key: str, value: object) -> None:
     assert f"{key} is {value!r} instead of" in message
 
 
-def test_changed_test_is_tampered_with() -> None:
+def test_changed_test_is_tampered_with():
     def edits(notebook: NotebookNode) -> None:
         cell_of(notebook, "margin-tests").source = "assert True"
 
@@ -117,7 +117,7 @@ def test_changed_test_is_tampered_with() -> None:
     assert "The text of the test cell margin-tests (3 points) was changed." in message
 
 
-def test_test_of_another_release_is_told_from_a_changed_one() -> None:
+def test_test_of_another_release_is_told_from_a_changed_one():
     def has_an_older_test(notebook: NotebookNode) -> None:
         test = cell_of(notebook, "margin-tests")
         test.source = "assert margin(1, 0) == 1"
@@ -131,7 +131,7 @@ def test_test_of_another_release_is_told_from_a_changed_one() -> None:
     )
 
 
-def test_tag_that_skips_a_test_is_refused() -> None:
+def test_tag_that_skips_a_test_is_refused():
     def tags(notebook: NotebookNode) -> None:
         cell_of(notebook, "margin-tests").metadata.tags = ["skip-execution"]
 
@@ -140,8 +140,8 @@ def test_tag_that_skips_a_test_is_refused() -> None:
     assert "The grader runs it anyway" in message
 
 
-def test_moved_cell_is_named_with_its_neighbour() -> None:
-    def test_before_answer(notebook: NotebookNode) -> None:
+def test_moved_cell_is_named_with_its_neighbour():
+    def test_before_answer(notebook):
         notebook.cells[1], notebook.cells[2] = notebook.cells[2], notebook.cells[1]
 
     kind, cell, message = only(problems(test_before_answer))
@@ -151,7 +151,7 @@ def test_moved_cell_is_named_with_its_neighbour() -> None:
     )
 
 
-def test_answer_as_released_is_not_started() -> None:
+def test_answer_as_released_is_not_started():
     def forgets(notebook: NotebookNode) -> None:
         cell_of(notebook, "margin").source = (
             cell_of(released_notebook(), "margin").source + "\n"
@@ -162,7 +162,7 @@ def test_answer_as_released_is_not_started() -> None:
     assert message == "The answer cell margin is not started: it is as it was released."
 
 
-def test_answer_that_still_raises_not_implemented_is_not_started() -> None:
+def test_answer_that_still_raises_not_implemented_is_not_started():
     def half(notebook: NotebookNode) -> None:
         cell_of(notebook, "margin").source = (
             "def margin(high, low):\n    difference = high\n    raise"
@@ -174,7 +174,7 @@ def test_answer_that_still_raises_not_implemented_is_not_started() -> None:
     assert "still says `raise NotImplementedError()`" in message
 
 
-def test_answer_whose_comment_mentions_not_implemented_is_started() -> None:
+def test_answer_whose_comment_mentions_not_implemented_is_started():
     def comments(notebook: NotebookNode) -> None:
         cell_of(
             notebook, "margin"
@@ -184,7 +184,7 @@ def test_answer_whose_comment_mentions_not_implemented_is_started() -> None:
 
 
 @for_each("text", ["", "  \n ", "YOUR ANSWER HERE", "YOUR ANSWER HERE\n\n"])
-def test_blank_written_answer_is_empty(text: str) -> None:
+def test_blank_written_answer_is_empty(text):
     def leaves_blank(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares-why").source = text
 
@@ -193,14 +193,14 @@ def test_blank_written_answer_is_empty(text: str) -> None:
     assert "Write your answer in it." in message
 
 
-def test_emptied_code_answer_is_empty() -> None:
+def test_emptied_code_answer_is_empty():
     def empties(notebook: NotebookNode) -> None:
         cell_of(notebook, "squares").source = ""
 
     assert only(problems(empties))[:2] == ("empty", "squares")
 
 
-def test_cell_that_the_release_does_not_know_is_named() -> None:
+def test_cell_that_the_release_does_not_know_is_named():
     def adds_points(notebook: NotebookNode) -> None:
         notebook.cells.append(
             new_code_cell(
@@ -216,7 +216,7 @@ def test_cell_that_the_release_does_not_know_is_named() -> None:
     assert "this assignment has no such cell" in message
 
 
-def test_withheld_module_is_refused_in_any_cell_but_the_released_ones() -> None:
+def test_withheld_module_is_refused_in_any_cell_but_the_released_ones():
     released = released_notebook()
     released.metadata["course"] = {"withholds": ["course_lib.attention.multi_head"]}
     cell_of(
@@ -250,9 +250,7 @@ def test_withheld_module_is_refused_in_any_cell_but_the_released_ones() -> None:
         ("class Mine(torch.nn.LayerNorm): pass", ["torch.nn.LayerNorm"]),
     ],
 )
-def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(
-    code: str, uses: list[str]
-) -> None:
+def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(code, uses):
     withheld = [
         "course_lib.attention.multi_head",
         "torch.nn.functional.layer_norm",
@@ -274,14 +272,14 @@ def test_an_attribute_of_ones_own_may_be_called_as_a_withheld_function(
     ],
 )
 def test_what_the_library_gives_by_its_own_name_is_withheld_with_its_module(
-    code: str, refused: str | None
-) -> None:
+    code, refused
+):
     """`from course_lib import DotScore` is that of `course_lib.attention.scores`."""
     uses = withheld_uses(code, ["course_lib.attention.scores"])
     assert [f" {refused}, which" in use for use in uses] == [True] * bool(refused)
 
 
-def test_the_packages_that_are_no_withheld_names_are_all_there_are() -> None:
+def test_the_packages_that_are_no_withheld_names_are_all_there_are():
     folders = (Path(course_lib.__file__).parent).glob("*/__init__.py")
     rooms = {folder.parent.name for folder in folders}
     assert not any(
@@ -294,14 +292,14 @@ def test_the_packages_that_are_no_withheld_names_are_all_there_are() -> None:
 @for_each(
     "metadata", ["text", ["grade_id"], {"grade_id": ["margin"]}, {"grade_id": 3}, None]
 )
-def test_senseless_grading_metadata_is_no_crash(metadata: object) -> None:
+def test_senseless_grading_metadata_is_no_crash(metadata):
     def scribbles(notebook: NotebookNode) -> None:
         notebook.cells[0].metadata["nbgrader"] = metadata
 
     assert problems(scribbles) == []
 
 
-def test_what_runs_is_the_students_answers_and_the_released_tests() -> None:
+def test_what_runs_is_the_students_answers_and_the_released_tests():
     released = released_notebook()
     notebook = solve(released)
     cell_of(notebook, "margin-tests").source = "assert True"

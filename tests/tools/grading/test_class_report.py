@@ -74,12 +74,13 @@ def test_the_page_counts_students_by_tenths_and_names_what_was_noticed():
     assert "5 submissions, 14 points. Mean 7.6, median 6.0." in text
     assert "2 answers are still to be marked by hand" in text
     # The totals are 6, 10, 6, 5 and 11 of 14.
+    # 5, 6, 6, 10, 11 of 14
     for tenth, count in (
         ("30 to 40%", 1),
         ("40 to 50%", 2),
         ("50 to 60%", 0),
         ("70 to 80%", 2),
-    ):  # 5, 6, 6, 10, 11 of 14
+    ):
         assert f"<td>{tenth}</td><td>{count}</td>" in text
     assert "<td>cy</td><td>wrote into the pipe</td>" in text
     assert "<td>dee</td>" not in text

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -37,21 +36,26 @@ STUDENTS = 12
 FULL = POINTS | {"why": 0.0}
 
 
-def test_shipped_files_come_back_byte_for_byte() -> None:
+def test_shipped_files_come_back_byte_for_byte():
     files = {"one.safetensors": bytes(range(256)) * 3, "empty": b"", "é.txt": b"\n\n"}
     assert unpack_files(pack_files(files)) == files
     assert unpack_files(pack_files({})) == {}
 
 
-def test_a_report_that_travelled_is_the_same_report() -> None:
+def test_a_report_that_travelled_is_the_same_report():
     there = Transcript(
-        cells={3: {"index": 3, "printed": "x\n"}}, tests={"a": {"earned": 1.5}}, marks={"a": {"earned": 0.25}},  # noqa: E501
-        given=[{"name": "b"}], trouble="", over="more memory", seconds=1.25,
-    )  # fmt: skip
+        cells={3: {"index": 3, "printed": "x\n"}},
+        tests={"a": {"earned": 1.5}},
+        marks={"a": {"earned": 0.25}},
+        given=[{"name": "b"}],
+        trouble="",
+        over="more memory",
+        seconds=1.25,
+    )
     assert unpacked_transcript(packed_transcript(there)) == there
 
 
-def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> None:
+def test_another_environment_is_refused_before_anything_runs(monkeypatch):
     monkeypatch.setattr(cluster, "run_settled", lambda *_: pytest.fail("it ran"))
     with pytest.raises(NoCluster, match="the grader has Python 2"):
         cluster.there(b"", b"", "bubblewrap", "{}", "Python 2")
@@ -64,9 +68,7 @@ def test_another_environment_is_refused_before_anything_runs(monkeypatch) -> Non
         ("run.grade", {"torch"}),
     ],
 )
-def test_nothing_is_imported_that_only_makes_the_start_slow(
-    module: str, unneeded: set[str]
-) -> None:
+def test_nothing_is_imported_that_only_makes_the_start_slow(module, unneeded):
     asked = (
         f"import sys, course_tools.grading.{module}; print(sorted({unneeded!r} &"
         " sys.modules.keys()))"
@@ -79,7 +81,7 @@ def test_nothing_is_imported_that_only_makes_the_start_slow(
     )
 
 
-def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> None:
+def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nbgrader_config.py").touch()
@@ -88,7 +90,7 @@ def test_nobody_at_the_address_is_said_in_words(monkeypatch, tmp_path: Path) -> 
     assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said.output
 
 
-def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -> None:
+def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch):
     hired: list[tuple[str, int, int]] = []
     monkeypatch.setattr(
         cluster.Crew, "__init__", lambda self, *asked: hired.append(asked)
@@ -106,8 +108,8 @@ def test_a_worker_gets_ready_once_be_it_by_itself_or_for_a_grader(monkeypatch) -
 
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_in_each_phase_gives_the_marks_of_one_machine(
-    tmp_path: Path, monkeypatch
-) -> None:
+    tmp_path, monkeypatch
+):
     distributed = pytest.importorskip("distributed")
     need_a_sandbox()
     classroom = open_class(tmp_path / "course")
@@ -138,10 +140,8 @@ def test_a_cluster_that_loses_a_worker_in_each_phase_gives_the_marks_of_one_mach
 
         def kill_one(told: bytes) -> Transcript:
             travelled.append(told)
-            if len(travelled) in (
-                3,
-                STUDENTS + 3,
-            ):  # among the visible rounds, and among the hidden ones
+            # among the visible rounds, and among the hidden ones
+            if len(travelled) in (3, STUDENTS + 3):
                 killed.append(list(workers.values())[len(killed)])
                 os.kill(killed[-1], signal.SIGKILL)
             return read(told)

@@ -53,7 +53,7 @@ def there_and_back(value: object) -> object:
 
 
 @for_each("value", VALUES)
-def test_data_arrives_with_its_type(value: object) -> None:
+def test_data_arrives_with_its_type(value):
     came = there_and_back(value)
     assert came == value
     assert type(came) is type(value)
@@ -63,9 +63,7 @@ def test_data_arrives_with_its_type(value: object) -> None:
     "dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64, torch.complex64]
 )
 @for_each("shape", [(), (0, 3), (2, 3, 4)])
-def test_tensors_arrive_with_type_shape_and_every_bit(
-    dtype: torch.dtype, shape: tuple[int, ...]
-) -> None:
+def test_tensors_arrive_with_type_shape_and_every_bit(dtype, shape):
     tensor = (torch.randn(shape, generator=torch.Generator().manual_seed(1)) * 3).to(
         dtype
     )
@@ -75,13 +73,13 @@ def test_tensors_arrive_with_type_shape_and_every_bit(
     assert torch.equal(came, tensor.transpose(0, -1) if len(shape) == 3 else tensor)
 
 
-def test_one_tensor_in_two_places_arrives_as_one() -> None:
+def test_one_tensor_in_two_places_arrives_as_one():
     tensor = torch.ones(2)
     one, other = there_and_back([tensor, tensor])
     assert one is other
 
 
-def test_subclasses_of_builtin_types_arrive_as_the_builtin_type() -> None:
+def test_subclasses_of_builtin_types_arrive_as_the_builtin_type():
     class Text(str):
         __slots__ = ()
 
@@ -100,19 +98,19 @@ def test_subclasses_of_builtin_types_arrive_as_the_builtin_type() -> None:
 
 
 @for_each("value", [object(), lambda: None, torch.nn.Linear(1, 1), iter([])])
-def test_what_is_no_data_is_refused_by_the_sender(value: object) -> None:
+def test_what_is_no_data_is_refused_by_the_sender(value):
     with pytest.raises(Refused, match="is no data"):
         Writer().message(value)
 
 
-def test_nesting_without_an_end_is_refused() -> None:
+def test_nesting_without_an_end_is_refused():
     itself: list = []
     itself.append(itself)
     with pytest.raises(Refused, match="nested deeper"):
         Writer().message(itself)
 
 
-def test_random_bytes_are_refused_and_nothing_else_happens() -> None:
+def test_random_bytes_are_refused_and_nothing_else_happens():
     chance = random.Random(1)
     good = Writer().message([torch.ones(2, 3), {"a": [1, 2.0, "b"]}, numpy.arange(3)])
     for _ in range(4000):
@@ -131,20 +129,18 @@ def test_random_bytes_are_refused_and_nothing_else_happens() -> None:
 
 
 @pytest.mark.parametrize("count", [2**40, 2**63])
-def test_a_message_that_announces_more_than_it_holds_takes_no_memory(
-    count: int,
-) -> None:
+def test_a_message_that_announces_more_than_it_holds_takes_no_memory(count):
     with pytest.raises(Refused, match=r"announces more|ends in the middle"):
         Reader(struct.pack("<QQ", 0, 0) + b"l" + struct.pack("<Q", count)).value()
 
 
-def test_truth_values_other_than_0_and_1_are_refused() -> None:
+def test_truth_values_other_than_0_and_1_are_refused():
     message = Writer().message(torch.tensor([True, False]))
     with pytest.raises(Refused, match="truth values"):
         Reader(b"\x07\x00".join(message.rsplit(b"\x01\x00", 1))).value()
 
 
-def test_a_handle_is_refused_where_none_is_expected() -> None:
+def test_a_handle_is_refused_where_none_is_expected():
     message = Writer(handle=lambda value: Handle(True, "k", "function", "f")).message(
         print
     )
@@ -152,7 +148,7 @@ def test_a_handle_is_refused_where_none_is_expected() -> None:
         Reader(message).value()
 
 
-def test_only_a_state_that_drawing_leads_to_is_accepted() -> None:
+def test_only_a_state_that_drawing_leads_to_is_accepted():
     generator = torch.Generator().manual_seed(5)
     before = generator.get_state()
     torch.randn(5, 7, 13, generator=generator)
@@ -169,7 +165,7 @@ def test_only_a_state_that_drawing_leads_to_is_accepted() -> None:
     assert reachable(before, other) is None
 
 
-def test_gradients_flow_through_a_function_on_the_other_side() -> None:
+def test_gradients_flow_through_a_function_on_the_other_side():
     pair = Pair({"f": lambda x, w: (x**3 * w).sum()})
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     w = torch.tensor([5.0, 7.0], requires_grad=True)
@@ -178,7 +174,7 @@ def test_gradients_flow_through_a_function_on_the_other_side() -> None:
     assert w.grad.tolist() == [2 * 27.0, 2 * 27 * 8.0]
 
 
-def test_gradients_flow_through_a_function_that_is_called_back() -> None:
+def test_gradients_flow_through_a_function_that_is_called_back():
     pair = Pair({"f": lambda g, x: g(x).sum() * 2})
     weight = torch.tensor(3.0, requires_grad=True)
     x = torch.tensor([1.0, 4.0], requires_grad=True)
@@ -187,7 +183,7 @@ def test_gradients_flow_through_a_function_that_is_called_back() -> None:
     assert weight.grad.item() == 34.0
 
 
-def test_what_a_function_changes_in_its_arguments_is_changed_here() -> None:
+def test_what_a_function_changes_in_its_arguments_is_changed_here():
     def change(tensor: torch.Tensor, items: list, table: dict) -> None:
         tensor.add_(1)
         items.append(4)
@@ -200,7 +196,7 @@ def test_what_a_function_changes_in_its_arguments_is_changed_here() -> None:
     assert (tensor.tolist(), items, inner) == ([1.0, 1.0], [1, 4], [])
 
 
-def test_an_error_arrives_as_the_builtin_one() -> None:
+def test_an_error_arrives_as_the_builtin_one():
     class Own(KeyError):
         pass
 
@@ -213,7 +209,7 @@ def test_an_error_arrives_as_the_builtin_one() -> None:
             pair.call("fail", kind)
 
 
-def test_an_assertion_in_a_call_back_cannot_be_caught_by_the_student() -> None:
+def test_an_assertion_in_a_call_back_cannot_be_caught_by_the_student():
     def swallow(step: object) -> int:
         with contextlib.suppress(BaseException):
             step()
@@ -228,7 +224,7 @@ def test_an_assertion_in_a_call_back_cannot_be_caught_by_the_student() -> None:
     assert pair.call("swallow", lambda: None) == 7
 
 
-def test_random_numbers_come_from_one_stream() -> None:
+def test_random_numbers_come_from_one_stream():
     pair = Pair({"draw": lambda g: torch.rand(3, generator=g)})
     generator, reference = (
         torch.Generator().manual_seed(3),
@@ -245,7 +241,7 @@ def test_random_numbers_come_from_one_stream() -> None:
     )
 
 
-def test_silence_ends_at_the_deadline() -> None:
+def test_silence_ends_at_the_deadline():
     pair = Pair({"wait": threading.Event().wait})
     pair.asking.deadline = time.monotonic() + 0.2
     with pytest.raises(PeerGone, match="late"):

@@ -50,7 +50,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 @pytest.fixture
-def listing(tmp_path: Path) -> Path:
+def listing(tmp_path):
     path = tmp_path / "students.csv"
     path.write_text(CLASS, encoding="utf-8")
     return path
@@ -73,7 +73,7 @@ def submitted(course: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_moodle_download_is_matched_by_name(course: Path, listing: Path) -> None:
+def test_a_moodle_download_is_matched_by_name(course, listing):
     found = collected(
         course,
         {
@@ -91,8 +91,8 @@ def test_a_moodle_download_is_matched_by_name(course: Path, listing: Path) -> No
 
 
 def test_a_canvas_download_is_matched_by_number_and_its_latest_copy_counts(
-    course: Path, listing: Path
-) -> None:
+    course, listing
+):
     found = collected(
         course,
         {
@@ -114,9 +114,7 @@ def test_a_canvas_download_is_matched_by_number_and_its_latest_copy_counts(
     )
 
 
-def test_a_blackboard_download_counts_the_latest_attempt_and_keeps_its_time(
-    course: Path,
-) -> None:
+def test_a_blackboard_download_counts_the_latest_attempt_and_keeps_its_time(course):
     found = collected(
         course,
         {
@@ -133,9 +131,7 @@ def test_a_blackboard_download_counts_the_latest_attempt_and_keeps_its_time(
     ]
 
 
-def test_an_id_with_an_underscore_is_not_cut_where_the_class_is_known(
-    course: Path, tmp_path: Path
-) -> None:
+def test_an_id_with_an_underscore_is_not_cut_where_the_class_is_known(course, tmp_path):
     (tmp_path / "two.csv").write_text("id\ndoe\nj_doe\n")
     collected(
         course,
@@ -151,8 +147,8 @@ def test_an_id_with_an_underscore_is_not_cut_where_the_class_is_known(
 @pytest.mark.parametrize("prefix", ["", "term/", "submitted/"])
 @pytest.mark.parametrize("between", ["", "mini/"])
 def test_a_folder_for_each_student_is_found_where_it_stands(
-    course: Path, listing: Path, prefix: str, between: str
-) -> None:
+    course, listing, prefix, between
+):
     names = [f"{prefix}{student}/{between}mini.ipynb" for student in ("ada", "bo")]
     found = collected(course, dict.fromkeys(names, NOTEBOOK), listing)
     assert found.ok
@@ -163,8 +159,8 @@ def test_a_folder_for_each_student_is_found_where_it_stands(
 
 
 def test_a_folder_that_is_not_packed_is_read_too_and_its_links_are_not(
-    course: Path, tmp_path: Path
-) -> None:
+    course, tmp_path
+):
     place = tmp_path / "in"
     for student in ("ada", "bo"):
         (place / student).mkdir(parents=True)
@@ -179,7 +175,7 @@ def test_a_folder_that_is_not_packed_is_read_too_and_its_links_are_not(
     assert len(found.strangers) == 2
 
 
-def test_other_platforms_are_read_with_a_pattern_of_nbgrader(course: Path) -> None:
+def test_other_platforms_are_read_with_a_pattern_of_nbgrader(course):
     pattern = r"ps_(?P<student_id>\w+)_on_(?P<timestamp>[0-9T-]+)_(?P<file_id>\w+)"
     found = collected(
         course, {"ps_ada_on_2026-11-20T09-00-00_mini.ipynb": NOTEBOOK}, pattern=pattern
@@ -190,9 +186,7 @@ def test_other_platforms_are_read_with_a_pattern_of_nbgrader(course: Path) -> No
         collected(course, {}, pattern="(.*)")
 
 
-def test_names_that_fit_nobody_or_two_are_told_and_nothing_is_taken(
-    course: Path, listing: Path
-) -> None:
+def test_names_that_fit_nobody_or_two_are_told_and_nothing_is_taken(course, listing):
     found = collected(
         course,
         {
@@ -216,17 +210,16 @@ def test_names_that_fit_nobody_or_two_are_told_and_nothing_is_taken(
     assert not found.ok
 
 
-def test_look_alike_letters_are_nobody(course: Path, listing: Path) -> None:
+def test_look_alike_letters_are_nobody(course, listing):
+    # Cyrillic а
     found = collected(
         course, {"аda/mini.ipynb": NOTEBOOK, "bo/mini.ipynb": NOTEBOOK}, listing
-    )  # Cyrillic а
+    )
     assert list(submitted(course)) == ["bo/mini/mini.ipynb"]
     assert len(found.strangers) == 1
 
 
-def test_a_wrong_name_or_place_is_taken_and_told_where_only_one_is_meant(
-    course: Path,
-) -> None:
+def test_a_wrong_name_or_place_is_taken_and_told_where_only_one_is_meant(course):
     found = collected(
         course,
         {
@@ -249,7 +242,7 @@ def test_a_wrong_name_or_place_is_taken_and_told_where_only_one_is_meant(
     assert list(submitted(course)) == ["ada/mini/mini.ipynb", "bo/mini/mini.ipynb"]
 
 
-def test_an_archive_of_a_student_is_looked_into_once(course: Path) -> None:
+def test_an_archive_of_a_student_is_looked_into_once(course):
     twice = zipped({"inner.zip": zipped({"mini.ipynb": NOTEBOOK})})
     found = collected(
         course,
@@ -267,8 +260,8 @@ def test_an_archive_of_a_student_is_looked_into_once(course: Path) -> None:
 
 
 def test_names_that_lead_out_links_and_bombs_are_refused_and_the_class_goes_on(
-    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    course, tmp_path, monkeypatch
+):
     monkeypatch.setattr(unpack, "LARGEST", 100_000)
     link = zipfile.ZipInfo("bo/mini.ipynb")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -292,9 +285,7 @@ def test_names_that_lead_out_links_and_bombs_are_refused_and_the_class_goes_on(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["course", "in.zip"]
 
 
-def test_a_second_download_replaces_what_changed_and_an_older_one_does_not(
-    course: Path,
-) -> None:
+def test_a_second_download_replaces_what_changed_and_an_older_one_does_not(course):
     def attempt(day: int) -> Collection:
         return collected(
             course, {f"T_ada_attempt_2026-11-{day}-09-00-00_mini.ipynb": numbered(day)}
@@ -312,7 +303,7 @@ def test_a_second_download_replaces_what_changed_and_an_older_one_does_not(
     }
 
 
-def test_a_time_that_nobody_knows_any_more_does_not_stay(course: Path) -> None:
+def test_a_time_that_nobody_knows_any_more_does_not_stay(course):
     stamped = {
         "ada/mini/mini.ipynb": numbered(1),
         "ada/mini/timestamp.txt": b"2026-11-20 10:00:00 UTC",
@@ -323,9 +314,7 @@ def test_a_time_that_nobody_knows_any_more_does_not_stay(course: Path) -> None:
     assert list(submitted(course)) == ["ada/mini/mini.ipynb"]
 
 
-def test_times_come_from_a_table_where_the_names_have_none(
-    course: Path, listing: Path, tmp_path: Path
-) -> None:
+def test_times_come_from_a_table_where_the_names_have_none(course, listing, tmp_path):
     table = tmp_path / "worksheet.csv"
     table.write_text(
         "Identifier,Full name,Grade,Last modified (submission)\n"
@@ -353,15 +342,16 @@ def test_times_come_from_a_table_where_the_names_have_none(
     ]
 
 
-def test_the_list_of_the_class_goes_into_the_gradebook_of_nbgrader(
-    course: Path, listing: Path
-) -> None:
+def test_the_list_of_the_class_goes_into_the_gradebook_of_nbgrader(course, listing):
     collected(course, {}, listing)
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         ada = gradebook.find_student("ada")
         assert (ada.first_name, ada.last_name, ada.email, ada.lms_user_id) == (
-            "Ada", "Lovelace", "ada@example.org", "91",
-        )  # fmt: skip
+            "Ada",
+            "Lovelace",
+            "ada@example.org",
+            "91",
+        )
 
 
 @pytest.mark.parametrize(
@@ -372,15 +362,13 @@ def test_the_list_of_the_class_goes_into_the_gradebook_of_nbgrader(
         ("id\n../x\n", "is no id"),
     ],
 )
-def test_a_fault_in_the_list_of_the_class_is_said(
-    course: Path, tmp_path: Path, text: str, words: str
-) -> None:
+def test_a_fault_in_the_list_of_the_class_is_said(course, tmp_path, text, words):
     (tmp_path / "list.csv").write_text(text)
     with pytest.raises(CannotReadRoster, match=words):
         collected(course, {}, tmp_path / "list.csv")
 
 
-def test_what_is_no_download_is_refused_in_words(course: Path, tmp_path: Path) -> None:
+def test_what_is_no_download_is_refused_in_words(course, tmp_path):
     (tmp_path / "x.rar").write_bytes(b"Rar!")
     with pytest.raises(CannotUnpack, match="neither a folder nor a zip file"):
         collect("mini", tmp_path / "x.rar", course)
@@ -388,9 +376,7 @@ def test_what_is_no_download_is_refused_in_words(course: Path, tmp_path: Path) -
         collect("mini", tmp_path / "nothing.zip", course)
 
 
-def test_the_command_says_what_it_did(
-    course: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_what_it_did(course, monkeypatch):
     collected(
         course,
         {"ada/homework.ipynb": NOTEBOOK, "bo/mini.ipynb": b"{}", "cy/note.txt": b""},

@@ -47,7 +47,7 @@ class Term:
 
 
 @pytest.fixture(scope="module")
-def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
+def term(tmp_path_factory):
     classroom = Classroom.create(tmp_path_factory.mktemp("term") / "course")
     # One submission never ends. The limit is a third of the course's: what is tested is
     # that there is one.
@@ -81,9 +81,8 @@ def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     }
     classroom.run(feedback)
     classroom.run(export)
-    classroom.run(
-        f"{autograde} --student=[pt]*"
-    )  # partly-right and tampered-test, once more
+    # partly-right and tampered-test, once more
+    classroom.run(f"{autograde} --student=[pt]*")
     second = {
         sample.student: classroom.scores(ASSIGNMENT, sample.student)
         for sample in the_class
@@ -134,18 +133,16 @@ STUDENTS = [
 
 
 @pytest.mark.parametrize("student", STUDENTS)
-def test_every_question_of_every_submission_gets_its_mark(
-    term: Term, student: str
-) -> None:
+def test_every_question_of_every_submission_gets_its_mark(term, student):
     sample = next(sample for sample in term.samples if sample.student == student)
     assert term.marks[student] == expected_marks(sample, term.max_scores)
 
 
-def test_the_class_has_the_ten_students(term: Term) -> None:
+def test_the_class_has_the_ten_students(term):
     assert [sample.student for sample in term.samples] == STUDENTS
 
 
-def test_most_marks_in_the_gradebook_are_the_points_in_the_source(term: Term) -> None:
+def test_most_marks_in_the_gradebook_are_the_points_in_the_source(term):
     source = nbformat.read(
         term.classroom.root / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb",
         as_version=4,
@@ -158,23 +155,23 @@ def test_most_marks_in_the_gradebook_are_the_points_in_the_source(term: Term) ->
     }
 
 
-def test_stock_command_releases_the_same_bytes_as_course_release(term: Term) -> None:
+def test_stock_command_releases_the_same_bytes_as_course_release(term):
     assert term.released_by_nbgrader == term.released_by_course
 
 
-def test_release_copies_no_source_file_beside_the_notebook(term: Term) -> None:
+def test_release_copies_no_source_file_beside_the_notebook(term):
     beside = sorted(
         path.name for path in (term.classroom.root / "exercises" / ASSIGNMENT).iterdir()
     )
     assert beside == [f"{ASSIGNMENT}.ipynb"]
 
 
-def test_second_autograding_changes_no_mark(term: Term) -> None:
+def test_second_autograding_changes_no_mark(term):
     assert term.marks_of_second_run == term.marks
 
 
 @pytest.mark.parametrize("student", STUDENTS)
-def test_every_student_gets_feedback_with_the_score(term: Term, student: str) -> None:
+def test_every_student_gets_feedback_with_the_score(term, student):
     page = (
         term.classroom.root / "feedback" / student / ASSIGNMENT / f"{ASSIGNMENT}.html"
     ).read_text(encoding="utf-8")
@@ -186,7 +183,7 @@ def test_every_student_gets_feedback_with_the_score(term: Term, student: str) ->
     assert f"(Score: {total} / {most})" in page
 
 
-def test_exported_table_has_every_student_once_with_the_sum(term: Term) -> None:
+def test_exported_table_has_every_student_once_with_the_sum(term):
     with (term.classroom.root / "grades.csv").open(
         newline="", encoding="utf-8"
     ) as file:
@@ -200,15 +197,13 @@ def test_exported_table_has_every_student_once_with_the_sum(term: Term) -> None:
         )
 
 
-def test_resubmission_without_tests_and_answers_keeps_none_of_its_old_marks(
-    term: Term,
-) -> None:
+def test_resubmission_without_tests_and_answers_keeps_none_of_its_old_marks(term):
     assert term.marks_of_resubmission == term.max_scores | dict.fromkeys(
         [*BEAM_TESTS, WRITTEN], 0.0
     )
 
 
-def test_feedback_says_that_a_deleted_test_was_put_back(term: Term) -> None:
+def test_feedback_says_that_a_deleted_test_was_put_back(term):
     graded = nbformat.read(
         term.classroom.root
         / "autograded"

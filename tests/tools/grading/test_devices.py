@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from expect import refusal
 from walled import need_a_sandbox
 
 from course_tools.grading.run import class_run
@@ -28,7 +29,7 @@ SECOND = Device("GPU-0000", ("/dev/nvidia0", "/dev/nvidiactl"))
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch) -> Path:
+def machine(tmp_path, monkeypatch):
     """One with two GPUs, whose places on the bus and whose files are in different
     orders."""
     for bus, minor in (("0000:1b:00.0", 1), ("0000:a4:00.0", 0)):
@@ -50,24 +51,24 @@ def machine(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_each_device_has_the_file_that_the_driver_says(machine: Path) -> None:
+def test_each_device_has_the_file_that_the_driver_says(machine):
     # a device's number on the bus is not that of its file: see the README of NVIDIA's
     # driver, on /proc
     assert devices.devices(machine) == [FIRST, SECOND]
 
 
-def test_a_torch_that_cannot_use_them_has_none(machine: Path, monkeypatch) -> None:
+def test_a_torch_that_cannot_use_them_has_none(machine, monkeypatch):
     monkeypatch.setattr(devices, "COUNT", "print(0)")
     assert devices.devices(machine) == []
 
 
-def test_a_machine_without_the_driver_has_none(monkeypatch) -> None:
+def test_a_machine_without_the_driver_has_none(monkeypatch):
     monkeypatch.setattr(devices.shutil, "which", lambda name: None)
     assert devices.devices() == []
 
 
 @pytest.fixture
-def warm(monkeypatch) -> Warm:
+def warm(monkeypatch):
     """One that is never started."""
     monkeypatch.setattr(Warm, "_begin", lambda self, memory: None)
     return Warm("unsafe")
@@ -80,7 +81,7 @@ class OnOthers:
         return []
 
 
-def test_who_asks_for_nothing_gets_no_device(warm: Warm, monkeypatch) -> None:
+def test_who_asks_for_nothing_gets_no_device(warm, monkeypatch):
     monkeypatch.setattr(class_run, "devices", lambda: pytest.fail("nobody asked"))
     with on_what_it_asks_for("", warm, 2**30) as runs:
         assert runs is warm
@@ -89,33 +90,30 @@ def test_who_asks_for_nothing_gets_no_device(warm: Warm, monkeypatch) -> None:
     assert line[line.index("CUDA_VISIBLE_DEVICES") + 1] == ""
 
 
-def test_without_a_device_the_grader_says_what_to_do(warm: Warm, monkeypatch) -> None:
+def test_without_a_device_the_grader_says_what_to_do(warm, monkeypatch):
     monkeypatch.setattr(class_run, "devices", list)
-    with pytest.raises(
+    with refusal(
+        r"needs a GPU, and none is found on this machine.*nvidia-smi.*write device:"
+        r" gpu or",
         NoIsolation,
-        match=(
-            r"needs a GPU, and none is found on this machine.*nvidia-smi.*write device:"
-            r" gpu or"
-        ),
     ):
         on_what_it_asks_for("gpu", warm, 2**30).__enter__()
-    with pytest.raises(NoIsolation, match="none is found through Dask"):
+    with refusal("none is found through Dask", NoIsolation):
         on_what_it_asks_for("gpu", OnOthers(), 2**30).__enter__()
-    with pytest.raises(
-        NoIsolation,
-        match="says device: 'tpu'; write 'gpu', or 'gpu or cpu', or nothing",
+    with refusal(
+        "says device: 'tpu'; write 'gpu', or 'gpu or cpu', or nothing", NoIsolation
     ):
         on_what_it_asks_for("tpu", warm, 2**30).__enter__()
 
 
-def test_who_takes_a_cpu_too_gets_it(warm: Warm, monkeypatch) -> None:
+def test_who_takes_a_cpu_too_gets_it(warm, monkeypatch):
     monkeypatch.setattr(class_run, "devices", list)
     for runs_on_cpu in (warm, OnOthers()):
         with on_what_it_asks_for("gpu or cpu", runs_on_cpu, 2**30) as runs:
             assert runs is runs_on_cpu
 
 
-def test_each_device_has_a_warm_process_of_its_own(warm: Warm, monkeypatch) -> None:
+def test_each_device_has_a_warm_process_of_its_own(warm, monkeypatch):
     monkeypatch.setattr(class_run, "devices", lambda: [FIRST, SECOND])
     for wish in ("gpu", "gpu or cpu"):
         with on_what_it_asks_for(wish, warm, 2**30) as runs:
@@ -124,7 +122,7 @@ def test_each_device_has_a_warm_process_of_its_own(warm: Warm, monkeypatch) -> N
             assert {one.name for one in runs.warms} == {"unsafe"}
 
 
-def test_a_wall_has_its_own_device_and_no_other(monkeypatch) -> None:
+def test_a_wall_has_its_own_device_and_no_other(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: f"/usr/bin/{name}")
     line = Bubblewrap().command(["program"], 2**30, "", FIRST)
     binds = [
@@ -142,7 +140,7 @@ def test_a_wall_has_its_own_device_and_no_other(monkeypatch) -> None:
     ]
 
 
-def test_the_header_of_the_source_says_what_it_asks_for() -> None:
+def test_the_header_of_the_source_says_what_it_asks_for():
     asks = nbformat.v4.new_notebook(metadata={"course": {"device": "gpu or cpu"}})
     silent = nbformat.v4.new_notebook()
     assert Assignment("a", asks, silent, {}, "").device == "gpu or cpu"
@@ -168,7 +166,7 @@ worker.main()
 
 
 @pytest.mark.slow
-def test_nobody_asks_for_cuda_before_the_fork() -> None:
+def test_nobody_asks_for_cuda_before_the_fork():
     # "Cannot re-initialize CUDA in forked subprocess":
     # https://pytorch.org/docs/stable/notes/multiprocessing.html
     done = subprocess.run(
@@ -189,7 +187,7 @@ STAND_INS = (
 
 
 @pytest.mark.slow
-def test_two_workers_share_no_device() -> None:
+def test_two_workers_share_no_device():
     nodes = [node for node in STAND_INS if Path(node).exists()][:2]
     if len(nodes) < 2:
         pytest.skip("no two device files on this machine that could stand for GPUs")

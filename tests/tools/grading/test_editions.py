@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -47,7 +46,7 @@ def notebook(answer: str) -> nbformat.NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(tmp_path_factory):
     root = tmp_path_factory.mktemp("course")
     for folder, content in (("exercises", OLD), ("solutions", notebook(RIGHT))):
         (root / folder / "attention").mkdir(parents=True)
@@ -56,7 +55,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
+def worker():
     need_a_sandbox()
     with Worker(Limits()) as worker:
         yield worker
@@ -69,18 +68,14 @@ def graded(worker: Worker, course: Path, answer: str) -> Transcript:
     return two_rounds(worker, plan, {})
 
 
-def test_a_right_answer_of_2026_11_gets_full_marks(
-    worker: Worker, course: Path
-) -> None:
+def test_a_right_answer_of_2026_11_gets_full_marks(worker, course):
     transcript = graded(worker, course, RIGHT)
     assert transcript.marks["masked-softmax-rows"]["earned"] == 3, transcript
     assert transcript.given == []
 
 
 @for_each("borrowed", BORROWED.values())
-def test_what_2026_11_withholds_is_refused_by_its_new_name(
-    worker: Worker, course: Path, borrowed: str
-) -> None:
+def test_what_2026_11_withholds_is_refused_by_its_new_name(worker, course, borrowed):
     transcript = graded(worker, course, f"{borrowed}\n{RIGHT}")
     assert transcript.marks["masked-softmax-rows"]["earned"] == 0
     said = transcript.tests["masked-softmax-rows"]["words"]
@@ -90,9 +85,7 @@ def test_what_2026_11_withholds_is_refused_by_its_new_name(
 @pytest.mark.parametrize(
     ("head", "kinds"), [("", []), (BORROWED["public name"], ["withheld"])]
 )
-def test_course_check_takes_a_notebook_of_2026_11(
-    course: Path, tmp_path: Path, head: str, kinds: list[str]
-) -> None:
+def test_course_check_takes_a_notebook_of_2026_11(course, tmp_path, head, kinds):
     path = tmp_path / "attention.ipynb"
     nbformat.write(notebook(f"{head}\n{RIGHT}"), path)
     report = check(path, course / "exercises" / "attention" / "attention.ipynb")
@@ -100,7 +93,7 @@ def test_course_check_takes_a_notebook_of_2026_11(
     assert [mark.earned for mark in report.marks] == [3.0]
 
 
-def test_old_names_stand_for_the_modules_of_today() -> None:
+def test_old_names_stand_for_the_modules_of_today():
     assert withheld(OLD)[:2] == [
         "course_lib.attention.masks",
         "course_lib.attention.scores",
@@ -110,7 +103,7 @@ def test_old_names_stand_for_the_modules_of_today() -> None:
         assert importlib.util.find_spec(f"course_lib.{new}"), new
 
 
-def test_a_release_names_its_edition_and_its_names_are_taken_as_they_are() -> None:
+def test_a_release_names_its_edition_and_its_names_are_taken_as_they_are():
     built = read_source(ROOT / "solutions" / "attention" / "attention.py")
     assert built.metadata.course.edition == EDITION
     assert withheld(built) == built.metadata.course.withholds

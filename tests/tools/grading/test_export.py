@@ -23,7 +23,7 @@ from course_tools.grading.reports.export import CannotExport, export, safe
 
 
 @pytest.fixture
-def graded(course: Path) -> Path:
+def graded(course):
     """Three who handed in, one with a penalty, one whose answer waits; and one who did
     not."""
     records = enter_assignment(course)
@@ -58,9 +58,7 @@ def rows(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
-def test_canvas_gets_its_columns_a_row_of_points_and_its_own_numbers(
-    graded: Path,
-) -> None:
+def test_canvas_gets_its_columns_a_row_of_points_and_its_own_numbers(graded):
     assert rows(export("mini", "canvas", graded).place) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "mini"],
         ["    Points Possible", "", "", "", "", "12"],
@@ -71,7 +69,7 @@ def test_canvas_gets_its_columns_a_row_of_points_and_its_own_numbers(
     ]
 
 
-def test_moodle_and_blackboard_know_a_student_by_user_name(graded: Path) -> None:
+def test_moodle_and_blackboard_know_a_student_by_user_name(graded):
     moodle = rows(export("mini", "moodle", graded).place)
     assert moodle[0] == [
         "Username",
@@ -88,20 +86,25 @@ def test_moodle_and_blackboard_know_a_student_by_user_name(graded: Path) -> None
     )
 
 
-def test_the_whole_table_has_each_question_the_penalty_and_what_waits(
-    graded: Path,
-) -> None:
+def test_the_whole_table_has_each_question_the_penalty_and_what_waits(graded):
     found = {row[0]: row[4:] for row in rows(export("mini", "csv", graded).place)}
     assert found["id"] == [
-        "margin-tests", "squares-tests", "squares-why", "raw", "late_penalty", "score", "max_score", "to_mark",  # noqa: E501
-    ]  # fmt: skip
+        "margin-tests",
+        "squares-tests",
+        "squares-why",
+        "raw",
+        "late_penalty",
+        "score",
+        "max_score",
+        "to_mark",
+    ]
     assert found["ada"] == ["3", "4", "5", "12", "1.2", "10.8", "12", "0"]
     assert found["bo"] == ["0", "3", "0", "3", "0", "3", "12", "0"]
     assert found["eve"] == ["3", "0.5", "", "3.5", "0", "3.5", "12", "1"]
     assert found["idle"] == ["", "", "", "0", "0", "0", "12", "0"]
 
 
-def test_what_a_person_should_know_is_said(graded: Path) -> None:
+def test_what_a_person_should_know_is_said(graded):
     assert export("mini", "csv", graded).notes == [
         "idle handed in nothing: 0 points.",
         "eve has 1 answers that nobody marked yet; they count as 0.",
@@ -112,16 +115,29 @@ def test_what_a_person_should_know_is_said(graded: Path) -> None:
 
 
 FORMULAS = {
-    "=1+1": "'=1+1", "+1": "'+1", "-x": "'-x", "@SUM(A1)": "'@SUM(A1)", " =1": " '=1", "\t=1": "\t'=1", "\r=1": "\r'=1",  # noqa: E501
+    "=1+1": "'=1+1",
+    "+1": "'+1",
+    "-x": "'-x",
+    "@SUM(A1)": "'@SUM(A1)",
+    " =1": " '=1",
+    "\t=1": "\t'=1",
+    "\r=1": "\r'=1",
     # finding F14: each of these passed as it stood
-    'Ada;=HYPERLINK("http://x")': "Ada;'=HYPERLINK(\"http://x\")", "Ada\t=1+1": "Ada\t'=1+1", "\x0b=1": "\x0b'=1",  # noqa: E501
-    "\xa0=1": "\xa0'=1", "＝1+1": "'＝1+1", "Ada｜ ＠x": "Ada｜ '＠x", "Ada；=1": "Ada；'=1", "\u200b=1": "\u200b'=1",  # noqa: E501
-    "a,=1|+2;\n-cmd": "a,'=1|'+2;\n'-cmd", "⩵1": "'⩵1",
-}  # fmt: skip
+    'Ada;=HYPERLINK("http://x")': 'Ada;\'=HYPERLINK("http://x")',
+    "Ada\t=1+1": "Ada\t'=1+1",
+    "\x0b=1": "\x0b'=1",
+    "\xa0=1": "\xa0'=1",
+    "＝1+1": "'＝1+1",
+    "Ada｜ ＠x": "Ada｜ '＠x",
+    "Ada；=1": "Ada；'=1",
+    "\u200b=1": "\u200b'=1",
+    "a,=1|+2;\n-cmd": "a,'=1|'+2;\n'-cmd",
+    "⩵1": "'⩵1",
+}
 
 
 @for_each(("cell", "written"), FORMULAS.items())
-def test_no_cell_is_a_formula(cell: str, written: str) -> None:
+def test_no_cell_is_a_formula(cell, written):
     assert safe(cell) == written
 
 
@@ -129,9 +145,7 @@ SIGNS = st.sampled_from("=+-@;,|\t\n\x0b\xa0\u3000＝＠；A1( '")
 
 
 @given(st.lists(SIGNS, max_size=8).map("".join) | st.text())
-def test_wherever_a_spreadsheet_splits_a_table_no_piece_of_it_is_a_formula(
-    name: str,
-) -> None:
+def test_wherever_a_spreadsheet_splits_a_table_no_piece_of_it_is_a_formula(name):
     written = unicodedata.normalize("NFKC", safe(name))
     number = re.fullmatch(r"-|-?\d+(\.\d+)?", name)
     for piece in re.split(r"[;,|\t\n\r\v\f]", written):
@@ -143,22 +157,34 @@ def test_wherever_a_spreadsheet_splits_a_table_no_piece_of_it_is_a_formula(
 
 @for_each(
     "cell",
-    ["-3.5", "12", "-", "Ada", "", "O'Neil", "Anne-Marie", "Smith - Jones", "Lovelace, Ada", "ada+x@example.org",  # noqa: E501
-     "Homework 1 - Tests (4711)", "mini [Total Pts: 12 Score] |88", "Иванова-Петрова", "    Points Possible"],  # noqa: E501
-)  # fmt: skip
-def test_numbers_names_and_titles_stay_as_they_are(cell: str) -> None:
+    [
+        "-3.5",
+        "12",
+        "-",
+        "Ada",
+        "",
+        "O'Neil",
+        "Anne-Marie",
+        "Smith - Jones",
+        "Lovelace, Ada",
+        "ada+x@example.org",
+        "Homework 1 - Tests (4711)",
+        "mini [Total Pts: 12 Score] |88",
+        "Иванова-Петрова",
+        "    Points Possible",
+    ],
+)
+def test_numbers_names_and_titles_stay_as_they_are(cell):
     assert safe(cell) == cell
 
 
 @pytest.mark.parametrize("form", ["canvas", "moodle", "blackboard", "csv"])
-def test_every_cell_of_a_table_is_quoted(graded: Path, form: str) -> None:
+def test_every_cell_of_a_table_is_quoted(graded, form):
     for line in export("mini", form, graded).place.read_text().splitlines():
         assert re.fullmatch(r'"([^"]|"")*"(,"([^"]|"")*")*', line)
 
 
-def test_a_table_of_canvas_is_filled_and_nothing_else_in_it_changes(
-    graded: Path, tmp_path: Path
-) -> None:
+def test_a_table_of_canvas_is_filled_and_nothing_else_in_it_changes(graded, tmp_path):
     table = tmp_path / "canvas.csv"
     table.write_text(
         "Student,ID,SIS Login ID,Section,mini (4711),other (12)\n"
@@ -182,8 +208,8 @@ def test_a_table_of_canvas_is_filled_and_nothing_else_in_it_changes(
 
 
 def test_tables_of_moodle_and_of_blackboard_are_filled_as_they_write_them(
-    graded: Path, tmp_path: Path
-) -> None:
+    graded, tmp_path
+):
     moodle, blackboard = tmp_path / "worksheet.csv", tmp_path / "gc.xls"
     moodle.write_text(
         "Identifier,Full name,Email address,Grade\nParticipant 7,Ada Lovelace,,\n",
@@ -207,8 +233,8 @@ def test_tables_of_moodle_and_of_blackboard_are_filled_as_they_write_them(
 
 
 def test_a_students_text_of_any_length_does_not_stop_a_table_from_being_read(
-    graded: Path, tmp_path: Path
-) -> None:
+    graded, tmp_path
+):
     """Moodle's worksheet holds what students typed online; Python's csv reads 131,072
     characters a cell by itself."""
     table = tmp_path / "worksheet.csv"
@@ -222,9 +248,7 @@ def test_a_students_text_of_any_length_does_not_stop_a_table_from_being_read(
     ]
 
 
-def test_a_table_without_the_column_or_with_two_is_refused(
-    graded: Path, tmp_path: Path
-) -> None:
+def test_a_table_without_the_column_or_with_two_is_refused(graded, tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("Student,ID,mini (1),mini (2)\n")
     with pytest.raises(CannotExport, match="has 2 columns whose name begins with mini"):
@@ -235,8 +259,8 @@ def test_a_table_without_the_column_or_with_two_is_refused(
 
 
 def test_gradescope_gets_a_test_for_each_question_and_never_more_than_feedback_says(
-    graded: Path,
-) -> None:
+    graded,
+):
     folder = export("mini", "gradescope", graded).place
     assert sorted(path.name for path in folder.iterdir()) == ["ada", "bo", "eve"]
     results = json.loads((folder / "ada" / "results.json").read_text())
@@ -258,9 +282,7 @@ def test_gradescope_gets_a_test_for_each_question_and_never_more_than_feedback_s
     }
 
 
-def test_the_command_says_where_it_wrote_and_what_to_know(
-    graded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_where_it_wrote_and_what_to_know(graded, monkeypatch):
     monkeypatch.chdir(graded)
     told = CliRunner().invoke(app, ["export", "mini", "--to", "moodle"])
     assert told.exit_code == 0

@@ -44,7 +44,7 @@ class Runs:
         return next(self.reports)
 
 
-def test_the_source_declares_it_with_a_tag_on_a_test_cell() -> None:
+def test_the_source_declares_it_with_a_tag_on_a_test_cell():
     notebook = source_notebook()
     assert flaky_tests(notebook) == {}
     for cell in notebook.cells:
@@ -52,14 +52,14 @@ def test_the_source_declares_it_with_a_tag_on_a_test_cell() -> None:
     assert flaky_tests(notebook) == {"margin-tests": 3.0, "squares-tests": 4.0}
 
 
-def test_what_a_student_tags_is_no_declaration() -> None:
+def test_what_a_student_tags_is_no_declaration():
     released = released_notebook()
     for cell in released.cells:
         cell.metadata.tags = ["flaky"]
     assert flaky_tests(source_notebook()) == {}
 
 
-def test_a_declared_test_that_passes_at_the_third_time_has_passed() -> None:
+def test_a_declared_test_that_passes_at_the_third_time_has_passed():
     runs = Runs(told(0.0), told(0.0), told(3.0))
     transcript = settled(runs, DECLARED)
     assert runs.count == 3
@@ -82,17 +82,16 @@ def seen(margin: float, error: str) -> Transcript:
     return Transcript(tests={"margin-tests": told})
 
 
-def test_in_a_visible_round_words_are_of_the_run_in_which_nothing_was_raised() -> None:
+def test_in_a_visible_round_words_are_of_the_run_in_which_nothing_was_raised():
     runs = Runs(seen(0.0, "AssertionError"), seen(1.5, ""))
     transcript = settled(runs, DECLARED)
     assert runs.count == 2
-    assert (
-        transcript.tests == seen(1.5, "").tests
-    )  # of 3 points: the others may be for hidden parts
+    # of 3 points: the others may be for hidden parts
+    assert transcript.tests == seen(1.5, "").tests
     assert transcript.repeated == {"margin-tests": 2}
 
 
-def test_it_is_not_run_again_once_it_passed_nor_more_than_three_times() -> None:
+def test_it_is_not_run_again_once_it_passed_nor_more_than_three_times():
     for reports, count in (
         ([told(3.0)], 1),
         ([told(0.0), told(3.0)], 2),
@@ -106,7 +105,7 @@ def test_it_is_not_run_again_once_it_passed_nor_more_than_three_times() -> None:
         )
 
 
-def test_a_test_that_is_not_declared_keeps_its_first_result() -> None:
+def test_a_test_that_is_not_declared_keeps_its_first_result():
     transcript = settled(Runs(told(0.0, squares=0.0), told(3.0, squares=4.0)), DECLARED)
     assert transcript.marks["squares-tests"]["earned"] == 0.0
     runs = Runs(told(0.0))
@@ -122,9 +121,7 @@ def test_a_test_that_is_not_declared_keeps_its_first_result() -> None:
         told(0.0, trouble="It was not done after 600 s."),
     ],
 )
-def test_tampering_and_work_that_never_ends_get_no_second_chance(
-    first: Transcript,
-) -> None:
+def test_tampering_and_work_that_never_ends_get_no_second_chance(first):
     runs = Runs(first)
     assert settled(runs, DECLARED) is first
     assert runs.count == 1
@@ -135,9 +132,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_bar_shows_how_many_and_the_time_that_is_left(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_bar_shows_how_many_and_the_time_that_is_left(capsys):
     terminal = Terminal()
     with progress(terminal) as (say, expect):
         expect(4)
@@ -148,9 +143,7 @@ def test_the_bar_shows_how_many_and_the_time_that_is_left(
     assert capsys.readouterr().out == "ada: 7 of 9\nbo: 7 of 9\ncy: 7 of 9\n"
 
 
-def test_where_nobody_watches_there_are_lines_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_where_nobody_watches_there_are_lines_alone(capsys):
     with progress() as (say, expect):
         expect(2)
         say("ada: 7 of 9")

@@ -37,10 +37,39 @@ COUNT, RUN, BATCH = (10_000, 200, 50) if WHOLE else (300, 12, 50)
 MISTAKES = ("AttributeError", "KeyError", "TypeError", "IndexError", "AssertionError")
 
 STRANGE: list[Any] = [
-    None, True, -1, 0, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 3000, "\ud800", "\x00", "\x1b[2J", "\u202e",  # noqa: E501
-    [], {}, [None], {"grade_id": None}, [[[[]]]], {"": {"": {"": 1}}}, "markdown", "raw", "scale", "nbgrader", "%%bash",  # noqa: E501
-    "<script>", "[x](javascript:1)", "def f(:", "(" * 300, "-" * 3000 + "1", "f.a" * 500, "raise SystemExit",  # noqa: E501
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x" * 3000,
+    "\ud800",
+    "\x00",
+    "\x1b[2J",
+    "\u202e",
+    [],
+    {},
+    [None],
+    {"grade_id": None},
+    [[[[]]]],
+    {"": {"": {"": 1}}},
+    "markdown",
+    "raw",
+    "scale",
+    "nbgrader",
+    "%%bash",
+    "<script>",
+    "[x](javascript:1)",
+    "def f(:",
+    "(" * 300,
+    "-" * 3000 + "1",
+    "f.a" * 500,
+    "raise SystemExit",
+]
 
 
 def places(value: Any, here: tuple = ()) -> Iterator[tuple]:
@@ -131,10 +160,8 @@ CHANGES: tuple[Callable[[Any, random.Random], None], ...] = (
 def changed(notebook: NotebookNode, number: int) -> str:
     """A notebook that is broken in one to four places; some in the text of its file,
     too."""
-    draw, content = (
-        random.Random(number),
-        json.loads(json.dumps(notebook)),
-    )  # texts whole, not line by line
+    # texts whole, not line by line
+    draw, content = (random.Random(number), json.loads(json.dumps(notebook)))
     for change in draw.choices(CHANGES, k=draw.randint(1, 4)):
         try:
             change(content, draw)
@@ -180,7 +207,7 @@ def looked_at(assignment: Any, texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", NAMES)
-def test_changed_notebooks_are_graded_or_refused_in_words(name: str, part: int) -> None:
+def test_changed_notebooks_are_graded_or_refused_in_words(name, part):
     assignment = load(name, ROOT)
     share = COUNT // (4 * len(NAMES))
     words: list[str] = []
@@ -238,7 +265,7 @@ NOTEBOOKS = st.fixed_dictionaries(
 
 @settings(max_examples=300 if WHOLE else 60, deadline=None)
 @given(NOTEBOOKS | JSON)
-def test_any_json_is_graded_or_refused_in_words(content: Any) -> None:
+def test_any_json_is_graded_or_refused_in_words(content):
     assignment = _assignment()
     (said,) = looked_at(assignment, [json.dumps(content)])
     assert said.isprintable()
@@ -247,7 +274,7 @@ def test_any_json_is_graded_or_refused_in_words(content: Any) -> None:
 
 @settings(max_examples=500 if WHOLE else 100, deadline=None)
 @given(st.text())
-def test_text_is_made_harmless_without_a_letter_lost(text: str) -> None:
+def test_text_is_made_harmless_without_a_letter_lost(text):
     assert harmless(text).replace("\u200b", "") == text.replace("\u200b", "")
 
 
@@ -258,7 +285,7 @@ def _assignment(loaded: list = []) -> Any:  # noqa: B006 - loaded once for all e
 
 
 @pytest.mark.slow
-def test_a_class_of_changed_notebooks_is_graded_in_full(tmp_path: Path) -> None:
+def test_a_class_of_changed_notebooks_is_graded_in_full(tmp_path):
     need_a_sandbox()
     classroom = open_class(tmp_path / "course")
     right = answered(classroom)

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from attack_class import COUNT, POINTS, SCALE, answered, open_class
@@ -31,7 +30,7 @@ HALF = FULL | {"scale-tests": 0.0}
 
 
 @pytest.fixture(autouse=True)
-def _walled() -> None:
+def _walled():
     need_a_sandbox()
 
 
@@ -53,11 +52,10 @@ def log_of(classroom: Classroom) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
+def term(tmp_path_factory):
     classroom = open_class(tmp_path_factory.mktemp("term") / "course")
-    for number, student in enumerate(
-        STUDENTS
-    ):  # each a text of its own: equal ones would be graded together
+    # each a text of its own: equal ones would be graded together
+    for number, student in enumerate(STUDENTS):
         scale = SCALE if number % 2 else "def scale(x):\n    return x"
         classroom.submit("mini", student, answered(classroom, f"# {student}\n{scale}"))
     command = [sys.executable, "-u", "-m", "course_tools.cli", "grade", "mini"]
@@ -77,28 +75,27 @@ def term(tmp_path_factory: pytest.TempPathFactory) -> Term:
     return Term(classroom, told, before, classroom.run("course grade mini"))
 
 
-def test_it_was_killed_half_way(term: Term) -> None:
+def test_it_was_killed_half_way(term):
     assert 2 <= len(term.log_before) < len(STUDENTS)
 
 
-def test_after_a_kill_every_student_is_graded_once_and_none_twice(term: Term) -> None:
+def test_after_a_kill_every_student_is_graded_once_and_none_twice(term):
     lines = (term.classroom.root / "grading-log.jsonl").read_text().splitlines()
     whole = [json.loads(line)["student"] for line in lines if line.endswith("}")]
     assert Counter(whole) == Counter(STUDENTS)
     assert len(lines) == len(STUDENTS) + 1  # the line that was cut off stands alone
 
 
-def test_marks_after_a_kill_are_those_of_the_answers(term: Term) -> None:
+def test_marks_after_a_kill_are_those_of_the_answers(term):
     for number, student in enumerate(STUDENTS):
         assert term.classroom.scores("mini", student) == (FULL if number % 2 else HALF)
 
 
-def test_the_report_says_how_the_class_did(term: Term) -> None:
+def test_the_report_says_how_the_class_did(term):
     term.classroom.run("course report mini")
     text = (term.classroom.root / "reports" / "mini.html").read_text(encoding="utf-8")
-    assert (
-        "6 submissions, 9 points. Mean 5.5, median 5.5." in text
-    )  # 7 or 4; the written answer is blank
+    # 7 or 4; the written answer is blank
+    assert "6 submissions, 9 points. Mean 5.5, median 5.5." in text
     assert (
         "<td>scale-tests</td><td>3</td><td>6</td><td>50%</td><td>50%</td><td>50%</td>"
         in text
@@ -106,7 +103,7 @@ def test_the_report_says_how_the_class_did(term: Term) -> None:
     assert "never varies" in text
 
 
-def test_stock_nbgrader_goes_on_with_what_was_recorded(term: Term) -> None:
+def test_stock_nbgrader_goes_on_with_what_was_recorded(term):
     term.classroom.run("nbgrader generate_feedback mini --force")
     page = term.classroom.root / "feedback" / STUDENTS[1] / "mini" / "mini.html"
     assert "(Score: 7.0 / 9.0)" in page.read_text()
@@ -121,9 +118,7 @@ def test_stock_nbgrader_goes_on_with_what_was_recorded(term: Term) -> None:
     }
 
 
-def test_a_resubmission_is_graded_and_a_broken_one_keeps_no_old_mark(
-    term: Term,
-) -> None:
+def test_a_resubmission_is_graded_and_a_broken_one_keeps_no_old_mark(term):
     first, second = STUDENTS[0], STUDENTS[1]
     term.classroom.submit(
         "mini", first, answered(term.classroom, f"# again\n{SCALE}", COUNT)
@@ -140,9 +135,7 @@ def test_a_resubmission_is_graded_and_a_broken_one_keeps_no_old_mark(
     assert term.classroom.scores("mini", second) == dict.fromkeys(POINTS, 0.0)
 
 
-def test_equal_answers_are_run_once_and_recorded_for_each(
-    term: Term, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_answers_are_run_once_and_recorded_for_each(term, monkeypatch):
     started = []
     start = Worker.start
     monkeypatch.setattr(
@@ -160,9 +153,7 @@ def test_equal_answers_are_run_once_and_recorded_for_each(
     assert started.count("referee") == 2  # one for each round
 
 
-def test_without_bubblewrap_nothing_is_run(
-    term: Term, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_bubblewrap_nothing_is_run(term, monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
     term.classroom.submit("mini", "late", answered(term.classroom, f"# late\n{SCALE}"))
     with pytest.raises(NoIsolation, match="Install bubblewrap"):
@@ -170,9 +161,7 @@ def test_without_bubblewrap_nothing_is_run(
     assert not (term.classroom.root / "autograded" / "late").exists()
 
 
-def test_an_assignment_that_was_never_released_is_refused_in_words(
-    term: Term, tmp_path: Path
-) -> None:
+def test_an_assignment_that_was_never_released_is_refused_in_words(term, tmp_path):
     with pytest.raises(CannotGrade, match="course release nothing"):
         grade("nothing", term.classroom.root)
     bare = Classroom.create(tmp_path / "bare")

@@ -40,7 +40,7 @@ WRITTEN_AT_THE_END = {"wordpiece": 2}
 
 
 @for_each("name", assignments(REPOSITORY))
-def test_the_last_part_of_each_assignment_is_a_written_answer(name: str) -> None:
+def test_the_last_part_of_each_assignment_is_a_written_answer(name):
     cells = read_source(REPOSITORY / "solutions" / name / f"{name}.py").cells
     kinds = [
         cell.cell_type
@@ -65,7 +65,7 @@ def added(values: list, stock: list) -> str:
     return f"{', '.join(names)} added"
 
 
-def test_table_of_settings_is_the_configuration() -> None:
+def test_table_of_settings_is_the_configuration():
     config = configuration()
     shown = {
         f"{section}.{name}": (
@@ -90,13 +90,13 @@ def test_table_of_settings_is_the_configuration() -> None:
     assert settings() == shown
 
 
-def test_folders_in_the_guide_are_the_configured_ones() -> None:
+def test_folders_in_the_guide_are_the_configured_ones():
     page = GUIDE.read_text(encoding="utf-8")
     for name in PLACES - {"course_id"}:
         assert f"`{configuration().CourseDirectory[name]}/" in page, name
 
 
-def test_the_guide_walks_from_release_to_export_in_order() -> None:
+def test_the_guide_walks_from_release_to_export_in_order():
     verbs = [" ".join(command.split()[:2]) for command in commands()]
     assert verbs == [
         "course release",
@@ -118,8 +118,8 @@ def said_commands() -> list[tuple[str, str]]:
 
 @for_each("said", sorted({inline or line for inline, line in said_commands()}))
 def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_given(
-    said: str,
-) -> None:
+    said,
+):
     name, *arguments = shlex.split(said)[1:]
     command = get_command(app).commands[name]
     context = command.make_context(name, arguments, resilient_parsing=True)
@@ -128,7 +128,7 @@ def test_every_command_of_the_course_on_the_page_is_one_and_takes_what_it_is_giv
     assert context.args == []
 
 
-def test_the_page_names_every_command_of_an_instructor() -> None:
+def test_the_page_names_every_command_of_an_instructor():
     named = {shlex.split(inline or line)[1] for inline, line in said_commands()}
     assert {
         command.callback.__name__ for command in grading_app.registered_commands
@@ -136,7 +136,7 @@ def test_the_page_names_every_command_of_an_instructor() -> None:
 
 
 @pytest.mark.slow
-def test_formgrader_is_installed_for_marking_by_hand() -> None:
+def test_formgrader_is_installed_for_marking_by_hand():
     listed = subprocess.run(
         [sys.executable, "-m", "jupyter", "server", "extension", "list"],
         capture_output=True,

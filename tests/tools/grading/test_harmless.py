@@ -103,23 +103,23 @@ def faults(page: str) -> list[str]:
     return found
 
 
-def test_the_payloads_are_faults_where_nothing_is_changed() -> None:
+def test_the_payloads_are_faults_where_nothing_is_changed():
     """Else the tests below could not fail."""
     assert [payload for payload in PAYLOADS if not faults(markdown2html(payload))] == []
 
 
 @for_each("payload", PAYLOADS + LATER)
-def test_no_payload_makes_a_tag_that_runs_fetches_or_leads_astray(payload: str) -> None:
+def test_no_payload_makes_a_tag_that_runs_fetches_or_leads_astray(payload):
     assert faults(markdown2html(harmless(payload))) == []
 
 
-def test_tex_that_makes_links_is_broken() -> None:
+def test_tex_that_makes_links_is_broken():
     assert harmless(LATER[0]) == LATER[0].replace("\\href", f"\\{NOTHING}href")
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
-def test_no_text_of_such_parts_does(text: str) -> None:
+def test_no_text_of_such_parts_does(text):
     assert faults(markdown2html(harmless(text))) == []
 
 
@@ -134,7 +134,7 @@ def test_no_text_of_such_parts_does(text: str) -> None:
         "Why? Because!",
     ],
 )
-def test_an_honest_answer_stays_as_it_is(text: str) -> None:
+def test_an_honest_answer_stays_as_it_is(text):
     assert harmless(text).replace(NOTHING, "") == text
     assert markdown2html(harmless(text)).replace(NOTHING, "") == markdown2html(text)
 
@@ -166,9 +166,7 @@ def formgrader(notebook: nbformat.NotebookNode) -> str:
     return HTMLExporter(config=config).from_notebook_node(notebook, resources=told)[0]
 
 
-def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page() -> (
-    None
-):
+def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page():
     """nbconvert raises InvalidNotebook at a name that is not attached: formgrader
     showed no page of that student."""
     handed_in = released_notebook()
@@ -186,7 +184,7 @@ def test_a_picture_that_is_attached_is_shown_and_one_that_is_not_stops_no_page()
 
 def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browser(
     browser,
-) -> None:
+):
     handed_in = released_notebook()
     handed_in.cells += [new_markdown_cell(payload) for payload in PAYLOADS + LATER]
     judged, _ = judge(handed_in, Transcript())
@@ -199,12 +197,8 @@ def test_the_formgraders_page_runs_and_fetches_nothing_of_a_students_in_a_browse
     assert not [url for url in asked if "evil" in url]
     links = page.evaluate("[...document.links].map(link => link.protocol)")
     assert len(links) > 5
-    assert set(links) <= {
-        "http:",
-        "https:",
-        "about:",
-        ":",
-    }  # the last two: the template's own, which has no server here
+    # the last two: the template's own, which has no server here
+    assert set(links) <= {"http:", "https:", "about:", ":"}
     assert page.evaluate("document.images.length") == 0
     assert (
         page.evaluate(

@@ -15,7 +15,6 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from attack_class import (
     open_class,
     processes_left,
 )
+from expect import refusal
 from walled import need_a_sandbox
 
 from course_tools.grading.run.execute import Transcript, execute, visible_round
@@ -67,7 +67,7 @@ grade("mini", limits=Limits(cell_seconds=3.0, total_seconds=60.0, memory=2**30))
 
 
 @pytest.fixture
-def only(monkeypatch: pytest.MonkeyPatch):
+def only(monkeypatch):
     """Let this machine give the named walls and no other."""
 
     def give(*names: str) -> None:
@@ -78,45 +78,43 @@ def only(monkeypatch: pytest.MonkeyPatch):
     return give
 
 
-def test_no_other_wall_is_taken_unless_it_is_asked_for_by_name(only) -> None:
+def test_no_other_wall_is_taken_unless_it_is_asked_for_by_name(only):
     only("container")
-    with pytest.raises(
+    with refusal(
+        r"no bubblewrap here.*if you ask for it by name: --isolation container",
         NoIsolation,
-        match=r"no bubblewrap here.*if you ask for it by name: --isolation container",
     ):
         wall("bubblewrap")
     assert wall("container").name == "container"
 
 
-def test_where_nothing_is_given_nothing_is_offered(only) -> None:
+def test_where_nothing_is_given_nothing_is_offered(only):
     only()
-    with pytest.raises(NoIsolation, match=r"no bubblewrap here\.$"):
+    with refusal(r"no bubblewrap here\.$", NoIsolation):
         wall("bubblewrap")
 
 
 @pytest.mark.parametrize("name", ["landlock", "users", "hope"])
-def test_there_are_two_walls_and_no_other_has_a_name(name: str) -> None:
-    with pytest.raises(
-        NoIsolation, match=f"no isolation '{name}'; choose bubblewrap or container"
-    ):
+def test_there_are_two_walls_and_no_other_has_a_name(name):
+    with refusal(f"no isolation '{name}'; choose bubblewrap or container", NoIsolation):
         wall(name)
 
 
-def test_without_the_programs_the_refusal_says_what_to_install(monkeypatch) -> None:
+def test_without_the_programs_the_refusal_says_what_to_install(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
-    with pytest.raises(
+    with refusal(
+        r"no program bwrap\. Install bubblewrap.*apt-get install bubblewrap",
         NoIsolation,
-        match=r"no program bwrap\. Install bubblewrap.*apt-get install bubblewrap",
     ):
         wall("bubblewrap")
-    with pytest.raises(
+    with refusal(
+        r"neither a program podman nor docker\. .*apt-get install podman runc",
         NoIsolation,
-        match=r"neither a program podman nor docker\. .*apt-get install podman runc",
     ):
         wall("container")
 
 
-def test_the_doctor_names_the_wall_and_how_to_get_bubblewrap(only) -> None:
+def test_the_doctor_names_the_wall_and_how_to_get_bubblewrap(only):
     only("bubblewrap")
     assert check_sandbox().found == "bubblewrap"
     only("container")
@@ -149,7 +147,7 @@ def test_the_doctor_names_the_wall_and_how_to_get_bubblewrap(only) -> None:
 )
 def test_a_kernel_that_refuses_namespaces_is_told_from_a_missing_program(
     monkeypatch, tmp_path, wall, program, script, said
-) -> None:
+):
     refusing = tmp_path / program
     refusing.write_text(f"#!/bin/sh\n{script}\n")
     refusing.chmod(0o755)
@@ -159,7 +157,7 @@ def test_a_kernel_that_refuses_namespaces_is_told_from_a_missing_program(
     assert "kernel.apparmor_restrict_unprivileged_userns=0" in why
 
 
-def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> None:
+def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: f"/usr/bin/{name}")
     line = Container().command(["python", "-m", "worker"], 2**30, "/somewhere/door")
     assert line[:2] == ["/usr/bin/podman", "run"]
@@ -167,11 +165,21 @@ def test_a_container_gets_no_network_no_write_and_few_rights(monkeypatch) -> Non
     # machine has
     most = min((1 + os.cpu_count()) * 2**30, psutil.virtual_memory().total * 3 // 4)
     for word in (
-        "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges",  # noqa: E501
-        "--ipc=private", "--pids-limit=1024", f"--memory={most}", f"--memory-swap={most}", "--pull=never",  # noqa: E501
-        "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--security-opt=label=disable",  # noqa: E501
-        "--volume=/somewhere/door:/run/course", f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",  # noqa: E501
-    ):  # fmt: skip
+        "--network=none",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        "--ipc=private",
+        "--pids-limit=1024",
+        f"--memory={most}",
+        f"--memory-swap={most}",
+        "--pull=never",
+        "--security-opt=seccomp=unconfined",
+        "--security-opt=apparmor=unconfined",
+        "--security-opt=label=disable",
+        "--volume=/somewhere/door:/run/course",
+        f"--volume={sys.base_prefix}:{sys.base_prefix}:ro",
+    ):
         assert word in line, word
     # Podman asks for a million open files else, which not every machine gives
     assert {word.split(":")[0] for word in line if word.startswith("--ulimit")} == {
@@ -286,7 +294,7 @@ WITH_ARGUMENTS = {
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None:
+def test_the_filter_refuses_what_it_names_and_nothing_else(machine):
     token, numbers = system_calls.MACHINES[machine]
     names = system_calls.DOORS + system_calls.SHARED
     code = system_calls.program(names, system_calls.BY_ARGUMENT, machine)
@@ -311,24 +319,20 @@ def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None
                 == REFUSED
             ), name
         else:
-            too_new = (
-                name in system_calls.TOO_NEW
-            )  # ENOSYS: the library takes the older call
+            # ENOSYS: the library takes the older call
+            too_new = name in system_calls.TOO_NEW
             assert verdict(code, number, token=token) == (
                 system_calls.FAIL | 38 if too_new else REFUSED
             ), name
     assert verdict(code, known["mount"] + 1000, token=token) == ALLOWED
-    assert (
-        verdict(code, 1, token=token ^ 1) == system_calls.KILL
-    )  # another processor's table
+    # another processor's table
+    assert verdict(code, 1, token=token ^ 1) == system_calls.KILL
     assert verdict(code, 0x40000000, token=token) == REFUSED
     assert len(code) < 4096  # BPF_MAXINSNS
 
 
-def test_an_unknown_processor_is_refused_in_words() -> None:
-    with pytest.raises(
-        confine.CannotConfine, match="'riscv64'; known are x86_64, aarch64"
-    ):
+def test_an_unknown_processor_is_refused_in_words():
+    with refusal("'riscv64'; known are x86_64, aarch64", confine.CannotConfine):
         system_calls.program((), (), "riscv64")
 
 
@@ -346,7 +350,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("machine", HEADERS)
-def test_numbers_of_calls_are_those_of_the_headers(machine: str) -> None:
+def test_numbers_of_calls_are_those_of_the_headers(machine):
     place, pattern = HEADERS[machine]
     if not Path(place).exists():
         pytest.skip("the kernel's headers are not installed")
@@ -397,7 +401,7 @@ print("done")
 
 
 @pytest.mark.slow
-def test_no_call_leaves_a_word_in_files_of_all() -> None:
+def test_no_call_leaves_a_word_in_files_of_all():
     """The page cache and locks carried what a hidden test asks from one submission into
     the words for another one."""
     assert printed_in_a_sandbox(EACH_CALL) == "done\n"
@@ -428,7 +432,7 @@ print("done")
 
 
 @pytest.mark.slow
-def test_honest_code_misses_none_of_the_refused_calls() -> None:
+def test_honest_code_misses_none_of_the_refused_calls():
     assert printed_in_a_sandbox(HONEST) == "done\n"
 
 
@@ -439,7 +443,7 @@ def test_honest_code_misses_none_of_the_refused_calls() -> None:
 @pytest.mark.skipif(
     sys.platform != "linux", reason="processes are counted through /proc"
 )
-def test_shared_memory_counts_once_in_a_tree() -> None:
+def test_shared_memory_counts_once_in_a_tree():
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -455,9 +459,8 @@ def test_shared_memory_counts_once_in_a_tree() -> None:
         os.close(writing)
         os.waitpid(child, 0)
     assert each_by_itself > resident(here)
-    assert (
-        0.5 * share(here) < together < 0.9 * each_by_itself
-    )  # what is torch's is not there twice
+    # what is torch's is not there twice
+    assert 0.5 * share(here) < together < 0.9 * each_by_itself
 
 
 # ---- tried
@@ -465,7 +468,7 @@ def test_shared_memory_counts_once_in_a_tree() -> None:
 
 
 @pytest.fixture
-def course() -> Iterator[Path]:
+def course():
     """A folder that a user without rights may enter and owns."""
     place = Path(tempfile.mkdtemp(dir="/var/tmp"))
     place.chmod(0o755)
@@ -492,7 +495,7 @@ def bubblewrap_given_to_an_ordinary_user(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_ordinary_user_grades_attackers_and_an_honest_student(course: Path) -> None:
+def test_an_ordinary_user_grades_attackers_and_an_honest_student(course):
     bubblewrap_given_to_an_ordinary_user(course)
     classroom = open_class(course / "course")
     classroom.submit("mini", "ada", answered(classroom))
@@ -513,7 +516,7 @@ def test_an_ordinary_user_grades_attackers_and_an_honest_student(course: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["memory_of_many", "buffers_of_many"])
-def test_processes_that_take_too_much_together_are_ended_for_it(name: str) -> None:
+def test_processes_that_take_too_much_together_are_ended_for_it(name):
     attack = load(next(path for path in ALL_ATTACKS if path.stem == name))
     source = f"{attack.SCALE}\nscale(1)"
     transcript = ran_in_a_sandbox(source, memory=2**29)
@@ -542,7 +545,7 @@ print("done")
 
 
 @pytest.mark.slow
-def test_there_is_no_memory_that_belongs_to_no_process() -> None:
+def test_there_is_no_memory_that_belongs_to_no_process():
     """Anonymous shared pages, let go of by MADV_DONTNEED, took 3.5 GB of a machine
     behind a limit of 1 GiB."""
     assert printed_in_a_sandbox(UNCOUNTED) == "done\n"
@@ -566,7 +569,7 @@ while True:
 @pytest.mark.parametrize(
     "handler", ["SIG_DFL", "SIG_IGN"], ids=["waited for", "waited for by nobody"]
 )
-def test_processor_time_is_that_of_the_whole_tree(handler: str) -> None:
+def test_processor_time_is_that_of_the_whole_tree(handler):
     """Forty busy children of one submission kept an honest one from being done in time,
     each below its own limit."""
     transcript = ran_in_a_sandbox(BUSY_CHILDREN.format(handler=handler), cpu_seconds=4)
@@ -576,7 +579,7 @@ def test_processor_time_is_that_of_the_whole_tree(handler: str) -> None:
 
 
 @pytest.mark.slow
-def test_students_processes_give_way() -> None:
+def test_students_processes_give_way():
     """To the grader and to referees: they have the processor first, and are not the
     first to go where memory ends."""
     with sandbox.Worker(sandbox.Limits()) as worker:
@@ -591,16 +594,13 @@ def test_students_processes_give_way() -> None:
         for pair in pairs:
             for end in pair:
                 end.close()
-    assert (
-        given.count((1000, 10)) == 2
-    )  # the student's, and the one that it descends from
+    # the student's, and the one that it descends from
+    assert given.count((1000, 10)) == 2
     assert set(given) == {(0, 0), (1000, 10)}
 
 
 @pytest.mark.parametrize(("device", "shares"), [("", False), ("GPU-1111", True)])
-def test_with_a_device_alone_pages_of_no_file_are_shared(
-    device: str, shares: bool, monkeypatch
-) -> None:
+def test_with_a_device_alone_pages_of_no_file_are_shared(device, shares, monkeypatch):
     given = []
     monkeypatch.setattr(ways, "refuse_system_calls", lambda rules: given.extend(rules))
     ways.Namespaces().before_the_role({"device": device})
@@ -609,9 +609,7 @@ def test_with_a_device_alone_pages_of_no_file_are_shared(
 
 
 @pytest.mark.slow
-def test_a_container_shuts_attackers_in_and_ends_with_the_command(
-    tmp_path: Path,
-) -> None:
+def test_a_container_shuts_attackers_in_and_ends_with_the_command(tmp_path):
     try:
         sandbox.isolation("container")
     except NoIsolation as error:
@@ -638,7 +636,7 @@ def test_a_container_shuts_attackers_in_and_ends_with_the_command(
     assert left == []
 
 
-def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
+def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch):
     class Ends(Container):
         def command(
             self,
@@ -652,7 +650,7 @@ def test_a_container_that_ends_at_once_is_not_waited_for(monkeypatch) -> None:
     monkeypatch.setattr(sandbox, "wall", lambda name: Ends())
     with (
         sandbox.Warm("container") as warm,
-        pytest.raises(NoIsolation, match="The worker does not start: no cgroups here"),
+        refusal("The worker does not start: no cgroups here", NoIsolation),
     ):
         warm.fork(1)
 
@@ -667,7 +665,7 @@ class UnsafeInside(Bubblewrap):
 @pytest.mark.slow
 def test_who_forks_and_leaves_python_leaves_nobody_behind_without_namespaces(
     monkeypatch,
-) -> None:
+):
     """No kernel ends the tree there: the first process of it does, once the one that
     matters has ended."""
     monkeypatch.setattr(sandbox, "wall", lambda name: UnsafeInside())
@@ -682,15 +680,13 @@ os._exit(0)
     step = {"kind": "student", "index": 3, "source": source, "names": []}
     with sandbox.Worker(sandbox.Limits(cell_seconds=20.0)) as worker:
         sandboxed = psutil.Process(worker._own._process.pid)
-        execute(
-            worker, visible_round([{**step, "source": "pass"}]), {}
-        )  # by now the worker itself is there
+        # by now the worker itself is there
+        execute(worker, visible_round([{**step, "source": "pass"}]), {})
         before = sandboxed.children(recursive=True)
         transcript = execute(worker, visible_round([step]), {})
         started = set(sandboxed.children(recursive=True)) - set(before)
         _, living = psutil.wait_procs(started, timeout=60)  # killed, and not yet gone
         left = [str(process) for process in living if lives(process)]
-    assert (
-        "ended its process" in transcript.cells[3]["error"]["message"]
-    )  # so nobody holds the pipe open
+    # so nobody holds the pipe open
+    assert "ended its process" in transcript.cells[3]["error"]["message"]
     assert left == []

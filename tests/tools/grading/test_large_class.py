@@ -66,11 +66,10 @@ def logged(classroom: Classroom) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
+def terms(tmp_path_factory):
     undisturbed = open_class(tmp_path_factory.mktemp("large") / "course")
-    for number in range(
-        STUDENTS
-    ):  # each a text of its own: equal ones would be graded together
+    # each a text of its own: equal ones would be graded together
+    for number in range(STUDENTS):
         scale = "def scale(x):\n    return x" if number % 3 else SCALE
         undisturbed.submit(
             "mini",
@@ -100,9 +99,8 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
     chance, by_then = random.Random(0), []
     each, most = (seconds - first) / STUDENTS, 2 * STUDENTS // (KILLS + 5)
     for _ in range(KILLS):
-        wanted = chance.randrange(
-            most
-        )  # so many may be recorded, and a bit of the next
+        # so many may be recorded, and a bit of the next
+        wanted = chance.randrange(most)
         later = chance.uniform(0, 2 * each if wanted else first)
         with subprocess.Popen(
             COMMAND,
@@ -127,7 +125,7 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
     return Terms(undisturbed, seconds, memory, disturbed, by_then)
 
 
-def test_the_marks_are_those_of_the_answers(terms: Terms) -> None:
+def test_the_marks_are_those_of_the_answers(terms):
     wanted = {
         f"student-{number:04}": HALF if number % 3 else FULL
         for number in range(STUDENTS)
@@ -135,7 +133,7 @@ def test_the_marks_are_those_of_the_answers(terms: Terms) -> None:
     assert terms.undisturbed.scores_of_all("mini") == wanted
 
 
-def test_kills_change_no_mark_and_grade_nobody_twice(terms: Terms) -> None:
+def test_kills_change_no_mark_and_grade_nobody_twice(terms):
     assert len(set(terms.graded_by_then)) > KILLS / 2, (
         "most kills came in the middle of work"
     )
@@ -146,7 +144,7 @@ def test_kills_change_no_mark_and_grade_nobody_twice(terms: Terms) -> None:
     )
 
 
-def test_the_grader_does_not_grow_with_the_class(terms: Terms) -> None:
+def test_the_grader_does_not_grow_with_the_class(terms):
     assert len(terms.memory) == STUDENTS
     tenth = STUDENTS // 10
     growth = (max(terms.memory[-tenth:]) - max(terms.memory[:tenth])) / (

@@ -30,7 +30,7 @@ LATE = {
 
 
 @pytest.fixture
-def late_class(course: Path) -> Path:
+def late_class(course):
     """Five students with 5 of 7 points each, handed in at other times."""
     with (course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.LatePolicy.percent_per_day = 10.0\n")
@@ -65,18 +65,11 @@ def penalties(course: Path) -> dict[str, float]:
         return {each.student.id: each.late_submission_penalty or 0.0 for each in found}
 
 
-EXPECTED = {
-    "early": 0.0,
-    "grace": 0.0,
-    "hour": 0.5,
-    "days": 1.0,
-    "week": 2.5,
-}  # the week: at most half
+# the week: at most half
+EXPECTED = {"early": 0.0, "grace": 0.0, "hour": 0.5, "days": 1.0, "week": 2.5}
 
 
-def test_each_day_that_has_begun_costs_its_share_up_to_the_most(
-    late_class: Path,
-) -> None:
+def test_each_day_that_has_begun_costs_its_share_up_to_the_most(late_class):
     told = work(late_class).assign()
     assert penalties(late_class) == EXPECTED
     assert [str(late) for late in told] == [
@@ -87,7 +80,7 @@ def test_each_day_that_has_begun_costs_its_share_up_to_the_most(
     ]
 
 
-def test_stock_nbgrader_takes_the_same_points(late_class: Path) -> None:
+def test_stock_nbgrader_takes_the_same_points(late_class):
     work(late_class).assign()  # enters the times as well
     ours = penalties(late_class)
     step = AssignLatePenalties(config=course_settings(late_class))
@@ -104,21 +97,21 @@ def test_stock_nbgrader_takes_the_same_points(late_class: Path) -> None:
     assert penalties(late_class) == ours == EXPECTED
 
 
-def test_the_penalty_is_in_what_nbgrader_exports(late_class: Path) -> None:
+def test_the_penalty_is_in_what_nbgrader_exports(late_class):
     work(late_class).assign()
     place = late_class / "grades.csv"
     with Gradebook(f"sqlite:///{late_class / 'gradebook.db'}") as gradebook:
         CsvExportPlugin(to=str(place)).export(gradebook)
     with place.open(newline="") as file:
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
-    assert (rows["week"]["raw_score"], rows["week"]["late_submission_penalty"], rows["week"]["score"]) == (  # noqa: E501
-        "5.0", "2.5", "2.5",
-    )  # fmt: skip
+    assert (
+        rows["week"]["raw_score"],
+        rows["week"]["late_submission_penalty"],
+        rows["week"]["score"],
+    ) == ("5.0", "2.5", "2.5")
 
 
-def test_an_extension_and_a_mark_by_hand_change_the_penalty_at_the_next_run(
-    late_class: Path,
-) -> None:
+def test_an_extension_and_a_mark_by_hand_change_the_penalty_at_the_next_run(late_class):
     work(late_class).assign()
     with Gradebook(f"sqlite:///{late_class / 'gradebook.db'}") as gradebook:
         gradebook.find_submission("mini", "week").extension = timedelta(days=6)
@@ -130,21 +123,19 @@ def test_an_extension_and_a_mark_by_hand_change_the_penalty_at_the_next_run(
     assert penalties(late_class) == EXPECTED | {"week": 0.5, "days": 1.4}
 
 
-def test_the_student_is_told_how_late_it_was_and_what_that_costs(
-    late_class: Path,
-) -> None:
+def test_the_student_is_told_how_late_it_was_and_what_that_costs(late_class):
     late = work(late_class)
     assert late.words("days") == ["It came 2 d late: 20% of its points are taken off."]
     assert late.words("early") == []
 
 
-def test_days_are_counted_from_the_end_of_the_grace() -> None:
+def test_days_are_counted_from_the_end_of_the_grace():
     policy, day = LatePolicy(percent_per_day=10.0, grace_minutes=15.0), 24 * 3600
     ends = (900.0, 901.0, day + 900.0, day + 901.0)
     assert [policy.percent(seconds) for seconds in ends] == [0.0, 10.0, 10.0, 20.0]
 
 
-def test_who_has_an_extension_is_told_of_the_time_beyond_it(late_class: Path) -> None:
+def test_who_has_an_extension_is_told_of_the_time_beyond_it(late_class):
     with Gradebook(f"sqlite:///{late_class / 'gradebook.db'}") as gradebook:
         for student in ("days", "hour"):
             submission = gradebook.find_submission("mini", student)
@@ -155,9 +146,7 @@ def test_who_has_an_extension_is_told_of_the_time_beyond_it(late_class: Path) ->
     assert late.words("hour") == []
 
 
-def test_the_time_is_read_where_the_submissions_lie(
-    late_class: Path, tmp_path: Path
-) -> None:
+def test_the_time_is_read_where_the_submissions_lie(late_class, tmp_path):
     (late_class / "submitted").rename(tmp_path / "elsewhere")
     assert LateWork(course_of(late_class), "mini").seconds("hour") == 0.0
     assert (
@@ -166,7 +155,7 @@ def test_the_time_is_read_where_the_submissions_lie(
     )
 
 
-def test_without_a_due_date_nothing_is_late(late_class: Path) -> None:
+def test_without_a_due_date_nothing_is_late(late_class):
     with Gradebook(f"sqlite:///{late_class / 'gradebook.db'}") as gradebook:
         gradebook.find_assignment("mini").duedate = None
         gradebook.db.commit()

@@ -4,7 +4,6 @@ cut off does no harm."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from gradebook_class import enter_assignment
@@ -16,7 +15,7 @@ from course_tools.grading.run.record import Entry, append, lines
 ENTRY = {"student": "Zoë", "marks": {"part": 1.0, "essay": None}}
 
 
-def test_what_is_appended_is_read_in_its_order(tmp_path: Path) -> None:
+def test_what_is_appended_is_read_in_its_order(tmp_path):
     for number in range(3):
         append(tmp_path / "log", ENTRY | {"number": number})
     assert list(lines(tmp_path / "log")) == [
@@ -27,8 +26,8 @@ def test_what_is_appended_is_read_in_its_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", range(1, len(json.dumps(ENTRY))))
 def test_a_line_cut_off_at_any_place_does_not_count_and_the_next_is_whole(
-    tmp_path: Path, cut: int
-) -> None:
+    tmp_path, cut
+):
     log = tmp_path / "log"
     append(log, {"student": "ada"})
     with log.open("a") as file:
@@ -38,7 +37,7 @@ def test_a_line_cut_off_at_any_place_does_not_count_and_the_next_is_whole(
     assert list(lines(log)) == [{"student": "ada"}, {"student": "bo"}]
 
 
-def test_a_line_that_lost_only_its_end_counts(tmp_path: Path) -> None:
+def test_a_line_that_lost_only_its_end_counts(tmp_path):
     log = tmp_path / "log"
     log.write_text(json.dumps(ENTRY))
     append(log, {"student": "bo"})
@@ -50,8 +49,8 @@ def test_a_line_that_lost_only_its_end_counts(tmp_path: Path) -> None:
     | st.sampled_from(["\udc80", "\x1b[2J", "\x9b", "\u2028", "\u202e"])
 )
 def test_no_word_of_a_students_acts_on_a_terminal_breaks_a_line_or_cannot_be_written(
-    words: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    words, tmp_path_factory
+):
     """Finding F11: the log is read with `less` and `cat`, too."""
     log = tmp_path_factory.mktemp("words") / "log"
     append(log, {"notes": [words]})
@@ -59,7 +58,7 @@ def test_no_word_of_a_students_acts_on_a_terminal_breaks_a_line_or_cannot_be_wri
     assert log.read_text("ascii").removesuffix("\n").isprintable()
 
 
-def test_words_without_end_are_cut_where_they_are_logged(course: Path) -> None:
+def test_words_without_end_are_cut_where_they_are_logged(course):
     """Finding F12: every later run reads the log, which held a name of 15 MB."""
     records, endless = enter_assignment(course), "x" * 1_000_000
     records.write(

@@ -8,8 +8,6 @@ them stands an honest student, who gets full marks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from mini_assignment import graded_cell, solution_cell
 from nbformat import NotebookNode
@@ -101,7 +99,7 @@ def notebook(forward: str = FORWARD, load: str = LOAD) -> NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
+def worker():
     need_a_sandbox()
     with Worker(Limits(cell_seconds=10.0, total_seconds=60.0)) as worker:
         yield worker
@@ -245,23 +243,21 @@ def load(model, numbers):
 }
 
 
-def test_an_honest_student_gets_full_marks(worker: Worker) -> None:
+def test_an_honest_student_gets_full_marks(worker):
     transcript = grade(worker)
     assert [test["words"] for test in transcript.tests.values()] == ["", ""]
     assert marks(transcript) == (4.0, 3.0)
 
 
 @pytest.mark.parametrize("name", FORWARDS)
-def test_a_forward_that_cheats_gains_nothing(worker: Worker, name: str) -> None:
+def test_a_forward_that_cheats_gains_nothing(worker, name):
     transcript = grade(worker, forward=FORWARDS[name])
     assert marks(transcript)[0] == 0.0
     assert "never-to-be-seen" not in str(transcript.tests)
 
 
 @pytest.mark.parametrize("name", LOADS)
-def test_a_function_that_cheats_about_a_model_gains_nothing(
-    worker: Worker, name: str
-) -> None:
+def test_a_function_that_cheats_about_a_model_gains_nothing(worker, name):
     transcript = grade(worker, load=LOADS[name])
     assert marks(transcript) == (4.0, 0.0)
     assert "never-to-be-seen" not in str(transcript.tests)

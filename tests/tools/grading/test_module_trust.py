@@ -22,7 +22,7 @@ from course_tools.grading.bridge.watched import Noting, show
 from course_tools.grading.run.given_objects import interfaces
 
 
-def test_a_backward_changes_no_weights_here() -> None:
+def test_a_backward_changes_no_weights_here():
     def late(self: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
         class Late(torch.autograd.Function):
             @staticmethod
@@ -51,7 +51,7 @@ def test_a_backward_changes_no_weights_here() -> None:
     assert not mine.training
 
 
-def test_a_forward_takes_no_step_of_an_optimizer_that_it_has_kept() -> None:
+def test_a_forward_takes_no_step_of_an_optimizer_that_it_has_kept():
     kept: list[torch.optim.Optimizer] = []
 
     def step(self: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
@@ -65,7 +65,7 @@ def test_a_forward_takes_no_step_of_an_optimizer_that_it_has_kept() -> None:
         mine(hidden(2, 5))
 
 
-def test_an_error_in_a_stand_in_tells_no_line_of_the_test() -> None:
+def test_an_error_in_a_stand_in_tells_no_line_of_the_test():
     def dig(call: Callable) -> str:
         try:
             call(3)
@@ -79,7 +79,7 @@ def test_an_error_in_a_stand_in_tells_no_line_of_the_test() -> None:
     assert Sides(dig=dig).call("dig", stand_in) == "None"
 
 
-def test_what_ends_a_test_is_not_swallowed_in_a_stand_in() -> None:
+def test_what_ends_a_test_is_not_swallowed_in_a_stand_in():
     class TooSlow(BaseException):
         pass
 
@@ -97,7 +97,7 @@ def test_what_ends_a_test_is_not_swallowed_in_a_stand_in() -> None:
         Sides(swallow=swallow).call("swallow", stand_in)
 
 
-def test_a_stop_of_an_iteration_ends_no_loop_here() -> None:
+def test_a_stop_of_an_iteration_ends_no_loop_here():
     def stop() -> None:
         raise StopIteration
 
@@ -106,7 +106,7 @@ def test_a_stop_of_an_iteration_ends_no_loop_here() -> None:
         sides.call("stop")
 
 
-def test_an_object_of_a_given_class_has_the_methods_that_are_given() -> None:
+def test_an_object_of_a_given_class_has_the_methods_that_are_given():
     class Config:
         width = 3
 
@@ -126,7 +126,7 @@ def test_an_object_of_a_given_class_has_the_methods_that_are_given() -> None:
         sides.call("forged")
 
 
-def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there() -> None:
+def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there():
     def table(x: torch.Tensor) -> torch.Tensor:
         return (x[:, None] * x[None, :]).sum(0)
 
@@ -138,12 +138,12 @@ def test_a_test_that_watches_sees_the_sizes_of_what_is_made_there() -> None:
 @for_each(
     "sizes", [3, [3], [((1, -1), "float32")], [((2,), "object")], [((2**50,), "int8")]]
 )
-def test_sizes_of_a_wrong_form_are_refused(sizes: object) -> None:
+def test_sizes_of_a_wrong_form_are_refused(sizes):
     with pytest.raises(Refused):
         show(sizes)
 
 
-def test_a_table_of_too_many_tensors_is_refused_before_it_is_made() -> None:
+def test_a_table_of_too_many_tensors_is_refused_before_it_is_made():
     rows = TENSORS + 1
     with pytest.raises(Refused, match="tensors"):
         Reader(LENGTH.pack(rows) + bytes(10 * rows + 100))
@@ -157,7 +157,7 @@ def test_a_table_of_too_many_tensors_is_refused_before_it_is_made() -> None:
         "    def __len__(self):\n        return {}",
     ],
 )
-def test_what_the_student_is_not_asked_for_must_be_given(part: str) -> None:
+def test_what_the_student_is_not_asked_for_must_be_given(part):
     solved = MIXER + part.format("self.rows")
     assert interfaces(
         solved, solved.replace("return None", "raise NotImplementedError")
@@ -165,9 +165,7 @@ def test_what_the_student_is_not_asked_for_must_be_given(part: str) -> None:
     assert interfaces(solved, MIXER + part.format("None")) == {}
 
 
-def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients_of_one_process() -> (  # noqa: E501
-    None
-):
+def test_what_was_computed_here_is_changed_in_place_there_with_one_processs_gradients():
     def zero_first(x: torch.Tensor) -> torch.Tensor:
         x[0] = 0.0
         return (x**2).sum()
@@ -180,9 +178,7 @@ def test_what_was_computed_here_may_be_changed_in_place_there_with_the_gradients
     assert torch.equal(*found)
 
 
-def test_another_type_of_number_crosses_in_a_modules_own_tensor_and_in_no_other_argument() -> (  # noqa: E501
-    None
-):
+def test_another_type_of_number_crosses_in_a_modules_own_tensor_alone():
     """`parameter.data = other` is what some write who load weights; the test must see
     what they made of the model."""
 

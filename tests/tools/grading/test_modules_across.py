@@ -7,7 +7,7 @@ Sizes are all different, so that an axis in the wrong place cannot pass.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -74,7 +74,7 @@ class Sides(Pair):
 
 
 @pytest.fixture
-def sides() -> Iterator[Sides]:
+def sides():
     made = Sides()
     yield made
     made.asking.connection.close()
@@ -86,7 +86,7 @@ def hidden(*shape: int) -> torch.Tensor:
     ).requires_grad_()
 
 
-def test_it_gives_the_same_values_and_exactly_the_same_gradients(sides: Sides) -> None:
+def test_it_gives_the_same_values_and_exactly_the_same_gradients(sides):
     mine, direct = sides.pair(5, 7)
     here, there = hidden(2, 3, 5), hidden(2, 3, 5)
     got, expected = mine(here), direct(there)
@@ -101,7 +101,7 @@ def test_it_gives_the_same_values_and_exactly_the_same_gradients(sides: Sides) -
         assert torch.equal(parameter.grad, wanted.grad)
 
 
-def test_what_a_test_writes_into_a_parameter_reaches_the_student(sides: Sides) -> None:
+def test_what_a_test_writes_into_a_parameter_reaches_the_student(sides):
     mine, direct = sides.pair(5, 7)
     mine(hidden(2, 5))
     with torch.no_grad():
@@ -118,7 +118,7 @@ def test_what_a_test_writes_into_a_parameter_reaches_the_student(sides: Sides) -
     assert torch.equal(mine(hidden(2, 5)), direct(hidden(2, 5)))
 
 
-def test_a_change_of_number_type_after_a_call_is_followed(sides: Sides) -> None:
+def test_a_change_of_number_type_after_a_call_is_followed(sides):
     mine, direct = sides.pair(5, 7)
     mine(hidden(2, 5))
     assert torch.equal(
@@ -126,7 +126,7 @@ def test_a_change_of_number_type_after_a_call_is_followed(sides: Sides) -> None:
     )
 
 
-def test_a_shared_parameter_stays_shared_and_gets_both_gradients(sides: Sides) -> None:
+def test_a_shared_parameter_stays_shared_and_gets_both_gradients(sides):
     mine, direct = sides.pair(5, 5)
     for module in (mine, direct):
         module.second.weight = module.first.weight
@@ -135,9 +135,7 @@ def test_a_shared_parameter_stays_shared_and_gets_both_gradients(sides: Sides) -
     assert torch.equal(mine.first.weight.grad, direct.first.weight.grad)
 
 
-def test_dropout_draws_from_the_one_stream_and_stops_in_evaluation(
-    sides: Sides,
-) -> None:
+def test_dropout_draws_from_the_one_stream_and_stops_in_evaluation(sides):
     mine, direct = sides.pair(5, 7, 0.5)
     drawn = []
     for module in (mine, direct):
@@ -154,9 +152,7 @@ def test_dropout_draws_from_the_one_stream_and_stops_in_evaluation(
     assert not torch.equal(drawn[0][0], drawn[0][2])
 
 
-def test_a_part_that_a_test_puts_in_is_called_here_and_gradients_pass_through_it(
-    sides: Sides,
-) -> None:
+def test_a_part_that_a_test_puts_in_is_called_here_and_gradients_pass_through_it(sides):
     class Doubles(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -178,7 +174,7 @@ def test_a_part_that_a_test_puts_in_is_called_here_and_gradients_pass_through_it
     assert torch.equal(mine.first.weight.grad, direct.first.weight.grad)
 
 
-def test_forward_changes_nothing_here() -> None:
+def test_forward_changes_nothing_here():
     def lie(self: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
         self.gain.data.zero_()
         self.second.weight = nn.Parameter(torch.zeros(5, 7))
@@ -195,7 +191,7 @@ def test_forward_changes_nothing_here() -> None:
     )
 
 
-def test_a_function_that_is_handed_a_module_may_change_it() -> None:
+def test_a_function_that_is_handed_a_module_may_change_it():
     def load(model: nn.Module) -> nn.Module:
         with torch.no_grad():
             model.first.weight.fill_(9)
@@ -216,7 +212,7 @@ def test_a_function_that_is_handed_a_module_may_change_it() -> None:
     ]
 
 
-def test_what_a_function_has_changed_before_it_failed_is_changed() -> None:
+def test_what_a_function_has_changed_before_it_failed_is_changed():
     def load(model: nn.Module, numbers: dict) -> None:
         with torch.no_grad():
             model.gain.copy_(numbers.pop("gain"))
@@ -233,9 +229,7 @@ def test_what_a_function_has_changed_before_it_failed_is_changed() -> None:
     assert torch.equal(mine(hidden(2, 5)), mine(hidden(2, 5)))  # both sides agree again
 
 
-def test_a_parameter_that_is_put_where_an_argument_lies_shares_its_numbers_with_it() -> (  # noqa: E501
-    None
-):
+def test_a_parameter_that_is_put_where_an_argument_lies_shares_its_numbers_with_it():
     def load(model: nn.Module, gain: torch.Tensor, weight: torch.Tensor) -> None:
         model.gain.data = gain
         model.second.weight = nn.Parameter(weight)
@@ -259,7 +253,7 @@ def test_a_parameter_that_is_put_where_an_argument_lies_shares_its_numbers_with_
     assert not (other.first.weight == 8).any()
 
 
-def test_no_function_lets_a_model_share_numbers_that_it_was_not_handed() -> None:
+def test_no_function_lets_a_model_share_numbers_that_it_was_not_handed():
     mine, other = nn.Linear(3, 2), nn.Linear(3, 2)
     with pytest.raises(Refused, match="not handed over"):
         share([(mine.weight, other.weight)], list(mine.parameters()))
@@ -267,9 +261,7 @@ def test_no_function_lets_a_model_share_numbers_that_it_was_not_handed() -> None
         share([(mine.weight, mine.bias)], list(mine.parameters()))
 
 
-def test_a_module_that_the_student_made_is_mirrored_with_its_names(
-    sides: Sides,
-) -> None:
+def test_a_module_that_the_student_made_is_mirrored_with_its_names(sides):
     sides.there["build"] = lambda: sides.there.setdefault(
         "kept", sides.own(5, 7).double()
     )
@@ -291,7 +283,7 @@ def test_a_module_that_the_student_made_is_mirrored_with_its_names(
     assert torch.equal(mirror.first.weight.grad, direct.first.weight.grad)
 
 
-def test_the_student_trains_a_model_of_the_graders_with_the_graders_optimizer() -> None:
+def test_the_student_trains_a_model_of_the_graders_with_the_graders_optimizer():
     def train(
         model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor
     ) -> float:
@@ -320,7 +312,7 @@ def test_the_student_trains_a_model_of_the_graders_with_the_graders_optimizer() 
     )
 
 
-def test_the_mode_that_a_function_restores_is_the_mode_here() -> None:
+def test_the_mode_that_a_function_restores_is_the_mode_here():
     class Noting(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -341,7 +333,7 @@ def test_the_mode_that_a_function_restores_is_the_mode_here() -> None:
     assert model.training
 
 
-def test_an_object_answers_its_own_public_methods_and_no_others() -> None:
+def test_an_object_answers_its_own_public_methods_and_no_others():
     class Reader:
         secret = 5
 
@@ -365,7 +357,7 @@ def test_an_object_answers_its_own_public_methods_and_no_others() -> None:
             asked.call(name, reader)
 
 
-def test_a_name_that_a_test_did_not_write_is_missing_there_as_in_one_process() -> None:
+def test_a_name_that_a_test_did_not_write_is_missing_there_as_in_one_process():
     """What a test hands over is asked for fields that it may lack: `getattr(model,
     "top", 0.0)`."""
 
@@ -396,7 +388,7 @@ def test_a_name_that_a_test_did_not_write_is_missing_there_as_in_one_process() -
         assert Sides(ask=ask).call("ask", given) == ask(given) == [False, 0.5, True, 42]
 
 
-def test_a_function_changes_no_module_that_this_call_did_not_hand_it() -> None:
+def test_a_function_changes_no_module_that_this_call_did_not_hand_it():
     kept: list[nn.Module] = []
 
     def spoil(model: nn.Module, call: Callable) -> None:
@@ -413,7 +405,7 @@ def test_a_function_changes_no_module_that_this_call_did_not_hand_it() -> None:
     assert not (first.weight == 9).any()
 
 
-def test_nothing_can_be_called_that_was_not_handed_out() -> None:
+def test_nothing_can_be_called_that_was_not_handed_out():
     def steal(model: nn.Module) -> None:
         model.__dict__["_course_theirs"] = "g9"
         model(torch.ones(2))
@@ -422,7 +414,7 @@ def test_nothing_can_be_called_that_was_not_handed_out() -> None:
         Sides(steal=steal).call("steal", type("Own", (nn.Module,), {})())
 
 
-def test_a_test_that_is_over_has_handed_out_nothing() -> None:
+def test_a_test_that_is_over_has_handed_out_nothing():
     sides = Sides(
         keep=lambda model: sides.there.setdefault("kept", model),
         ask=lambda: sides.there["kept"](torch.ones(2)),
@@ -470,13 +462,13 @@ def test_a_test_that_is_over_has_handed_out_nothing() -> None:
         },
     ],
 )
-def test_a_module_of_a_wrong_form_is_refused(sides: Sides, fields: dict) -> None:
+def test_a_module_of_a_wrong_form_is_refused(sides, fields):
     reader = sides.asking.reader(sides.asking.writer().message(None))
     with pytest.raises(Refused):
         sides.asking.modules.rebuild(reader, "module", fields)
 
 
-def test_a_class_whose_beginning_is_not_given_is_no_interface() -> None:
+def test_a_class_whose_beginning_is_not_given_is_no_interface():
     assert interfaces(
         MIXER, MIXER.replace("return None", "raise NotImplementedError()")
     ).keys() == {"Mixer"}
@@ -484,7 +476,7 @@ def test_a_class_whose_beginning_is_not_given_is_no_interface() -> None:
     assert interfaces(MIXER, "def f(:") == {}
 
 
-def test_numbers_that_have_not_changed_are_not_sent_again(sides: Sides) -> None:
+def test_numbers_that_have_not_changed_are_not_sent_again(sides):
     mine, direct = sides.pair(50, 70)
     sizes: list[int] = []
     send = sides.asking._send
@@ -501,9 +493,7 @@ def test_numbers_that_have_not_changed_are_not_sent_again(sides: Sides) -> None:
     assert 8 * 2 * 50 * 70 > sizes[2] > 8 * 50 * 70
 
 
-def test_a_part_that_stands_in_two_places_is_one_part_in_every_call(
-    sides: Sides,
-) -> None:
+def test_a_part_that_stands_in_two_places_is_one_part_in_every_call(sides):
     mine, direct = sides.pair(5, 5)
     for module in (mine, direct):
         shared = nn.Sequential(module.first, nn.Tanh())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shutil
 import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ POSTGRES = "postgresql://localhost:5432/gradebook"
 
 
 @pytest.fixture
-def temp_cwd(tmp_path: Path, course_dir: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def temp_cwd(tmp_path, course_dir, monkeypatch):
     """An empty folder to work in, whose configuration shuts kernels in."""
     if shutil.which("bwrap") is None and "CI" not in os.environ:
         pytest.skip("no sandbox on this machine: there is no program bwrap")
@@ -65,7 +64,7 @@ for name in SKIPPED_UPSTREAM:
 
 
 @pytest.fixture
-def unskipped(monkeypatch: pytest.MonkeyPatch, db: str) -> Callable[[str, Any], None]:
+def unskipped(monkeypatch, db):
     """Runs one of upstream's tests past its ``pytest.skip``, on SQLite where it asks
     for PostgreSQL.
 
@@ -92,24 +91,22 @@ def unskipped(monkeypatch: pytest.MonkeyPatch, db: str) -> Callable[[str, Any], 
 @pytest.mark.skipif(
     not WHOLE, reason="fifty kernels, one after the other, take long: make test-grading"
 )
-def test_many_students_that_upstream_skips(
-    temp_cwd: str, unskipped: Any, course_dir: str
-) -> None:
+def test_many_students_that_upstream_skips(temp_cwd, unskipped, course_dir):
     unskipped("test_many_students", course_dir=course_dir)
     assert len(list(Path(course_dir, "autograded").glob("student*/ps1/p1.ipynb"))) == 50
 
 
 def test_infinite_loop_with_output_that_upstream_skips(
-    temp_cwd: str, unskipped: Any, db: str, course_dir: str
-) -> None:
+    temp_cwd, unskipped, db, course_dir
+):
     """Its loop fills memory: the kernel is given up when it has what it may have, and
     the submission is not graded."""
     unskipped("test_infinite_loop_with_output", db=db, course_dir=course_dir)
 
 
 def test_files_come_back_but_no_links_notebooks_or_what_would_go_through_a_link(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work, there, elsewhere = (
         tmp_path / "work",
         tmp_path / "there",

@@ -19,7 +19,10 @@ from walled import need_a_sandbox
 from course_tools.grading.run.grade import grade
 
 pytestmark = pytest.mark.slow
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 ODD: dict[str, Callable[[NotebookNode], object]] = {}
 TEXTS: dict[str, Callable[[dict], object]] = {}
 
@@ -316,9 +319,7 @@ def nothing_else_than_format_3(content):
 
 
 @pytest.fixture(scope="module")
-def marks(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, dict[str, float | None]]:
+def marks(tmp_path_factory):
     """One class of all of them."""
     need_a_sandbox()
     classroom = open_class(tmp_path_factory.mktemp("odd") / "course")
@@ -341,11 +342,11 @@ def marks(
     return classroom.scores_of_all("mini")
 
 
-def test_there_are_thirty_of_them() -> None:
+def test_there_are_thirty_of_them():
     assert len(ODD | TEXTS) >= 30
 
 
 @pytest.mark.parametrize("name", ODD | TEXTS)
-def test_an_odd_notebook_gets_the_marks_of_its_answers(marks, name: str) -> None:
+def test_an_odd_notebook_gets_the_marks_of_its_answers(marks, name):
     written = None if name == "a_long_written_answer" else 0.0
     assert marks[name] == POINTS | {"why": written}

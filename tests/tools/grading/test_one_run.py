@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,13 +43,17 @@ except one_run.AnotherRun as error:
 
 def started(program: str, *arguments: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], cwd=folder, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},  # noqa: E501
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 @pytest.fixture
-def other(course: Path) -> Iterator[subprocess.Popen[str]]:
+def other(course):
     """Another process that grades in the course folder."""
     with started(HOLD, str(course), folder=course) as process:
         assert process.stdout is not None
@@ -62,12 +65,7 @@ def other(course: Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize(
     "more", [[], ["--question", "margin-tests"], ["--unsafe"]], ids=" ".join
 )
-def test_a_second_run_is_told_who_grades_where(
-    course: Path,
-    other: subprocess.Popen[str],
-    more: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_second_run_is_told_who_grades_where(course, other, more, monkeypatch):
     monkeypatch.chdir(course)
     told = CliRunner().invoke(app, ["grade", "mini", *more])
     assert told.exit_code == 2
@@ -81,9 +79,7 @@ def test_a_second_run_is_told_who_grades_where(
     ] == []
 
 
-def test_a_run_that_was_killed_keeps_nobody_out(
-    course: Path, other: subprocess.Popen[str]
-) -> None:
+def test_a_run_that_was_killed_keeps_nobody_out(course, other):
     with pytest.raises(AnotherRun), only_run(course, "course grade mini"):
         pass
     other.kill()
@@ -92,18 +88,14 @@ def test_a_run_that_was_killed_keeps_nobody_out(
         assert f"process {os.getpid()} on " in (course / LOCK).read_text()
 
 
-def test_after_a_run_the_next_begins_and_another_course_is_free(
-    course: Path, tmp_path: Path
-) -> None:
+def test_after_a_run_the_next_begins_and_another_course_is_free(course, tmp_path):
     with only_run(course, "one"), only_run(tmp_path, "other"):
         pass
     with only_run(course, "two"):
         assert (course / LOCK).read_text().startswith("two, ")
 
 
-def test_where_there_are_no_locks_a_student_can_check_and_grading_says_so(
-    tmp_path: Path,
-) -> None:
+def test_where_there_are_no_locks_a_student_can_check_and_grading_says_so(tmp_path):
     with started(WITHOUT_LOCKS, folder=tmp_path) as process:
         told, _ = process.communicate()
     assert process.returncode == 0

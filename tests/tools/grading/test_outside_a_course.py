@@ -25,9 +25,8 @@ def test_a_command_outside_a_course_folder_says_where_to_run_it(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1
-    assert isinstance(done.exception, SystemExit), (
-        done.exception
-    )  # anything else would be a traceback
+    # anything else would be a traceback
+    assert isinstance(done.exception, SystemExit), done.exception
     message = " ".join(done.stderr.split())
     assert message.startswith(
         f"{tmp_path} is no course folder: it holds no nbgrader_config.py. Go to the"

@@ -6,8 +6,6 @@ nbgrader makes of anything else.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from classroom import Classroom
 from mini_assignment import graded_cell, solution_cell
@@ -29,7 +27,7 @@ ENDINGS = {
 }
 
 
-def test_anything_but_a_plain_number_gets_full_marks(tmp_path: Path) -> None:
+def test_anything_but_a_plain_number_gets_full_marks(tmp_path):
     cells = [solution_cell("answer", "import numpy as np\nimport torch")]
     cells += [graded_cell(name, ending, 4) for name, (ending, _) in ENDINGS.items()]
     notebook = new_notebook(cells=cells)

@@ -60,12 +60,12 @@ KILLS = ("Rounds keep 2", "Rounds begin_hidden 1", "Records write 1")
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(tmp_path_factory):
     return open_class(tmp_path_factory.mktemp("released") / "course").root
 
 
 @pytest.fixture
-def classroom(released: Path, tmp_path: Path) -> Classroom:
+def classroom(released, tmp_path):
     return Classroom(Path(shutil.copytree(released, tmp_path / "course")))
 
 
@@ -101,9 +101,7 @@ def everything_kept(classroom: Classroom) -> dict[str, str]:
     }
 
 
-def test_what_a_hidden_round_leaves_behind_reaches_no_student(
-    classroom: Classroom, tmp_path: Path
-) -> None:
+def test_what_a_hidden_round_leaves_behind_reaches_no_student(classroom, tmp_path):
     mark, told = tmp_path / "mark", list[str]()
     sends, tells = (text.format(mark=str(mark)) for text in (SENDS, TELLS))
     classroom.submit("mini", "aa", answered(classroom, count=sends))
@@ -117,9 +115,8 @@ def test_what_a_hidden_round_leaves_behind_reaches_no_student(
         "words of the visible round, which came before"
     )
 
-    classroom.submit(
-        "mini", "cc", answered(classroom, f"# cc\n{SCALE}", tells)
-    )  # handed in too late
+    # handed in too late
+    classroom.submit("mini", "cc", answered(classroom, f"# cc\n{SCALE}", tells))
     printed = classroom.run("course grade mini --unsafe") + classroom.run(
         "course report mini"
     )
@@ -146,8 +143,8 @@ def test_what_a_hidden_round_leaves_behind_reaches_no_student(
 
 
 def test_what_is_judged_again_by_a_mended_hidden_test_tells_no_more_than_before(
-    classroom: Classroom, tmp_path: Path
-) -> None:
+    classroom, tmp_path
+):
     mark = tmp_path / "mark"
     for student in ("aa", "bb"):
         classroom.submit(
@@ -159,9 +156,8 @@ def test_what_is_judged_again_by_a_mended_hidden_test_tells_no_more_than_before(
     mark.write_text(SECRET)  # as a hidden round might
     source = source_notebook()
     for cell in source.cells:
-        cell.source = cell.source.replace(
-            "73", "74"
-        )  # for students the release stays the same
+        # for students the release stays the same
+        cell.source = cell.source.replace("73", "74")
     classroom.add_source("mini", source)
     classroom.run("nbgrader generate_assignment mini")
     assert regrade("mini", "count-tests", classroom.root, isolation="unsafe").same == [
@@ -183,9 +179,7 @@ def tell_no_more(classroom: Classroom) -> None:
     assert POINTS_ALONE in kept["feedback/bb/mini/mini.html"]
 
 
-def test_kills_within_each_phase_change_no_mark_and_no_word(
-    classroom: Classroom, tmp_path: Path
-) -> None:
+def test_kills_within_each_phase_change_no_mark_and_no_word(classroom, tmp_path):
     disturbed = classroom
     for student in ("ada", "bo", "cy"):
         wrong = f"print('here is {student}')\ndef scale(x):\n    return x"

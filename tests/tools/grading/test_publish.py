@@ -11,6 +11,7 @@ import jupytext
 import nbformat
 import pytest
 from classroom import REPOSITORY
+from expect import refusal
 from mini_assignment import MARGIN_TESTS, released_notebook, source_notebook
 
 from course_tools.grading.assignments.publish import CannotPublish, publish
@@ -22,7 +23,7 @@ SECRET = (
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path):
     """A small course under version control, with things that are nobody's business
     beside it."""
     root = tmp_path / "course"
@@ -57,9 +58,7 @@ def written(folder: Path) -> list[str]:
     )
 
 
-def test_students_get_exercises_and_library_and_nothing_else(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_students_get_exercises_and_library_and_nothing_else(repository, tmp_path):
     publish(tmp_path / "students", ["mini"], repository)
     assert written(tmp_path / "students") == [
         ".gitignore",
@@ -75,9 +74,7 @@ def test_students_get_exercises_and_library_and_nothing_else(
     )
 
 
-def test_a_later_call_adds_and_takes_away_only_what_was_published(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_a_later_call_adds_and_takes_away_only_what_was_published(repository, tmp_path):
     students = tmp_path / "students"
     publish(students, ["mini"], repository)
     (students / ".git").mkdir()
@@ -100,48 +97,40 @@ def test_a_later_call_adds_and_takes_away_only_what_was_published(
     ],
 )
 def test_a_line_of_a_solution_or_a_hidden_test_stops_everything(
-    repository: Path, tmp_path: Path, place: str, text: str
-) -> None:
+    repository, tmp_path, place, text
+):
     assert SECRET in MARGIN_TESTS
     (repository / place).write_text(
         text if "helpers" in place or "exercises" in place else f"{SECRET}\n"
     )
     subprocess.run(["git", "add", "."], cwd=repository, check=True)
-    with pytest.raises(CannotPublish, match=r"Nothing was written:\n  - "):
+    with refusal(r"Nothing was written:\n  - ", CannotPublish):
         publish(tmp_path / "students", ["mini"], repository)
     assert not (tmp_path / "students").exists()
 
 
-def test_an_exercise_that_nobody_can_check_is_not_handed_out(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_an_exercise_that_nobody_can_check_is_not_handed_out(repository, tmp_path):
     (repository / "solutions" / "later" / "later.py").unlink()
-    with pytest.raises(CannotPublish, match="later has no source in solutions/"):
+    with refusal("later has no source in solutions/", CannotPublish):
         publish(tmp_path / "students", [], repository)
     publish(tmp_path / "students", ["mini"], repository)
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_holds_something_else_is_left_alone(repository, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("ten years")
-    with pytest.raises(
-        CannotPublish, match="holds something that was not published from here"
-    ):
+    with refusal("holds something that was not published from here", CannotPublish):
         publish(tmp_path / "home", [], repository)
-    with pytest.raises(
-        CannotPublish, match="lies in the repository with the solutions"
-    ):
+    with refusal("lies in the repository with the solutions", CannotPublish):
         publish(repository / "students", [], repository)
-    with pytest.raises(CannotPublish, match="Not in exercises/ or not in git: nothing"):
+    with refusal("Not in exercises/ or not in git: nothing", CannotPublish):
         publish(tmp_path / "students", ["nothing"], repository)
     assert written(tmp_path / "home") == ["thesis.txt"]
 
 
 def test_a_listing_that_names_places_outside_removes_nothing_there(
-    repository: Path, tmp_path: Path
-) -> None:
+    repository, tmp_path
+):
     students = tmp_path / "students"
     publish(students, ["mini"], repository)
     (tmp_path / "outside.txt").write_text("stays")
@@ -151,7 +140,7 @@ def test_a_listing_that_names_places_outside_removes_nothing_there(
 
 
 @pytest.mark.slow
-def test_this_course_can_be_handed_out(tmp_path: Path) -> None:
+def test_this_course_can_be_handed_out(tmp_path):
     if not (REPOSITORY / ".git").exists():
         pytest.skip(
             "not a git checkout: nothing says which files are part of the course"
@@ -162,6 +151,17 @@ def test_this_course_can_be_handed_out(tmp_path: Path) -> None:
         "results",
     }
     assert {Path(file).parts[0] for file in files} == {
-        "exercises", "course_lib", "course_lab", "course_tools", "book", "Makefile", "pyproject.toml", "constraints.txt", "LICENSE", "LICENSE-TEXT",  # noqa: E501
-        "CITATION.cff", "README.md", ".gitignore",
-    }  # fmt: skip
+        "exercises",
+        "course_lib",
+        "course_lab",
+        "course_tools",
+        "book",
+        "Makefile",
+        "pyproject.toml",
+        "constraints.txt",
+        "LICENSE",
+        "LICENSE-TEXT",
+        "CITATION.cff",
+        "README.md",
+        ".gitignore",
+    }

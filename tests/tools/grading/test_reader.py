@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from cases import for_each
+from expect import refusal
 
 from course_tools.grading.run.reader import Bounds, CannotRead, Reader
 
@@ -73,27 +74,25 @@ def reader():
 )
 def test_a_look_that_fails_is_told_in_words_and_the_next_one_is_taken(
     reader, name, arguments, words
-) -> None:
-    with pytest.raises(
-        CannotRead, match="^The grader cannot read this notebook: " + words
-    ):
+):
+    with refusal("^The grader cannot read this notebook: " + words, CannotRead):
         reader.ask(name, *arguments)
     assert reader.ask("square", 7) == 49
 
 
-def test_a_look_that_waits_is_ended() -> None:
+def test_a_look_that_waits_is_ended():
     with (
         Reader(FUNCTIONS, Bounds(seconds=0.2)) as made,
-        pytest.raises(CannotRead, match=r"not done after 0\.2 s"),
+        refusal(r"not done after 0\.2 s", CannotRead),
     ):
         made.ask("waiting")
 
 
-def test_each_look_is_taken_in_a_process_of_its_own(reader) -> None:
+def test_each_look_is_taken_in_a_process_of_its_own(reader):
     assert len({reader.ask("pid"), reader.ask("pid"), os.getpid()}) == 3
 
 
-def test_two_threads_get_their_own_answers(reader) -> None:
+def test_two_threads_get_their_own_answers(reader):
     """Workers of a class ask while the grader asks."""
     found: dict[int, int] = {}
     threads = [
@@ -107,7 +106,7 @@ def test_two_threads_get_their_own_answers(reader) -> None:
     assert found == {number: number * number for number in range(20)}
 
 
-def test_the_server_ends_with_the_one_that_asks() -> None:
+def test_the_server_ends_with_the_one_that_asks():
     made = Reader(FUNCTIONS, BOUNDS)
     server = made._server
     made.close()
@@ -115,10 +114,10 @@ def test_the_server_ends_with_the_one_that_asks() -> None:
         os.kill(server, 0)
 
 
-def test_where_no_process_can_be_forked_the_words_are_the_same(monkeypatch) -> None:
+def test_where_no_process_can_be_forked_the_words_are_the_same(monkeypatch):
     """Windows, where `course check` runs and nothing else."""
     monkeypatch.delattr(os, "fork")
     with Reader(FUNCTIONS, BOUNDS) as made:
         assert made.ask("pid") == os.getpid()
-        with pytest.raises(CannotRead, match=r"ValueError in test_reader\.py, line"):
+        with refusal(r"ValueError in test_reader\.py, line", CannotRead):
             made.ask("number", "1" * 5000)

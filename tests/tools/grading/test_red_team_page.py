@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from course_lab import records
 from course_tools.site.graders_page import FAULTS, RED_TEAM, red_team
 
 FINE = {
-    "tries": "Tags the tests | skip.", "due": 4.0, "points": 4.0, "too_many": [], "too_few": [], "state": "done",  # noqa: E501
-    "leaks": False, "others": [], "processes": 0, "files": [],
-}  # fmt: skip
+    "tries": "Tags the tests | skip.",
+    "due": 4.0,
+    "points": 4.0,
+    "too_many": [],
+    "too_few": [],
+    "state": "done",
+    "leaks": False,
+    "others": [],
+    "processes": 0,
+    "files": [],
+}
 BAD = {
-    "points": 7.0, "too_many": ["scale-tests"], "too_few": ["why"], "state": "did not end", "leaks": True,  # noqa: E501
-    "others": ["zoe"], "processes": 1, "files": ["x"],
-}  # fmt: skip
+    "points": 7.0,
+    "too_many": ["scale-tests"],
+    "too_few": ["why"],
+    "state": "did not end",
+    "leaks": True,
+    "others": ["zoe"],
+    "processes": 1,
+    "files": ["x"],
+}
 
 
-def test_each_fault_is_counted_for_each_grader_and_points_in_favour_are_told(
-    tmp_path: Path,
-) -> None:
+def test_each_fault_is_counted_for_each_grader_and_points_in_favour_are_told(tmp_path):
     rows = [
         FINE | {"grader": "course grade", "attack": name}
         for name in ("one", "two", "three")
@@ -49,9 +59,11 @@ def test_each_fault_is_counted_for_each_grader_and_points_in_favour_are_told(
         "| of 3 attacks, one … | `course grade` | stock nbgrader |\n| --- | --- | --- |"
         in part
     )
-    assert part.endswith("Too many points from stock nbgrader:\n\n| the attack … | due | given |\n"  # noqa: E501
-                         "| --- | --- | --- |\n| Tags the tests \\| skip | 4 | 7 |\n")  # fmt: skip  # noqa: E501
+    assert part.endswith(
+        "Too many points from stock nbgrader:\n\n| the attack … | due | given |\n"
+        "| --- | --- | --- |\n| Tags the tests \\| skip | 4 | 7 |\n"
+    )
 
 
-def test_where_nothing_is_recorded_the_guide_says_how_to(tmp_path: Path) -> None:
+def test_where_nothing_is_recorded_the_guide_says_how_to(tmp_path):
     assert "`python benchmarks/red_team.py --record`" in red_team(tmp_path)

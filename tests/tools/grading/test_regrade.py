@@ -50,13 +50,11 @@ def release(classroom: Classroom, *changes: tuple[str, str], flaky: str = "") ->
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(tmp_path_factory):
     need_a_sandbox()
     classroom = Classroom.create(tmp_path_factory.mktemp("mended") / "course")
-    visible = (
-        "[2.0, -4.0])), f",
-        "[3.0, -6.0])), f",
-    )  # three times was meant; the hidden test asks for twice
+    # three times was meant; the hidden test asks for twice
+    visible = ("[2.0, -4.0])), f", "[3.0, -6.0])), f")
     release(classroom, visible)
     root = classroom.root
     classroom.submit("mini", "ada", answered(classroom, TRIPLE))
@@ -88,17 +86,24 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     both = regrade("mini", "scale-tests", root)
     graded = grade("mini", root)
     return Story(
-        classroom, before, first, after, log, page, second, both,
+        classroom,
+        before,
+        first,
+        after,
+        log,
+        page,
+        second,
+        both,
         [result.student for result in graded.results if not result.again],
-    )  # fmt: skip
+    )
 
 
-def test_the_difference_names_each_student_whose_mark_changes(story: Story) -> None:
+def test_the_difference_names_each_student_whose_mark_changes(story):
     assert [str(change) for change in story.first.changes] == ["ada: 0 -> 3"]
     assert story.first.same == ["bo"]
 
 
-def test_the_other_marks_stay_and_so_does_a_mark_given_by_hand(story: Story) -> None:
+def test_the_other_marks_stay_and_so_does_a_mark_given_by_hand(story):
     full = POINTS | {"why": 0.0}
     assert story.before["ada"] == full | {"scale-tests": 0.0}
     assert story.after["ada"] == full
@@ -109,14 +114,14 @@ def test_the_other_marks_stay_and_so_does_a_mark_given_by_hand(story: Story) -> 
         )
 
 
-def test_who_handed_in_again_is_left_to_the_whole_grading(story: Story) -> None:
+def test_who_handed_in_again_is_left_to_the_whole_grading(story):
     assert story.first.left == [
         "cy is not graded yet, or handed in again. Run: course grade mini"
     ]
     assert story.after["cy"] == story.before["cy"]
 
 
-def test_the_log_says_which_question_was_judged_again(story: Story) -> None:
+def test_the_log_says_which_question_was_judged_again(story):
     lines = {line["student"]: line for line in story.log}
     assert [line["question"] for line in story.log] == [
         "",
@@ -132,19 +137,17 @@ def test_the_log_says_which_question_was_judged_again(story: Story) -> None:
     )
 
 
-def test_the_feedback_shows_the_new_mark_and_why_it_changed(story: Story) -> None:
+def test_the_feedback_shows_the_new_mark_and_why_it_changed(story):
     assert "7 of 9 points" in story.page
     assert "scale-tests was judged again with a mended test: 0 -&gt; 3." in story.page
 
 
-def test_a_second_run_judges_nobody_again(story: Story) -> None:
+def test_a_second_run_judges_nobody_again(story):
     assert story.second.already == ["ada", "bo"]
     assert (story.second.changes, story.second.same) == ([], [])
 
 
-def test_a_second_changed_test_is_named_and_its_marks_wait_for_the_whole_grading(
-    story: Story,
-) -> None:
+def test_a_second_changed_test_is_named_and_its_marks_wait_for_the_whole_grading(story):
     assert story.both.others == {"count-tests"}
     assert [str(change) for change in story.both.changes] == [
         "ada: 3 -> 0",
@@ -154,8 +157,8 @@ def test_a_second_changed_test_is_named_and_its_marks_wait_for_the_whole_grading
 
 
 def test_a_test_that_is_declared_to_depend_on_chance_was_run_again_where_it_failed(
-    story: Story,
-) -> None:
+    story,
+):
     lines = [
         json.loads(line) for line in (story.classroom.root / "grading-log.jsonl").open()
     ]
@@ -167,13 +170,11 @@ def test_a_test_that_is_declared_to_depend_on_chance_was_run_again_where_it_fail
     assert not any(said in line["notes"] for line in lines[:5])
 
 
-def test_a_question_that_is_not_there_is_refused_with_those_that_are(
-    story: Story,
-) -> None:
+def test_a_question_that_is_not_there_is_refused_with_those_that_are(story):
     with pytest.raises(CannotGrade, match="It has: scale-tests, count-tests"):
         regrade("mini", "why", story.classroom.root)
 
 
-def test_the_command_prints_the_difference(story: Story) -> None:
+def test_the_command_prints_the_difference(story):
     told = story.classroom.run("course grade mini --question scale-tests")
     assert "0 marks changed, 0 stay, 3 were judged by this test before." in told

@@ -20,7 +20,7 @@ from course_tools.grading.run.record import Entry, Records, append, lines, repla
 
 
 @pytest.fixture
-def graded(course: Path) -> Path:
+def graded(course):
     records = enter_assignment(course)
     record(records, "ada", 3.0, 2.0)
     record(records, "bo", 0.0, 0.0)
@@ -28,9 +28,7 @@ def graded(course: Path) -> Path:
     return course
 
 
-def test_the_last_line_of_each_student_gives_the_marks_of_the_gradebook(
-    graded: Path,
-) -> None:
+def test_the_last_line_of_each_student_gives_the_marks_of_the_gradebook(graded):
     found = replay("mini", graded)
     assert found.ok
     assert found.count == 3
@@ -45,15 +43,13 @@ def records_of(course: Path) -> Records:
     return Records(CourseDirectory(config=course_settings(course)), "mini")
 
 
-def test_what_is_done_is_the_last_that_the_log_says_of_a_student(graded: Path) -> None:
+def test_what_is_done_is_the_last_that_the_log_says_of_a_student(graded):
     done = records_of(graded).done()
     marks = {student: line["marks"]["squares-tests"] for student, line in done.items()}
     assert marks == {"ada": 4.0, "bo": 0.0}
 
 
-def test_a_mark_by_hand_is_looked_at_again_when_its_answer_changes(
-    graded: Path,
-) -> None:
+def test_a_mark_by_hand_is_looked_at_again_when_its_answer_changes(graded):
     database = f"sqlite:///{graded / 'gradebook.db'}"
     with Gradebook(database) as gradebook:
         grade = gradebook.find_grade("squares-tests", "mini", "mini", "ada")
@@ -66,7 +62,7 @@ def test_a_mark_by_hand_is_looked_at_again_when_its_answer_changes(
         assert asked == {"squares-tests", "squares-why"}  # and the written answer
 
 
-def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
+def test_a_mark_that_something_else_wrote_is_named(graded):
     with Gradebook(f"sqlite:///{graded / 'gradebook.db'}") as gradebook:
         gradebook.find_grade("margin-tests", "mini", "mini", "bo").auto_score = 3.0
         gradebook.add_student("eve")
@@ -82,7 +78,7 @@ def test_a_mark_that_something_else_wrote_is_named(graded: Path) -> None:
     ]
 
 
-def test_a_log_that_older_versions_wrote_with_seals_is_read(graded: Path) -> None:
+def test_a_log_that_older_versions_wrote_with_seals_is_read(graded):
     log = graded / "grading-log.jsonl"
     sealed = [
         line[:-1] + f', "chain": "{"0" * 64}"}}'
@@ -100,7 +96,7 @@ def test_a_log_that_older_versions_wrote_with_seals_is_read(graded: Path) -> Non
     )
 
 
-def test_a_question_judged_again_may_change_no_other_mark(graded: Path) -> None:
+def test_a_question_judged_again_may_change_no_other_mark(graded):
     last = list(lines(graded / "grading-log.jsonl"))[-1]
     entry = Entry(
         **last
@@ -113,7 +109,7 @@ def test_a_question_judged_again_may_change_no_other_mark(graded: Path) -> None:
     )
 
 
-def test_one_question_is_written_and_the_rest_stays(graded: Path) -> None:
+def test_one_question_is_written_and_the_rest_stays(graded):
     records = Records(CourseDirectory(config=course_settings(graded)), "mini")
     last = records.done()["bo"]
     entry = Entry(
@@ -132,9 +128,7 @@ def test_one_question_is_written_and_the_rest_stays(graded: Path) -> None:
     }
 
 
-def test_the_command_says_whether_log_and_gradebook_hold(
-    graded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_whether_log_and_gradebook_hold(graded, monkeypatch):
     monkeypatch.chdir(graded)
     told = CliRunner().invoke(app, ["replay", "mini"])
     assert told.exit_code == 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def ran(
 
 
 @pytest.fixture
-def rounds(tmp_path: Path) -> Rounds:
+def rounds(tmp_path):
     return Rounds(tmp_path, "mini", released_notebook())
 
 
@@ -123,9 +123,7 @@ def another_release() -> NotebookNode:
     return released
 
 
-def test_every_visible_round_of_a_class_comes_before_every_hidden_one(
-    rounds: Rounds,
-) -> None:
+def test_every_visible_round_of_a_class_comes_before_every_hidden_one(rounds):
     machines = Machines(count=3)
     found = ran(machines, the_class("a", "b", "c", "d"), rounds)
     assert [hidden for _, hidden in machines.ran] == [False] * 4 + [True] * 4
@@ -133,9 +131,7 @@ def test_every_visible_round_of_a_class_comes_before_every_hidden_one(
     assert found["b"].marks["margin-tests"]["earned"] == 1.0
 
 
-def test_a_visible_round_holds_no_hidden_test_and_the_hidden_one_knows_deadly_cells_and_time_spent() -> (  # noqa: E501
-    None
-):
+def test_a_visible_round_holds_no_hidden_test_and_a_hidden_one_what_went_before():
     told: list[Round] = []
     ran(Machines(lambda one: told.append(one) or outcome(one)), the_class("a"), None)
     visible, hidden = (json.dumps(vars(one)) for one in told)
@@ -144,9 +140,7 @@ def test_a_visible_round_holds_no_hidden_test_and_the_hidden_one_knows_deadly_ce
     assert (told[1].deadly, told[1].spent) == ([7], 1.0)
 
 
-def test_that_hidden_rounds_begin_is_on_the_disk_before_one_does(
-    rounds: Rounds, tmp_path: Path
-) -> None:
+def test_that_hidden_rounds_begin_is_on_the_disk_before_one_does(rounds, tmp_path):
     began: list[tuple[bool, bool]] = []
     machines = Machines(
         lambda one: began.append((one.hidden, rounds.hidden_began())) or outcome(one)
@@ -162,9 +156,7 @@ def silent(transcript: Transcript) -> bool:
     )
 
 
-def test_who_comes_after_a_hidden_round_gets_points_and_no_words(
-    rounds: Rounds,
-) -> None:
+def test_who_comes_after_a_hidden_round_gets_points_and_no_words(rounds):
     ran(Machines(), the_class("a"), rounds)
     late = ran(Machines(), the_class("b"), rounds)["b"]
     assert silent(late)
@@ -174,7 +166,7 @@ def test_who_comes_after_a_hidden_round_gets_points_and_no_words(
     assert "for b" not in json.dumps(notebook)
 
 
-def test_what_is_no_mark_of_its_question_earns_nothing() -> None:
+def test_what_is_no_mark_of_its_question_earns_nothing():
     """Whatever a referee is made to report; `margin-tests` is worth 3 points."""
     name, earned = "margin-tests", {}
     told = {"name": name, "earned": 3.0, "error": "", "words": "", "printed": ""}
@@ -186,16 +178,12 @@ def test_what_is_no_mark_of_its_question_earns_nothing() -> None:
     assert earned == dict.fromkeys(earned, 0.0) | {"3": 3.0, "2.5": 2.5}
 
 
-def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(
-    rounds: Rounds,
-) -> None:
+def test_words_are_dropped_where_another_command_began_hidden_rounds_meanwhile(rounds):
     machines = Machines(lambda one: rounds.begin_hidden() or outcome(one))
     assert silent(ran(machines, the_class("a"), rounds)["a"])
 
 
-def test_the_instructors_own_answers_have_words_however_often_they_run(
-    rounds: Rounds,
-) -> None:
+def test_the_instructors_own_answers_have_words_however_often_they_run(rounds):
     rounds.begin_hidden()
     found = ran(Machines(), the_class("a"), None)["a"]
     assert found.tests["margin-tests"]["words"] == "words for a"
@@ -214,9 +202,9 @@ def handed_in() -> list[Submission]:
 @pytest.mark.parametrize(
     "kill", range(7)
 )  # three visible rounds, three hidden ones, and none
-def test_a_command_that_is_killed_at_any_round_gives_the_same_words_when_it_is_started_again(  # noqa: E501
-    rounds: Rounds, tmp_path: Path, kill: int
-) -> None:
+def test_a_command_killed_at_any_round_gives_the_same_words_when_started_again(
+    rounds, tmp_path, kill
+):
     def dies(one: Round) -> Transcript:
         if len(first.ran) > kill:
             raise Killed
@@ -247,9 +235,7 @@ def test_a_command_that_is_killed_at_any_round_gives_the_same_words_when_it_is_s
     ), "none is repeated"
 
 
-def test_who_is_judged_again_by_a_mended_hidden_test_keeps_the_words_and_does_not_run_for_them(  # noqa: E501
-    rounds: Rounds,
-) -> None:
+def test_who_is_judged_by_a_mended_hidden_test_keeps_the_words_without_a_run(rounds):
     before = ran(Machines(), handed_in(), rounds)
     machines = Machines()
     assert ran(machines, handed_in(), rounds) == before
@@ -257,8 +243,8 @@ def test_who_is_judged_again_by_a_mended_hidden_test_keeps_the_words_and_does_no
 
 
 def test_what_is_kept_is_of_the_notebook_that_was_handed_in_and_no_other(
-    rounds: Rounds, tmp_path: Path
-) -> None:
+    rounds, tmp_path
+):
     def dies(one: Round) -> Transcript:
         if one.hidden:
             raise Killed
@@ -308,8 +294,8 @@ def late_in_company(slow: bool) -> tuple[Machines, list[int]]:
 
 
 def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_phase(
-    rounds: Rounds,
-) -> None:
+    rounds,
+):
     machines, counts = late_in_company(slow=False)
     found = ran(machines, the_class("late", "other"), rounds)
     for hidden, phase in ((False, machines.ran[:3]), (True, machines.ran[3:])):
@@ -323,9 +309,7 @@ def test_what_was_late_while_others_ran_is_run_again_alone_at_the_end_of_each_ph
     ]
 
 
-def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(
-    rounds: Rounds,
-) -> None:
+def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(rounds):
     def dies(one: Round) -> Transcript:
         if one.hidden:
             raise Killed
@@ -341,7 +325,7 @@ def test_no_hidden_round_runs_early_because_a_twin_has_had_its_visible_one(
     assert [hidden for _, hidden in machines.ran] == [False] * 3 + [True] * 3
 
 
-def test_what_is_late_alone_as_well_is_not_tried_a_third_time(rounds: Rounds) -> None:
+def test_what_is_late_alone_as_well_is_not_tried_a_third_time(rounds):
     machines, _ = late_in_company(slow=True)
     found = ran(machines, the_class("late", "other"), rounds)
     assert [hidden for student, hidden in machines.ran if student == "late"] == [
@@ -352,7 +336,7 @@ def test_what_is_late_alone_as_well_is_not_tried_a_third_time(rounds: Rounds) ->
     assert found["late"].late == ["margin-tests"]
 
 
-def test_what_is_late_where_nothing_else_ran_stays_late(rounds: Rounds) -> None:
+def test_what_is_late_where_nothing_else_ran_stays_late(rounds):
     machines = Machines(lambda one: replace(outcome(one), late=["margin-tests"]))
     found = ran(machines, the_class("a", "b"), rounds)
     assert machines.ran == [("a", False), ("b", False), ("a", True), ("b", True)]
@@ -360,14 +344,14 @@ def test_what_is_late_where_nothing_else_ran_stays_late(rounds: Rounds) -> None:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
+def worker():
     need_a_sandbox()
     with Worker(Limits(cell_seconds=1.0)) as worker:
         yield worker
 
 
 @pytest.mark.slow
-def test_the_referee_says_what_the_clock_stopped(worker: Worker) -> None:
+def test_the_referee_says_what_the_clock_stopped(worker):
     endless = "while True: pass"
     cells = [endless, "import os; os._exit(0)", f"def answer():\n    {endless}"]
     asked = [
@@ -388,7 +372,7 @@ def test_the_referee_says_what_the_clock_stopped(worker: Worker) -> None:
 
 
 @pytest.mark.slow
-def test_a_round_that_has_no_time_left_is_late_as_a_whole(worker: Worker) -> None:
+def test_a_round_that_has_no_time_left_is_late_as_a_whole(worker):
     transcript = execute(
         worker, Round(hidden=True, steps=[], spent=worker.limits.total_seconds), {}
     )

@@ -87,7 +87,7 @@ def reads_the_solutions(notebook: NotebookNode) -> None:
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
+def released(tmp_path_factory):
     classroom = Classroom.create(tmp_path_factory.mktemp("released") / "course")
     classroom.add_source(NAME, source_notebook())
     classroom.run(f"nbgrader generate_assignment {NAME}")
@@ -111,7 +111,7 @@ def hand_in(classroom: Classroom, **changes: Callable[[NotebookNode], None]) -> 
 
 
 @pytest.fixture(scope="module")
-def ours(released: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Classroom:
+def ours(released, tmp_path_factory):
     """The whole configuration, everybody graded once."""
     classroom = without(released, tmp_path_factory.mktemp("ours") / "course")
     hand_in(
@@ -133,9 +133,7 @@ def ours(released: Classroom, tmp_path_factory: pytest.TempPathFactory) -> Class
     return classroom
 
 
-def test_stderr_tags_and_exit_hooks_need_their_settings(
-    ours: Classroom, released: Classroom, tmp_path: Path
-) -> None:
+def test_stderr_tags_and_exit_hooks_need_their_settings(ours, released, tmp_path):
     settings = (
         "c.Execute.skip_cells_with_tag",
         "c.IgnorePattern.enabled",
@@ -146,17 +144,14 @@ def test_stderr_tags_and_exit_hooks_need_their_settings(
     stock.run(AUTOGRADE)
     assert stock.scores(NAME, "tagged") == FULL  # for a wrong answer
     assert ours.scores(NAME, "tagged") == FULL | {"margin-tests": 0.0}
-    assert stock.scores(NAME, "warns") == FULL | {
-        "margin-tests": 0.0
-    }  # for a right one
+    # for a right one
+    assert stock.scores(NAME, "warns") == FULL | {"margin-tests": 0.0}
     assert ours.scores(NAME, "warns") == FULL
     assert (stock.root / "left").exists()
     assert not (ours.root / "left").exists()
 
 
-def test_deleted_tests_and_copied_cells_need_settings(
-    ours: Classroom, released: Classroom, tmp_path: Path
-) -> None:
+def test_deleted_tests_and_copied_cells_need_settings(ours, released, tmp_path):
     settings = (
         "c.OverwriteCells.add_missing_cells",
         "c.Autograde.sanitize_preprocessors",
@@ -175,9 +170,7 @@ def test_deleted_tests_and_copied_cells_need_settings(
     assert ours.scores(NAME, "copied") == ours.scores(NAME, "right") == FULL
 
 
-def test_deleted_parts_and_dead_kernels_need_our_steps(
-    ours: Classroom, released: Classroom, tmp_path: Path
-) -> None:
+def test_deleted_parts_and_dead_kernels_need_our_steps(ours, released, tmp_path):
     stock = without(released, tmp_path / "stock", "c.Autograde.sanitize_preprocessors")
     hand_in(stock, dies=right, part=whole_part_deleted)
     stock.run(AUTOGRADE, exit_code=1)
@@ -194,7 +187,7 @@ def test_deleted_parts_and_dead_kernels_need_our_steps(
         assert classroom.scores(NAME, "dies") == expected
 
 
-def test_a_forced_second_run_gives_the_same_marks(ours: Classroom) -> None:
+def test_a_forced_second_run_gives_the_same_marks(ours):
     students = ("copied", "part", "warns")
     first = {student: ours.scores(NAME, student) for student in students}
     for student in students:
@@ -202,17 +195,13 @@ def test_a_forced_second_run_gives_the_same_marks(ours: Classroom) -> None:
     assert {student: ours.scores(NAME, student) for student in students} == first
 
 
-def test_the_guide_is_right_that_a_submission_can_read_the_solutions(
-    ours: Classroom,
-) -> None:
+def test_the_guide_is_right_that_a_submission_can_read_the_solutions(ours):
     """When a grader of ours shuts submissions in, this fails, and the warning in the
     guide goes."""
     assert ours.scores(NAME, "spy") == FULL
 
 
-def test_without_ignore_the_solutions_are_released(
-    released: Classroom, tmp_path: Path
-) -> None:
+def test_without_ignore_the_solutions_are_released(released, tmp_path):
     stock = without(released, tmp_path / "stock", "c.CourseDirectory.ignore")
     for classroom, files in (
         (stock, ["mini.ipynb", "mini.py"]),
@@ -230,9 +219,7 @@ def test_without_ignore_the_solutions_are_released(
         )
 
 
-def test_without_force_a_fresh_clone_has_no_assignment_to_grade(
-    released: Classroom, tmp_path: Path
-) -> None:
+def test_without_force_a_fresh_clone_has_no_assignment_to_grade(released, tmp_path):
     for settings, exit_code in ((("c.GenerateAssignment.force",), 1), ((), 0)):
         clone = without(released, tmp_path / f"clone{exit_code}", *settings)
         (

@@ -16,9 +16,7 @@ print(sorted(set(sys.modules) - before), here.execution_count)
 """
 
 
-def test_the_first_cell_of_a_process_imports_nothing_that_its_fork_could_have_brought() -> (  # noqa: E501
-    None
-):
+def test_the_first_cell_of_a_process_imports_nothing_that_its_fork_could_have_brought():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_CELL], capture_output=True, text=True, check=True
     )

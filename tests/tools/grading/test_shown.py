@@ -12,8 +12,8 @@ from course_tools.grading.shown import shown
 
 @given(st.text(), st.integers(10, 40))
 def test_whatever_a_student_writes_is_one_line_that_can_be_printed_and_has_an_end(
-    text: str, most: int
-) -> None:
+    text, most
+):
     words = shown(text, most)
     assert words.isprintable()
     assert len(words) <= most
@@ -39,16 +39,16 @@ def test_whatever_a_student_writes_is_one_line_that_can_be_printed_and_has_an_en
         ),  # what Python makes of a file name that is no UTF-8; it could not be encoded
     ],
 )
-def test_what_acts_on_a_terminal_is_written_out(text: str, words: str) -> None:
+def test_what_acts_on_a_terminal_is_written_out(text, words):
     assert shown(text) == words
 
 
 @for_each("name", ["Zoë O'Neil-Bœrs", "Ольга", "王小明", "mini (2).ipynb", "C:\\Users"])
-def test_honest_names_stay_as_they_are(name: str) -> None:
+def test_honest_names_stay_as_they_are(name):
     assert shown(name) == name
 
 
-def test_a_name_of_megabytes_is_cut_and_says_so() -> None:
+def test_a_name_of_megabytes_is_cut_and_says_so():
     words = shown("x" * 15_000_000)
     assert len(words) == 500
     assert words.endswith("x...")

@@ -18,7 +18,7 @@ from course_tools.grading.check import check
 
 
 @pytest.fixture
-def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def released(tmp_path, monkeypatch):
     """A folder of released assignments, as an installed wheel has it."""
     folder = tmp_path / "installed" / "course_lib" / "exercises"
     write_notebook(released_notebook(), folder / "mini" / "mini.ipynb")
@@ -27,9 +27,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_copies_are_made_once_and_work_in_them_stays(
-    released: Path, tmp_path: Path
-) -> None:
+def test_copies_are_made_once_and_work_in_them_stays(released, tmp_path):
     mine = tmp_path / "assignments"
     copied = [mine / "mini" / "mini.ipynb", mine / "mini" / "weights.safetensors"]
     assert start.copy_assignments(mine, released) == copied
@@ -43,8 +41,8 @@ def test_copies_are_made_once_and_work_in_them_stays(
 
 
 def test_the_released_assignment_of_a_copy_is_found_though_no_checkout_is_near(
-    released: Path, tmp_path: Path
-) -> None:
+    released, tmp_path
+):
     mine = tmp_path / "assignments"
     start.copy_assignments(mine, released)
     assert (
@@ -53,9 +51,7 @@ def test_the_released_assignment_of_a_copy_is_found_though_no_checkout_is_near(
     )
 
 
-def test_the_released_assignments_are_no_place_to_work_in(
-    released: Path, tmp_path: Path
-) -> None:
+def test_the_released_assignments_are_no_place_to_work_in(released, tmp_path):
     with pytest.raises(start.CannotStart, match="Name another folder"):
         start.copy_assignments(released, released)
     with pytest.raises(start.CannotStart, match="no released assignments"):
@@ -63,8 +59,8 @@ def test_the_released_assignments_are_no_place_to_work_in(
 
 
 def test_the_command_copies_all_assignments_and_opens_jupyter_with_course_on_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     opened: list[tuple[list[str], str]] = []
     monkeypatch.setattr(
         "jupyterlab.labapp.main",
@@ -80,9 +76,7 @@ def test_the_command_copies_all_assignments_and_opens_jupyter_with_course_on_the
     assert path.split(os.pathsep) == [str(Path(sys.executable).parent), "/usr/bin"]
 
 
-def test_without_jupyter_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_jupyter_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
     result = CliRunner().invoke(app, ["start", str(tmp_path / "mine")])
     assert (result.exit_code, "course_lib[student]" in result.stderr) == (1, True)

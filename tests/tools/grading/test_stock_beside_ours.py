@@ -6,29 +6,25 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from attack_class import ALL_ATTACKS, HONEST, POINTS
 from classroom import REPOSITORY
+from expect import refusal
 from whole import WHOLE
 
 
 @pytest.fixture(scope="module")
-def red_team() -> Iterator[ModuleType]:
+def red_team():
     """The benchmark, imported as Python runs it: from its own folder."""
     sys.path.insert(0, str(REPOSITORY / "benchmarks"))
     yield importlib.import_module("red_team")
     sys.path.remove(str(REPOSITORY / "benchmarks"))
 
 
-def test_points_are_too_many_or_too_few_question_by_question(
-    red_team: ModuleType,
-) -> None:
+def test_points_are_too_many_or_too_few_question_by_question(red_team):
     due = {"scale-tests": 0.0, "count-tests": 4.0, "why": None}
     assert red_team.judged({"scale-tests": 3.0, "count-tests": 1.0}, due) == {
         "points": 4.0,
@@ -38,11 +34,17 @@ def test_points_are_too_many_or_too_few_question_by_question(
     assert red_team.judged({}, due)["too_few"] == ["count-tests"]
 
 
-def test_a_cell_of_the_table_says_all_that_is_wrong(red_team: ModuleType) -> None:
+def test_a_cell_of_the_table_says_all_that_is_wrong(red_team):
     fine: dict[str, Any] = {
-        "points": 4.0, "too_many": [], "too_few": [], "state": "done", "leaks": False, "others": [], "processes": 0,  # noqa: E501
+        "points": 4.0,
+        "too_many": [],
+        "too_few": [],
+        "state": "done",
+        "leaks": False,
+        "others": [],
+        "processes": 0,
         "files": [],
-    }  # fmt: skip
+    }
     assert red_team.told(fine) == "4"
     wrong = {
         "too_many": ["why"],
@@ -57,15 +59,13 @@ def test_a_cell_of_the_table_says_all_that_is_wrong(red_team: ModuleType) -> Non
     )
 
 
-def test_an_unknown_attack_is_named(red_team: ModuleType, tmp_path: Path) -> None:
+def test_an_unknown_attack_is_named(red_team, tmp_path):
     settings = red_team.Settings(attacks=("skip_tag", "magic"))
-    with pytest.raises(
-        ValueError, match=r"magic.*known are attribute_chain, background_thread"
-    ):
+    with refusal(r"magic.*known are attribute_chain, background_thread"):
         list(red_team.runs(settings, tmp_path, ExitStack()))
 
 
-def test_every_attack_meets_every_grader(red_team: ModuleType, tmp_path: Path) -> None:
+def test_every_attack_meets_every_grader(red_team, tmp_path):
     met = [
         (key["grader"], key["attack"])
         for key, _ in red_team.runs(red_team.Settings(), tmp_path, ExitStack())
@@ -77,8 +77,8 @@ def test_every_attack_meets_every_grader(red_team: ModuleType, tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.skipif(not WHOLE, reason="a kernel for each of them: make test-grading")
 def test_stock_nbgrader_gets_wrong_what_we_say_and_course_grade_does_not(
-    red_team: ModuleType, tmp_path: Path
-) -> None:
+    red_team, tmp_path
+):
     if shutil.which("bwrap") is None:
         pytest.skip("no sandbox on this machine: there is no program bwrap")
     settings = red_team.Settings(

@@ -55,7 +55,7 @@ WANTED = torch.tensor([[1.0, 2.0, 3.0]])
         ),
     ],
 )
-def test_a_wrong_tensor_is_refused_in_these_words(got: object, words: str) -> None:
+def test_a_wrong_tensor_is_refused_in_these_words(got, words):
     with pytest.raises(AssertionError) as refusal:
         check_close(
             got,
@@ -67,15 +67,13 @@ def test_a_wrong_tensor_is_refused_in_these_words(got: object, words: str) -> No
     assert words in str(refusal.value)
 
 
-def test_what_is_within_the_tolerance_passes_and_what_is_outside_does_not() -> None:
+def test_what_is_within_the_tolerance_passes_and_what_is_outside_does_not():
     check_close(WANTED + 9e-3, WANTED, "The table", tolerance=1e-2)
     with pytest.raises(AssertionError):
         check_close(WANTED + 5e-2, WANTED, "The table", tolerance=1e-2)
 
 
-def test_a_second_definition_of_what_is_given_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_second_definition_of_what_is_given_is_refused(monkeypatch):
     cells = ["def attention(query):\n    return query", "class Model:\n    pass"]
     monkeypatch.setattr(student_checks, "In", cells, raising=False)
     check_given("attention", "Model")
@@ -91,7 +89,7 @@ def test_a_second_definition_of_what_is_given_is_refused(
         check_given("Model", "attention")
 
 
-def test_a_message_without_a_hint_ends_with_its_sentence() -> None:
+def test_a_message_without_a_hint_ends_with_its_sentence():
     for refuse in (
         lambda: check_close(WANTED + 1, WANTED, "It"),
         lambda: check_shape(WANTED, [3], "It"),
@@ -101,7 +99,7 @@ def test_a_message_without_a_hint_ends_with_its_sentence() -> None:
         assert str(refusal.value).endswith("."), "no blank at the end"
 
 
-def test_truth_values_are_shown_as_words() -> None:
+def test_truth_values_are_shown_as_words():
     with pytest.raises(
         AssertionError, match=r"wrong at \[1\]: expected False, yours is True\."
     ):
@@ -116,16 +114,14 @@ def test_truth_values_are_shown_as_words() -> None:
         ((1,), "a tuple, not two"),
     ],
 )
-def test_what_is_no_pair_is_refused(got: object, words: str) -> None:
+def test_what_is_no_pair_is_refused(got, words):
     with pytest.raises(AssertionError) as refusal:
         check_pair(got, "search must return (words, score)")
     assert words in str(refusal.value)
     assert check_pair((1, 2), "search") == (1, 2)
 
 
-def test_the_latest_definition_alone_is_searched_for_what_is_withheld(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_latest_definition_alone_is_searched_for_what_is_withheld(monkeypatch):
     first = (
         "from course_lib.attention.scores import DotScore\ndef score(q, k):\n    return"
         " DotScore()(q, k)"
@@ -188,9 +184,7 @@ def test_the_latest_definition_alone_is_searched_for_what_is_withheld(
         ({"a": Fraction(2, 8)}, {"a": Fraction(1, 3)}, "expected 1/3, yours is 1/4."),
     ],
 )
-def test_a_wrong_value_is_refused_in_these_words(
-    got: object, expected: object, words: str
-) -> None:
+def test_a_wrong_value_is_refused_in_these_words(got, expected, words):
     with pytest.raises(AssertionError) as refusal:
         check_same(
             got,
@@ -202,12 +196,12 @@ def test_a_wrong_value_is_refused_in_these_words(
     assert words in str(refusal.value)
 
 
-def test_any_kind_of_dict_will_do_and_entries_of_zero_do_not_count() -> None:
+def test_any_kind_of_dict_will_do_and_entries_of_zero_do_not_count():
     check_same(Counter({"a": 2, "b": 0}), {"a": 2}, "The table")
     check_same(defaultdict(int, {"a": 2}), {"a": 2}, "The table")
 
 
-def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks() -> None:
+def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks():
     """0.25 == Fraction(1, 4), but who returns a float is told of floats, and who
     returns a Fraction of Fractions."""
     slips = (
@@ -219,14 +213,14 @@ def test_of_two_slips_that_are_equal_numbers_the_one_of_the_same_type_speaks() -
             check_same({"a": got}, {"a": Fraction(1, 3)}, "The table", slips=slips)
 
 
-def test_whole_numbers_are_shown_as_whole_numbers() -> None:
+def test_whole_numbers_are_shown_as_whole_numbers():
     with pytest.raises(
         AssertionError, match=r"wrong at \[1\]: expected 3, yours is 2\."
     ):
         check_close(torch.tensor([1, 2]), torch.tensor([1, 3]), "The row")
 
 
-def test_a_single_number_has_no_place() -> None:
+def test_a_single_number_has_no_place():
     with pytest.raises(
         AssertionError, match=r"The loss is wrong: expected 1\.0000, yours is 2\.0000\."
     ):

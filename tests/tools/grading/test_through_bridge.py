@@ -17,7 +17,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import mutants_across
@@ -62,7 +61,7 @@ SEEN = 1300
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
+def worker():
     need_a_sandbox()
     with Worker(Limits()) as worker:
         yield worker
@@ -96,7 +95,7 @@ def agree(found: Mark, wanted: Mark, across: str | None) -> bool:
 
 
 @pytest.mark.parametrize("name", GRADED)
-def test_the_reference_gets_full_marks(worker: Worker, name: str) -> None:
+def test_the_reference_gets_full_marks(worker, name):
     transcript = graded(worker, name, {})
     points = {
         cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points
@@ -112,8 +111,8 @@ def test_the_reference_gets_full_marks(worker: Worker, name: str) -> None:
 
 @pytest.mark.parametrize("name", GRADED)
 def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
-    name: str, tmp_path: Path
-) -> None:
+    name, tmp_path
+):
     """In this order: the reference, then in both processes what differs from it and all
     that follows."""
     known, stated = run_cases(name, ROOT), load_across(name, ROOT)
@@ -154,9 +153,9 @@ def test_wrong_and_right_answers_get_the_marks_and_the_words_of_one_process(
 
 
 @pytest.mark.parametrize("name", GRADED)
-def test_behind_the_wall_they_get_the_same_and_students_are_told_what_the_visible_tests_say(  # noqa: E501
-    worker: Worker, name: str
-) -> None:
+def test_behind_the_wall_they_get_the_same_marks_and_students_the_same_words(
+    worker, name
+):
     mutants, right = load_cases(name, ROOT)
     known, stated = run_cases(name, ROOT), load_across(name, ROOT)
     differ = {}

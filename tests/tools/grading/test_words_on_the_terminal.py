@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 import nbformat
-import pytest
 from gradebook_class import enter_assignment, record
 from nbformat.v4 import new_output
 
@@ -20,7 +18,7 @@ NASTY = "\x1b[2Jbo: 9 of 9\nzoe: 9 of 9\u202e"
 WRITTEN = r"\x1b[2Jbo: 9 of 9\nzoe: 9 of 9\u202e"
 
 
-def test_a_line_at_the_end_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_at_the_end_of_a_command(capsys):
     say(NASTY)
     say("x" * 1_000_000, err=True)
     told = capsys.readouterr()
@@ -28,15 +26,13 @@ def test_a_line_at_the_end_of_a_command(capsys: pytest.CaptureFixture[str]) -> N
     assert len(told.err) == 2001
 
 
-def test_a_line_while_submissions_are_graded(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_line_while_submissions_are_graded(capsys):
     with progress(io.StringIO()) as (tell, _):
         tell(NASTY)
     assert capsys.readouterr().out == f"{WRITTEN}\n"
 
 
-def test_what_failed_as_gradescope_shows_it(course: Path) -> None:
+def test_what_failed_as_gradescope_shows_it(course):
     """Ends of lines stay, within a bound: a message of a test has several."""
     record(enter_assignment(course), "ada", 0.0, 0.0)
     place = course / "autograded" / "ada" / "mini" / "mini.ipynb"

@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| \[(\d+) · .*\]\((book/.*\.md)\) \| (.*?) \|", re.MULTILI
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
+def pages():
     """The pages of the reference."""
     return reference_pages(ROOT)
 
@@ -26,7 +26,7 @@ def rooms(section: Section) -> list[str]:
 
 
 def test_the_reference_describes_each_public_name_once_in_the_order_of_the_course(
-    pages: dict[str, str],
+    pages,
 ):
     text = "".join(pages[f"{section.page}.md"] for section in sections(STUB))
     described = re.findall(r"^\.\. auto\w+:: (\S+)$", text, re.MULTILINE)
@@ -51,7 +51,7 @@ def test_each_name_of_a_chapter_has_a_page_that_teaches_it():
     } == set()
 
 
-def test_the_table_of_names_shows_no_role_as_text(pages: dict[str, str]):
+def test_the_table_of_names_shows_no_role_as_text(pages):
     """Its lines are docstrings, which are reStructuredText; the page that includes them
     is Markdown."""
     assert re.findall(r"(?<!\{py):\w+:`", pages["_table.inc.md"]) == []

@@ -28,7 +28,7 @@ print("found", Path("../course_lib/word.txt").read_text())
 
 
 @pytest.fixture
-def small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def small_book(tmp_path, monkeypatch):
     """A book of one page, with the real settings and extensions, whose cell shows a
     file of its library."""
     monkeypatch.setattr(site_pages, "write_generated_pages", lambda root: None)
@@ -38,7 +38,7 @@ def small_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book: Path):
+def test_a_change_in_the_library_executes_an_unchanged_page_again(small_book):
     assert "found amber" in build(small_book).read_text()
     (small_book / "course_lib" / "word.txt").write_text("basalt")
     assert "found basalt" in build(small_book).read_text()
@@ -54,9 +54,7 @@ def cell_that_imports(module: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_changed_module_executes_the_page_that_imports_it_and_no_other(
-    small_book: Path,
-):
+def test_a_changed_module_executes_the_page_that_imports_it_and_no_other(small_book):
     library, book = small_book / "course_lib", small_book / "book"
     (book / "index.md").write_text(cell_that_imports("used"))
     other = cell_that_imports("other").replace("(trial)", "(other)")
@@ -81,9 +79,7 @@ def test_a_changed_module_executes_the_page_that_imports_it_and_no_other(
 
 
 @pytest.mark.slow
-def test_one_page_is_executed_and_opened_alone(
-    small_book: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_one_page_is_executed_and_opened_alone(small_book, monkeypatch):
     (small_book / "book" / "03-other.md").write_text(
         cell_that_imports("other") + "\nSee {ref}`a-label-elsewhere`.\n"
     )
@@ -101,7 +97,7 @@ def test_one_page_is_executed_and_opened_alone(
 
 
 @pytest.mark.slow
-def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book: Path):
+def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book):
     names = ("course_lab.records.load", "course_lib.attention")
     text = " ".join(f"{{py:obj}}`~{name}`" for name in names)
     (small_book / "book" / "index.md").write_text(f"{TRIAL}{text}\n")
@@ -113,7 +109,7 @@ def test_a_name_that_the_reference_leaves_out_is_shown_as_code(small_book: Path)
 
 @pytest.mark.slow
 def test_figures_are_drawn_whatever_the_backend_and_described_in_measured_numbers(
-    small_book: Path, monkeypatch: pytest.MonkeyPatch
+    small_book, monkeypatch
 ):
     monkeypatch.setenv("MPLBACKEND", "agg")
     cell = """
@@ -145,7 +141,7 @@ glue("count", 56789, display=False)
 
 
 @pytest.mark.slow
-def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book: Path):
+def test_a_cell_that_raises_fails_every_build_until_it_is_mended(small_book):
     word = small_book / "course_lib" / "word.txt"
     word.unlink()
     for _ in range(2):
@@ -172,9 +168,7 @@ FAULTS = {
 
 
 @pytest.mark.slow
-def test_a_faulty_page_fails_twice_and_each_fault_is_said(
-    small_book: Path, capfd: pytest.CaptureFixture
-):
+def test_a_faulty_page_fails_twice_and_each_fault_is_said(small_book, capfd):
     (small_book / "book" / "dot.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
     )
@@ -189,7 +183,7 @@ def test_a_faulty_page_fails_twice_and_each_fault_is_said(
 
 
 @pytest.mark.slow
-def test_one_warning_alone_fails_a_build(small_book: Path):
+def test_one_warning_alone_fails_a_build(small_book):
     (small_book / "book" / "index.md").write_text(
         TRIAL + PAGE + "\nSee {ref}`no-such-label`.\n"
     )
@@ -199,7 +193,7 @@ def test_one_warning_alone_fails_a_build(small_book: Path):
 
 @pytest.mark.slow
 def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(
-    small_book: Path, monkeypatch: pytest.MonkeyPatch
+    small_book, monkeypatch
 ):
     index = build(small_book)
     laid_out = index.stat().st_mtime_ns
@@ -210,9 +204,7 @@ def test_a_site_of_which_nothing_has_changed_is_not_laid_out_again(
 
 
 @pytest.mark.slow
-def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(
-    small_book: Path,
-):
+def test_chapters_are_executed_once_each_with_one_thread_and_side_by_side(small_book):
     """Each opens its end of a pipe and waits until the other does: one after the other,
     they would not end."""
     os.mkfifo(small_book / "pipe")
@@ -257,7 +249,7 @@ for key, value in {"beam_bleu_gain": gain, "beam_log_prob_gain": 1.5, **halves}.
 
 
 @pytest.mark.slow
-def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book: Path):
+def test_a_claim_shows_what_its_chapter_measured_in_this_very_build(small_book):
     """Its own page does not change from build to build, and the chapter comes after it
     in the table of contents."""
     book = small_book / "book"
@@ -317,18 +309,18 @@ def test_chapter_cost_counts_the_work_of_this_process():
     assert after.peak_memory_gib >= before.peak_memory_gib > 0.01
 
 
-def test_a_folder_without_a_book_is_refused_in_words(tmp_path: Path):
+def test_a_folder_without_a_book_is_refused_in_words(tmp_path):
     with pytest.raises(SiteError, match="run this in the repository"):
         find_root(tmp_path)
     assert find_root(BOOK / "_ext") == ROOT
 
 
-def test_serving_an_unbuilt_site_says_what_to_do(tmp_path: Path):
+def test_serving_an_unbuilt_site_says_what_to_do(tmp_path):
     with pytest.raises(SiteError, match="run `course build` first"):
         server(tmp_path)
 
 
-def test_the_server_answers_this_machine_alone(tmp_path: Path):
+def test_the_server_answers_this_machine_alone(tmp_path):
     folder = tmp_path / "_build" / "html"
     folder.mkdir(parents=True)
     (folder / "index.html").write_text("<p>the book</p>")

@@ -36,7 +36,7 @@ def cell(code: str) -> str:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Path:
+def book(tmp_path):
     """A book of three pages: one works, one raises in its second cell, one ends its
     kernel."""
     lay_out_book(tmp_path, "")
@@ -51,7 +51,7 @@ def pages(root: Path) -> list[Path]:
 
 @pytest.mark.slow
 def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_place(
-    book: Path, capsys
+    book, capsys
 ):
     with pytest.raises(SiteError) as raised:
         build(book)
@@ -63,9 +63,7 @@ def test_a_page_that_fails_stops_no_other_and_every_failure_is_told_with_its_pla
 
 
 @pytest.mark.slow
-def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(
-    book: Path, capsys
-):
+def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(book, capsys):
     (book / "book" / "01-works.md").write_text(
         cell("import time\nwhile time.process_time() < 1.5: pass")
     )
@@ -82,7 +80,7 @@ def test_what_was_executed_is_kept_with_its_costs_and_expected_next_time(
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_every_process_at_once(book: Path):
+def test_ctrl_c_ends_every_process_at_once(book):
     """The pages' kernels have sessions of their own, so that the terminal's signal does
     not reach them."""
     started = book / "started"
@@ -120,9 +118,7 @@ def test_ctrl_c_ends_every_process_at_once(book: Path):
     assert alive == []
 
 
-def test_what_is_left_is_estimated_from_how_this_machine_has_done(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_what_is_left_is_estimated_from_how_this_machine_has_done(monkeypatch):
     """Twice as slow as expected so far: 80 - 10, 60 and 60 seconds are left, two jobs
     at a time."""
     now = [1000.0]
@@ -140,14 +136,13 @@ def test_what_is_left_is_estimated_from_how_this_machine_has_done(
     assert remaining_seconds([ended, running, *waiting], 2) == pytest.approx(
         (80 - 10 + 60 + 60) / 2
     )
-    assert remaining_seconds([ended, running], 2) == pytest.approx(
-        80 - 10
-    )  # one job cannot be shared
+    # one job cannot be shared
+    assert remaining_seconds([ended, running], 2) == pytest.approx(80 - 10)
     assert remaining_seconds([ended], 2) == 0
 
 
 def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(
-    tmp_path: Path, capsys, monkeypatch
+    tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr("course_tools.site.progress.SECONDS_BETWEEN_LINES", 0.01)
     job = Job("06-pretraining", expected=90.0, parts=41, steps=tmp_path / "steps")

@@ -1,8 +1,6 @@
 """What the key of executed pages sees: imported code and its imports, but no docstring,
 comment or unused module."""
 
-from pathlib import Path
-
 import pytest
 from places import ROOT
 
@@ -29,7 +27,7 @@ FILES = {
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Path:
+def library(tmp_path):
     """A package of eight modules."""
     for name, code in FILES.items():
         path = tmp_path / "course_lib" / name
@@ -47,9 +45,7 @@ def library(tmp_path: Path) -> Path:
         "import torch",
     ],
 )
-def test_imports_are_followed_into_functions_packages_and_upwards(
-    library: Path, source: str
-):
+def test_imports_are_followed_into_functions_packages_and_upwards(library, source):
     found = {
         path.relative_to(library).as_posix()
         for path in imported_modules([source], library.parent)
@@ -105,9 +101,7 @@ def test_code_of_cells_is_told_from_words_options_and_examples():
         ("x = 'Say what it is.'\n", False),
     ],
 )
-def test_a_docstring_or_comment_changes_no_key_and_code_does(
-    tmp_path: Path, changed: str, same: bool
-):
+def test_a_docstring_or_comment_changes_no_key_and_code_does(tmp_path, changed, same):
     file = tmp_path / "module.py"
     file.write_text('"""Say it."""\nx = 1\n')
     before = digest_of_code([file])
@@ -115,7 +109,7 @@ def test_a_docstring_or_comment_changes_no_key_and_code_does(
     assert (digest_of_code([file]) == before) is same
 
 
-def test_a_digest_of_files_sees_content_names_and_nothing_else(tmp_path: Path):
+def test_a_digest_of_files_sees_content_names_and_nothing_else(tmp_path):
     folder = tmp_path / "library"
     folder.mkdir()
     (folder / "a.py").write_text("x = 1")
@@ -147,9 +141,7 @@ from course_lib.aside import x as x
         ("from course_lib import unused", {"unused.py", "attention.py", "scores.py"}),
     ],
 )
-def test_a_public_name_stands_for_the_module_that_has_it(
-    library: Path, source: str, found: set[str]
-):
+def test_a_public_name_stands_for_the_module_that_has_it(library, source, found):
     (library / "__init__.pyi").write_text(STUB)
     modules = imported_modules([source], library.parent)
     names = {path.relative_to(library).as_posix() for path in modules}
@@ -158,7 +150,7 @@ def test_a_public_name_stands_for_the_module_that_has_it(
     assert "scores.py" not in names or "scores.py" in found
 
 
-def test_a_pin_counts_for_a_page_that_imports_its_package(library: Path):
+def test_a_pin_counts_for_a_page_that_imports_its_package(library):
     page = library / "page.md"
     page.write_text("```{code-cell} ipython3\nimport sklearn\n```\n")
     pins = {"scikit-learn": "1.5", "torch": "2.6", "rich": "13.9"}
@@ -175,7 +167,7 @@ def test_a_pin_counts_for_a_page_that_imports_its_package(library: Path):
     assert before | {"the pin of scikit-learn": "1.6"} == state() != before
 
 
-def test_of_what_a_kernel_opened_the_course_s_own_data_count(tmp_path: Path):
+def test_of_what_a_kernel_opened_the_course_s_own_data_count(tmp_path):
     files = [
         *("book/results/a.json", "course_lib/data/b.json", "course_lib/__init__.pyi"),
         *(
