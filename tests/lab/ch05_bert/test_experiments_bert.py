@@ -11,9 +11,7 @@ from safetensors import safe_open
 from course_lab.ch05_bert import bert_page, padding
 from course_lab.records import Record
 from course_lib.bert.files import load_bert, save_bert
-from course_lib.bert.model import BertConfig, BertForPreTraining, BertModel, BertOutput
-from course_lib.wordpiece.fast import FastWordPiece
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+from course_lib.bert.model import BertForPreTraining, BertModel, BertOutput
 
 TOKENIZER = tiny_tokenizer("it is ##s cut .")
 SMALL = tiny_bert(
