@@ -7,6 +7,7 @@ import pytest
 import torch
 from expect import refusal
 from safetensors import safe_open
+from tiny import tiny_bert, tiny_tokenizer
 
 from course_lab.ch05_bert import bert_page, padding
 from course_lab.records import Record
