@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_corpus
 import torch
 from cases import for_each
 from datasets import config as datasets_config
 from expect import assert_near, refusal
 
+from ch06_pretraining import small_corpus
 from course_lab.ch06_pretraining.pretrain import (
     Plan,
     build,

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import small_corpus
 import torch
 from datasets import config as datasets_config
 from expect import refusal
 from safetensors.torch import load_file
 
+from ch06_pretraining import small_corpus
 from course_lab.ch06_pretraining.pretrain_card import card, write_card
 from course_lib.training.state import load_tensors
 from course_tools.pretrain_command import CHECKPOINT, PretrainError, run_in_folder

@@ -1,0 +1,1 @@
+"""Tests of chapter 1's experiments."""

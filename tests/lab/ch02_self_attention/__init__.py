@@ -1,0 +1,1 @@
+"""Tests of chapter 2's experiments."""

@@ -1,0 +1,1 @@
+"""Tests of chapter 3's experiments."""

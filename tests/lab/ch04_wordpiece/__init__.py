@@ -1,0 +1,1 @@
+"""Tests of chapter 4's experiments."""

@@ -1,0 +1,1 @@
+"""Tests of chapter 5's experiments."""

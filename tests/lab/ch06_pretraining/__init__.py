@@ -1,0 +1,1 @@
+"""Tests of chapter 6's experiments."""

@@ -1,0 +1,1 @@
+"""Tests of chapter 7's experiments."""

@@ -1,0 +1,1 @@
+"""Tests of chapter 8's experiments."""

@@ -1,0 +1,1 @@
+"""Tests of chapter 9's experiments."""
