@@ -200,7 +200,7 @@ def wiring() -> Diagram:
         ),
     )
     for number, (name, queries, keys, mask) in enumerate(panels):
-        middle, top = 99 + 202 * (number % 2), 10 + 152 * (number // 2)
+        middle, top = 97 + 202 * (number % 2), 10 + 152 * (number // 2)
         diagram.label(middle, top, name, "bold")
         above, below = (
             [
