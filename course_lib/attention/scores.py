@@ -16,10 +16,8 @@ class DotScore(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> query, key = (
-    ...     torch.tensor([[[1.0, 2.0]]]),
-    ...     torch.tensor([[[3.0, 4.0], [1.0, 0.0]]]),
-    ... )
+    >>> query = torch.tensor([[[1.0, 2.0]]])
+    >>> key = torch.tensor([[[3.0, 4.0], [1.0, 0.0]]])
     >>> DotScore()(query, key)
     tensor([[[11.,  1.]]])
     """

@@ -71,9 +71,8 @@ def select_layers(
 
     Examples
     --------
-    >>> states = [
-    ...     torch.full((1, 1, 2), float(layer)) for layer in range(6)
-    ... ]  # the embeddings and five layers
+    >>> # the embeddings and five layers
+    >>> states = [torch.full((1, 1, 2), float(layer)) for layer in range(6)]
     >>> (
     ...     select_layers(states, "second_to_last").tolist(),
     ...     select_layers(states, "sum_last_4").tolist(),
@@ -126,9 +125,8 @@ class LayerMix(nn.Module):
     Examples
     --------
     >>> mix = LayerMix(3)
-    >>> _ = mix.weights.data.copy_(
-    ...     torch.tensor([0.0, 0.0, float("-inf")])
-    ... )  # leave the last layer out
+    >>> # leave the last layer out
+    >>> _ = mix.weights.data.copy_(torch.tensor([0.0, 0.0, float("-inf")]))
     >>> mix(
     ...     [
     ...         torch.tensor([[[2.0]]]),

@@ -45,11 +45,9 @@ def skip_gram_loss(
 
     Examples
     --------
-    >>> v, u, noise = (
-    ...     torch.tensor([[1.0, 2.0]]),
-    ...     torch.tensor([[0.5, 0.0]]),
-    ...     torch.tensor([[[0.0, 1.0], [1.0, -1.0]]]),
-    ... )
+    >>> v = torch.tensor([[1.0, 2.0]])
+    >>> u = torch.tensor([[0.5, 0.0]])
+    >>> noise = torch.tensor([[[0.0, 1.0], [1.0, -1.0]]])
     >>> skip_gram_loss(v, u, noise)  # -ln σ(0.5) - ln σ(-2) - ln σ(1)
     tensor([2.9143])
     """
@@ -86,9 +84,8 @@ class SkipGram(nn.Module):
     --------
     >>> model = SkipGram(vocab_size=9, dim=4)
     >>> ids = torch.tensor([2, 3])
-    >>> model(
-    ...     SkipGramBatch(ids, ids + 1, torch.tensor([[0, 1, 2], [5, 6, 7]]))
-    ... )  # neighbours are 0: 4 ln 2 each
+    >>> # neighbours are 0: 4 ln 2 each
+    >>> model(SkipGramBatch(ids, ids + 1, torch.tensor([[0, 1, 2], [5, 6, 7]])))
     tensor([2.7726, 2.7726], grad_fn=<SubBackward0>)
     """
 

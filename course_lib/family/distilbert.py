@@ -186,9 +186,8 @@ def soft_target_loss(
     >>> logits = torch.tensor([[2.0, 0.0, 0.0]])
     >>> soft_target_loss(logits, logits).item()
     0.0
-    >>> round(
-    ...     soft_target_loss(torch.zeros(1, 3), logits, temperature=1.0).item(), 4
-    ... )  # ln 3 less the entropy of p
+    >>> # ln 3 less the entropy of p
+    >>> round(soft_target_loss(torch.zeros(1, 3), logits, temperature=1.0).item(), 4)
     0.433
     """
     if not temperature > 0:

@@ -130,9 +130,8 @@ def attention_explorer(
 
     Examples
     --------
-    >>> weights = np.array(
-    ...     [[[[0.75, 0.25], [0.5, 0.5]]]]
-    ... )  # 1 layer, 1 head, 2 query words, 2 key words
+    >>> # 1 layer, 1 head, 2 query words, 2 key words
+    >>> weights = np.array([[[[0.75, 0.25], [0.5, 0.5]]]])
     >>> explorer = attention_explorer(
     ...     [View("old cat", "self-attention", ["old", "cat"], ["old", "cat"], weights)]
     ... )

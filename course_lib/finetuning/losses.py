@@ -63,14 +63,10 @@ def consistency_loss(
     --------
     >>> from course_lib.bert.config import BertConfig
     >>> from course_lib.finetuning.heads import SequenceClassifier
-    >>> model, batch = (
-    ...     SequenceClassifier(BertConfig.tiny(vocab_size=12), 2),
-    ...     collate([Example([([2, 3], [0, 0])], 1)]),
-    ... )
-    >>> alone, both = (
-    ...     task_loss(model.eval(), batch),
-    ...     consistency_loss(model, batch, weight=1.0),
-    ... )
+    >>> model = SequenceClassifier(BertConfig.tiny(vocab_size=12), 2)
+    >>> batch = collate([Example([([2, 3], [0, 0])], 1)])
+    >>> alone = task_loss(model.eval(), batch)
+    >>> both = consistency_loss(model, batch, weight=1.0)
     >>> torch.allclose(alone[0], both[0]), both[1]
     (True, 1)
     """

@@ -264,14 +264,11 @@ def best_spans(
     Examples
     --------
     >>> from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
-    >>> tokenizer, context = (
-    ...     WordPiece([*SPECIAL_TOKENS, "who", "jim", "was", "there"]),
-    ...     "Jim was there",
-    ... )
+    >>> tokenizer = WordPiece([*SPECIAL_TOKENS, "who", "jim", "was", "there"])
+    >>> context = "Jim was there"
     >>> of_windows = windows("Who", context, tokenizer)
-    >>> start = torch.tensor(
-    ...     [0.0, 9.0, 0.0, 2.0, 1.0, 0.0, 0.0]
-    ... )  # [CLS] who [SEP] jim was there [SEP]
+    >>> # [CLS] who [SEP] jim was there [SEP]
+    >>> start = torch.tensor([0.0, 9.0, 0.0, 2.0, 1.0, 0.0, 0.0])
     >>> end = torch.tensor([0.0, 9.0, 0.0, 3.0, 0.0, 2.5, 0.0])
     >>> [
     ...     (span.text(context), span.score)

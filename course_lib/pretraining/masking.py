@@ -320,10 +320,8 @@ def corrupt(
     The first and the third of three tokens are hidden; the vocabulary's [MASK] is
     50001.
 
-    >>> x, chosen = (
-    ...     torch.tensor([[21, 11987, 5438]]),
-    ...     torch.tensor([[True, False, True]]),
-    ... )
+    >>> x = torch.tensor([[21, 11987, 5438]])
+    >>> chosen = torch.tensor([[True, False, True]])
     >>> corrupt(x, chosen, fates=torch.zeros(1, 3), random_ids=x, mask_id=50001)
     (tensor([[50001, 11987, 50001]]), tensor([[  21, -100, 5438]]))
     """
@@ -383,10 +381,8 @@ def mask_tokens(
 
     Examples
     --------
-    >>> x, special = (
-    ...     torch.tensor([[101, 21, 1987, 5438, 102]]),
-    ...     torch.tensor([[True, False, False, False, True]]),
-    ... )
+    >>> x = torch.tensor([[101, 21, 1987, 5438, 102]])
+    >>> special = torch.tensor([[True, False, False, False, True]])
     >>> vocab = VocabIds(mask_id=103, size=30522, special_ids=(0, 100, 101, 102, 103))
     >>> masked_ids, labels = mask_tokens(
     ...     x, special, torch.Generator().manual_seed(1), vocab, MaskingConfig(rate=0.5)

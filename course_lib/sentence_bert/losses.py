@@ -81,10 +81,8 @@ def cosine_losses(
 
     Examples
     --------
-    >>> u, v = (
-    ...     torch.tensor([[3.0, 4.0]]),
-    ...     torch.tensor([[4.0, 3.0]]),
-    ... )  # the cosine is 0.96
+    >>> u = torch.tensor([[3.0, 4.0]])
+    >>> v = torch.tensor([[4.0, 3.0]])  # the cosine is 0.96
     >>> round(cosine_losses(u, v, torch.tensor([0.5])).item(), 4)
     0.2116
     """
@@ -121,11 +119,9 @@ def triplet_losses(
 
     Examples
     --------
-    >>> a, p, n = (
-    ...     torch.tensor([[0.0, 0.0]]),
-    ...     torch.tensor([[3.0, 4.0]]),
-    ...     torch.tensor([[0.0, 5.5]]),
-    ... )
+    >>> a = torch.tensor([[0.0, 0.0]])
+    >>> p = torch.tensor([[3.0, 4.0]])
+    >>> n = torch.tensor([[0.0, 5.5]])
     >>> round(triplet_losses(a, p, n).item(), 3)
     0.5
     """
@@ -192,9 +188,8 @@ def in_batch_losses(
     Examples
     --------
     >>> vectors = torch.eye(2)
-    >>> round(
-    ...     in_batch_losses(vectors, vectors, temperature=1.0)[0].item(), 4
-    ... )  # log(1 + exp(-1))
+    >>> # log(1 + exp(-1))
+    >>> round(in_batch_losses(vectors, vectors, temperature=1.0)[0].item(), 4)
     0.3133
     """
     if len(documents) < len(queries):
@@ -379,9 +374,8 @@ class InBatchObjective(Objective):
 
     Examples
     --------
-    >>> vectors = torch.eye(3)[:, None].expand(
-    ...     3, 2, 3
-    ... )  # three queries, each equal to its document
+    >>> # three queries, each equal to its document
+    >>> vectors = torch.eye(3)[:, None].expand(3, 2, 3)
     >>> InBatchObjective().right(vectors, torch.zeros(3)).tolist()
     [True, True, True]
     """

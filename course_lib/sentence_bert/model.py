@@ -80,9 +80,8 @@ def pool(
 
     Examples
     --------
-    >>> hidden = torch.tensor(
-    ...     [[[1.0, 8.0], [3.0, 4.0], [99.0, 99.0]]]
-    ... )  # two tokens, and padding
+    >>> # two tokens, and padding
+    >>> hidden = torch.tensor([[[1.0, 8.0], [3.0, 4.0], [99.0, 99.0]]])
     >>> mask = torch.tensor([[True, True, False]])
     >>> [pool(hidden, mask, how).tolist() for how in ("mean", "cls", "max")]
     [[[2.0, 6.0]], [[1.0, 8.0]], [[3.0, 8.0]]]

@@ -309,10 +309,8 @@ class Seq2Seq(nn.Module):
     >>> model = Seq2Seq(
     ...     Seq2SeqConfig(source_vocab=9, target_vocab=8, embedding_dim=4, hidden_dim=6)
     ... )
-    >>> source_ids, source_lengths = (
-    ...     torch.tensor([[5, 7, 8], [5, 0, 0]]),
-    ...     torch.tensor([3, 1]),
-    ... )
+    >>> source_ids = torch.tensor([[5, 7, 8], [5, 0, 0]])
+    >>> source_lengths = torch.tensor([3, 1])
     >>> model(
     ...     source_ids, source_lengths, target_ids=torch.tensor([[1, 6], [1, 7]])
     ... ).shape

@@ -75,9 +75,8 @@ def greedy(
 
     Examples
     --------
-    >>> table = torch.tensor(
-    ...     [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]
-    ... ).log()  # row: last, column: next
+    >>> # row: last, column: next
+    >>> table = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]).log()
     >>> greedy(
     ...     lambda state, last: (table[last], state),
     ...     None,

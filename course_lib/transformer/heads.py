@@ -108,10 +108,8 @@ def label_smoothing_loss(
     Examples
     --------
     >>> import torch
-    >>> logits, labels = (
-    ...     torch.tensor([[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]]),
-    ...     torch.tensor([1, 0]),
-    ... )
+    >>> logits = torch.tensor([[0.0, 2.0, 1.0], [5.0, 0.0, 0.0]])
+    >>> labels = torch.tensor([1, 0])
     >>> total, count = label_smoothing_loss(logits, labels, smoothing=0.3)
     >>> round(total.item(), 4), count.item()
     (0.7076, 1)
