@@ -154,7 +154,7 @@ from course_lib.finetuning.predict import predict as predict
 
 # Chapter 9: Sentence-BERT
 from course_lib.sentence_bert.model import pool as pool, SentenceBert as SentenceBert
-from course_lib.sentence_bert.classifier import SentenceClassifier as SentenceClassifier
+from course_lib.sentence_bert.model import SentenceClassifier as SentenceClassifier
 from course_lib.sentence_bert.losses import (
     softmax_features as softmax_features,
     cosine_losses as cosine_losses,

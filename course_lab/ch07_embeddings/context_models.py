@@ -19,8 +19,7 @@ from course_lab.probing import start
 from course_lib.bert.layers import initialise
 from course_lib.bert.model import BertConfig, BertForPreTraining
 from course_lib.embeddings.elmo import ELMo, ELMoConfig, elmo_loss_sum
-from course_lib.embeddings.gpt import CausalLanguageModel, causal_loss_sum
-from course_lib.embeddings.labels import unhidden
+from course_lib.embeddings.gpt import CausalLanguageModel, causal_loss_sum, unhidden
 from course_lib.pretraining.batches import PreTrainingBatches, pretraining_loss_sum
 from course_lib.pretraining.masking import MaskingConfig
 from course_lib.pretraining.packing import Corpus as Tokens

@@ -20,10 +20,10 @@ from course_lab.ch08_finetuning.features import (
 from course_lab.ch08_finetuning.finetuning_tasks import MODELS, Rows, Task
 from course_lab.probing import start
 from course_lib.bert.files import load_bert
-from course_lib.data.treebank import rejoin
+from course_lib.data.sentences import rejoin
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.task_model import TaskModel, average
-from course_lib.sentence_bert.classifier import SentenceClassifier
+from course_lib.sentence_bert.model import SentenceClassifier
 from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -55,7 +55,7 @@ class Variant:
         Give a class from the mean of all states in place of [CLS].
     rejoined
         Read sentences as people write them, where they were cut up for a treebank
-        (`course_lib.data.treebank`).
+        (`course_lib.data.sentences`).
     """
 
     use: str
@@ -175,7 +175,7 @@ def score_average(
 
 def rejoined(rows: Rows) -> Rows:
     """Give the same rows with sentences as people write them
-    (`course_lib.data.treebank.rejoin`)."""
+    (`course_lib.data.sentences.rejoin`)."""
     return rows._replace(inputs=[rejoin(text) for text in rows.inputs])
 
 

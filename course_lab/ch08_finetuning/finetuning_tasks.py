@@ -13,7 +13,7 @@ import numpy as np
 from datasets import ClassLabel, Dataset
 
 from course_lib.data import load
-from course_lib.data.splitting import split_by
+from course_lib.data.data_set import split_by
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import (
     MultipleChoiceClassifier,

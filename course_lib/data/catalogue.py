@@ -27,7 +27,6 @@ from course_lib.data import (
     readings,
     stories,
     translation,
-    wikitext,
 )
 from course_lib.data.benchmarks import BENCHMARKS, SENTENCE_BENCHMARKS
 from course_lib.data.data_set import SPLITS, DataSet, described, hub, texts
@@ -139,7 +138,7 @@ DATASETS: dict[str, DataSet] = {
                 "wikitext-2-raw-v1",
                 columns={"paragraphs": "text"},
             ),
-            from_lines=wikitext.articles,
+            from_lines=corpus.articles,
             optional_splits=("train",),
         ),
         described(

@@ -46,6 +46,11 @@ _WHO_SAID_IT = re.compile(
 _TAIL = 40
 
 
+_PARTED = re.compile(
+    r"\b(\w+) (n't)\b|\b(gon|wan) (na)\b|\b(got) (ta)\b", re.IGNORECASE
+)
+
+
 def split_sentences(paragraph: str) -> list[str]:
     """Cut a paragraph into sentences."""
     sentences, begin = [], 0
@@ -68,3 +73,17 @@ def _is_inside(before: str, gap: re.Match[str], paragraph: str) -> bool:
         or _LEFT_OUT.search(before)
         or (gap[1] and _WHO_SAID_IT.match(paragraph, gap.start()))
     )
+
+
+def rejoin(text: str) -> str:
+    r"""Undo what the Penn Treebank's tokenization does to a text, where a WordPiece
+    tokenizer sees the difference.
+
+    The Stanford Sentiment Treebank, and with it SST-2, holds "do n't" and `` for
+    "don't" and an opening quotation mark. A WordPiece tokenizer, which splits at
+    punctuation, makes "do n ' t" of the one and "don ' t" of the other; but "it's" and
+    "it 's" become the same tokens."""
+    joined = _PARTED.sub(
+        lambda found: "".join(part for part in found.groups() if part), text
+    )
+    return joined.replace("``", '"').replace("''", '"').replace("`", "'")

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention.masks import check_boolean
-from course_lib.embeddings.labels import (
+from course_lib.embeddings.gpt import (
     LanguageModelBatch,
     cross_entropy_sum,
     neighbour_labels,

@@ -20,10 +20,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.attention.masks import check_mask
+from course_lib.bert.config import BertConfig
 from course_lib.bert.files import checkpoint_folder, read_bert, save_bert
 from course_lib.bert.model import BertModel
 from course_lib.finetuning.examples import Example, collate
-from course_lib.finetuning.heads import without_pooler
+from course_lib.finetuning.heads import SequenceClassifier, without_pooler
 from course_lib.finetuning.task_model import looking
 from course_lib.sentence_bert.files import (
     FILES,
@@ -412,3 +413,48 @@ def _encoder(folder: Path, dtype: torch.dtype | None) -> BertModel:
     with torch.random.fork_rng(devices=[]):
         bert, report = read_bert(folder, BertModel, dtype)
     return without_pooler(bert).eval() if report.new else bert
+
+
+class SentenceClassifier(SequenceClassifier):
+    """One label for a sentence or a pair of them, or one number: a layer on the mean of
+    all states, for an encoder that was trained to be read so.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices.
+    labels
+        The names of the labels, or how many there are. A single one is no class: then
+        the model is to guess a number.
+
+    Notes
+    -----
+    Pooling: Reimers and Gurevych 2019, section 3. ``transformers`` has no model of this
+    kind, so it reads the encoder alone.
+
+    Examples
+    --------
+    >>> model = SentenceClassifier(
+    ...     BertConfig.tiny(vocab_size=50), ["negative", "positive"]
+    ... )
+    >>> model(torch.tensor([[2, 47, 3]])).shape
+    torch.Size([1, 2])
+    """
+
+    architecture = "SentenceClassifier"
+    pools = False
+
+    def __init__(self, config: BertConfig, labels: int | Sequence[str]):
+        super().__init__(config, labels)
+        without_pooler(self.bert)
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "B T"],
+        attention_mask: Bool[Tensor, "B T"] | None = None,
+        token_type_ids: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B L"]:
+        """Return the logits of the labels, or in one column the numbers; arguments as
+        in `BertModel`."""
+        hidden = self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.classifier(self.dropout(pool(hidden, attention_mask)))

@@ -24,7 +24,7 @@ from course_lib.bert.files import save_bert
 from course_lib.bert.model import BertModel
 from course_lib.data.data_set import as_squad, of_endings
 from course_lib.finetuning.finetune import FineTuningConfig, evaluate
-from course_lib.sentence_bert.classifier import SentenceClassifier
+from course_lib.sentence_bert.model import SentenceClassifier
 from course_tools.record_command import ExperimentError, record_experiment
 
 TEXT = Value("string")

@@ -18,8 +18,11 @@ from course_lib.attention.multi_head import (
 )
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.embeddings.elmo import ELMo, ELMoConfig, reverse_within_length
-from course_lib.embeddings.gpt import CausalLanguageModel
-from course_lib.embeddings.labels import LanguageModelBatch, neighbour_labels
+from course_lib.embeddings.gpt import (
+    CausalLanguageModel,
+    LanguageModelBatch,
+    neighbour_labels,
+)
 from course_lib.family.colbert import LateInteraction, maxsim
 from course_lib.family.distilbert import DistilBertForMaskedLM
 from course_lib.finetuning.heads import (
@@ -29,8 +32,7 @@ from course_lib.finetuning.heads import (
     TokenClassifier,
 )
 from course_lib.pretraining.masking import VocabIds, mask_tokens
-from course_lib.sentence_bert.classifier import SentenceClassifier
-from course_lib.sentence_bert.model import pool
+from course_lib.sentence_bert.model import SentenceClassifier, pool
 from course_lib.transformer.blocks import EncoderBlock
 from course_lib.transformer.cache import attend_cached, project
 from course_lib.transformer.decoder import DecoderBlock

@@ -7,7 +7,7 @@ from expect import refusal
 
 from course_lib.data import DATASETS, load
 from course_lib.data.benchmarks import BENCHMARKS, SENTENCE_BENCHMARKS, WNUT_TAGS
-from course_lib.data.splitting import split_by
+from course_lib.data.data_set import split_by
 
 
 @pytest.fixture(autouse=True)

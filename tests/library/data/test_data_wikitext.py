@@ -6,7 +6,7 @@ from datasets import Dataset
 from expect import refusal
 
 from course_lib.data import load
-from course_lib.data.wikitext import articles
+from course_lib.data.corpus import articles
 
 LINES = [
     "",

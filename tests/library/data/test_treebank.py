@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from course_lab.ch08_finetuning.finetuning_runs import rejoined
 from course_lab.ch08_finetuning.finetuning_tasks import Rows
-from course_lib.data.treebank import rejoin
+from course_lib.data.sentences import rejoin
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
 

@@ -12,9 +12,10 @@ from tiny import tiny_bert
 from torch import nn
 
 from course_lib.bert.model import BertConfig, BertModel
-from course_lib.embeddings.gpt import CausalLanguageModel, causal_loss_sum
-from course_lib.embeddings.labels import (
+from course_lib.embeddings.gpt import (
+    CausalLanguageModel,
     LanguageModelBatch,
+    causal_loss_sum,
     cross_entropy_sum,
     neighbour_labels,
     unhidden,

@@ -14,7 +14,7 @@ from course_lib.embeddings.elmo import (
     elmo_loss_sum,
     reverse_within_length,
 )
-from course_lib.embeddings.labels import LanguageModelBatch
+from course_lib.embeddings.gpt import LanguageModelBatch
 
 LENGTHS = [7, 4, 5]
 IDS = torch.randint(1, 23, (3, 7), generator=torch.Generator().manual_seed(0))

@@ -11,7 +11,7 @@ from tiny import tiny_bert
 from course_lib.finetuning.examples import Example
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.heads import SequenceClassifier
-from course_lib.sentence_bert.classifier import SentenceClassifier
+from course_lib.sentence_bert.model import SentenceClassifier
 
 LABELS = ["neutral", "good", "bad", "mixed"]
 
