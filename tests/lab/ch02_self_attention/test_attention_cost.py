@@ -62,6 +62,13 @@ class TestScoreScale:
         assert found.query_gradient == pytest.approx(np.median(at_queries), rel=1e-5)
         assert found.query_gradient_mean == pytest.approx(np.mean(at_queries), rel=1e-5)
 
+    def test_statistics_by_width_are_those_of_each_seed_width_and_divisor(self):
+        found = score_scale.statistics_by_width([4, 9], seeds=[0, 1, 2])
+        one = score_scale.score_statistics(9, 3.0, seed=2)
+        assert found["entropy"]["scaled"].shape == (3, 2)
+        assert found["entropy"]["scaled"][2, 1] == one.entropy
+        assert found["spread"]["scaled"][2, 1] == one.spread
+
     def test_divisors_are_what_they_are_called(self):
         assert {name: divisor(9) for name, divisor in score_scale.DIVISORS.items()} == {
             "unscaled": 1,

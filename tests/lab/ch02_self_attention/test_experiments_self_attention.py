@@ -397,3 +397,19 @@ class TestFigures:
     def test_models_that_meet_in_a_figure_differ_in_more_than_colour(self, group):
         for part in ("colour", "marker"):
             assert len({getattr(MODELS[name], part) for name in group}) == len(group)
+
+
+def test_heads_are_judged_beside_their_controls():
+    task, heads = LookBack((1, 2), vocab_size=4, length=6), self_attention.heads_of
+    runs = {
+        name: fit_seeds(task, heads(name), [0, 1], steps=2, learning_rate=1e-3)
+        for name in ("1 head", "8 heads")
+    }
+    judged = self_attention.judge_heads(task, runs, [0, 1], rate=1e-2)
+    untrained = [score(task, build(task, heads("8 heads"), n))["right"] for n in (0, 1)]
+    assert judged["two look-ups, 8 heads, untrained"] == untrained
+    assert judged["two look-ups, 1 head"] == runs["1 head"].right
+    assert min(judged["one look-up, 8 heads"]) > 0.5 > max(untrained)
+    *_, last = self_attention.judged_table(judged, task).splitlines()
+    assert last.startswith("| one look-up, 8 heads |")
+    assert last.endswith("| 0.250 |")
