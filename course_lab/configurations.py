@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from course_lib.training.loop import device
+from course_lib.training.precision import choose_precision
+
 #: Where a configuration names its variants: each with its settings, or a list.
 VARIANTS = ("variants", "models", "attentions")
 
@@ -88,10 +91,11 @@ def merged(
 
 
 def precision_of(configuration: Any) -> str:
-    """Return what a variant is trained in; float32 if it is not trained."""
+    """Return what a variant is trained in on this machine; float32 if it is not
+    trained."""
     if isinstance(configuration, Mapping):
         if "precision" in configuration:
-            return str(configuration["precision"])
+            return choose_precision(configuration["precision"], device())
         parts = {precision_of(part) for part in configuration.values()}
         return next(iter(parts - {"float32"}), "float32")
     if isinstance(configuration, list):

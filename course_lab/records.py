@@ -35,6 +35,17 @@ from course_lib.data import load as load_data
 from course_lib.shipped_files import RESULTS
 from course_lib.training.loop import device
 
+#: Records whose variants are all stale, and in what: pages and claims that show one say
+#: so. `course records`, which repeats the probes, finds what is missing here.
+STALE: Mapping[str, str] = {
+    "pretraining-stories": "Muon moves queries, keys and values apart, once as one"
+    " matrix, and the last feed-forward runs at all positions",
+    "pretraining-stories-long": "Muon moves queries, keys and values apart, once as one"
+    " matrix",
+    "pretraining-two-worlds": "the last feed-forward runs at all positions: more"
+    " operations, equal losses",
+}
+
 Run: TypeAlias = tuple[Mapping[str, Any], Callable[[], Mapping[str, Any]]]
 """What tells a run from the others of its record, and what does it."""
 
@@ -85,6 +96,17 @@ class Record:
                 f"it has {len(self.results)} results and says of {len(self.runs)} runs"
                 " how they were made"
             )
+        for variant in {run["variant"] for run in self.runs}:
+            precisions = self.precisions(variant)
+            if len(precisions) > 1:
+                raise TypeError(
+                    f"{variant!r} has runs in {' and in '.join(sorted(precisions))},"
+                    " and a mean over them would mix precisions"
+                )
+
+    def precisions(self, variant: str) -> set[str]:
+        """Return what the runs of a variant were computed in: one, or none yet."""
+        return {run["precision"] for run in self.runs if run["variant"] == variant}
 
 
 def make(
@@ -125,8 +147,8 @@ def variant_of(result: Mapping[str, Any]) -> str:
 def held(
     name: str, configuration: Any, variant: str = "", folder: Path | None = None
 ) -> list[dict[str, Any]]:
-    """Return the results that a record holds already; it is an error if a variant has
-    changed since."""
+    """Return the results that a record holds already; it is an error if the settings
+    or the precision of a variant are others since."""
     folder = folder or RESULTS
     if not (folder / f"{name}.json").is_file():
         return []
@@ -139,6 +161,13 @@ def held(
             f"{folder.parent.name}/{folder.name}/{name}.json was made with another"
             f" configuration of {variant or name!r} ({found}); give a changed variant"
             " another name, or move the file away to record all anew"
+        )
+    precision = precision_of(of_variant(asked, variant))
+    if others := record.precisions(variant) - {precision}:
+        raise ValueError(
+            f"{variant!r} of {name} was recorded in {others.pop()}, and here it would"
+            f" be computed in {precision}; no mean mixes precisions: give it a fixed"
+            " precision, or another name"
         )
     return record.results
 
@@ -265,14 +294,16 @@ def run_missing(
 
 def recorded_note(record: Record, what: str) -> str:
     """Write what stands before recorded figures on a page, so that nobody takes them
-    for live ones."""
+    for live ones, or for those of today's code where they are stale."""
     made_on = record.machine
     threads = f"{made_on['threads']} thread{'' if made_on['threads'] == 1 else 's'}"
+    stale = STALE.get(record.name)
     return (
         f"> **Recorded, not live.** {what} recorded by `{record.command}` on"
         f" {record.date[:10]} ({made_on['name']}, {threads}, torch {made_on['torch']},"
         f" commit {record.commit[:10]}); all figures, seeds and settings are in"
         f" `book/results/{record.name}.json`."
+        + (f"\n>\n> **Stale.** The code has changed since: {stale}." if stale else "")
     )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from course_lab.records import STALE
 from course_tools.claims.check import (
     Claim,
     Deviation,
@@ -105,10 +106,7 @@ def _places(claim: Claim) -> Iterable[str]:
         if origin.kind == "live":
             yield f"live, in the build of chapter {origin.name}"
         elif origin.kind == "recorded":
-            yield (
-                f"recorded, {{download}}`{origin.name}.json"
-                f" </results/{origin.name}.json>`"
-            )
+            yield f"recorded, {_download(origin.name)}"
         elif origin.kind == "checkpoint":
             yield (
                 f"logged, {{download}}`log of {origin.name}"
@@ -116,6 +114,12 @@ def _places(claim: Claim) -> Iterable[str]:
             )
         else:
             yield "computed for this page"
+
+
+def _download(record: str) -> str:
+    """Link to a record; a stale one says so."""
+    link = f"{{download}}`{record}.json </results/{record}.json>`"
+    return link + (f" (stale: {STALE[record]})" if record in STALE else "")
 
 
 def coverage_page(book: Path) -> str:
@@ -210,10 +214,7 @@ def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
     ]
     if deviation.effect is not None:
         measured = deviation.effect.read(evidence)
-        records = ", ".join(
-            f"{{download}}`{origin.name}.json </results/{origin.name}.json>`"
-            for origin in deviation.effect.origins()
-        )
+        records = ", ".join(_download(x.name) for x in deviation.effect.origins())
         lines.append(
             f": **Measured:** {deviation.changes}: {measured.text(1, 'points')}"
             f" ({measured.how}), from {records}."

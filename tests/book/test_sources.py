@@ -12,6 +12,7 @@ from cases import for_each
 from places import BOOK, ROOT
 from pybtex.database import parse_file
 
+from course_lab import records
 from course_tools.claims.check import chapter_pages
 
 CHAPTERS = [BOOK / f"{stem}.md" for stem in chapter_pages(BOOK).values()]
@@ -199,6 +200,50 @@ def test_a_typed_measurement_is_seen(alt, found):
         f" {alt}\n---\nwidths = [4, 1024]\n```\n"
     )
     assert sorted(typed_measurements(cell)) == sorted(found)
+
+
+def unmarked(text: str) -> list[str]:
+    """Name the stale records that a page loads without showing their note."""
+    cells = [cell["code"] for cell in CODE_CELL.finditer(text)]
+    code = "\n".join(re.sub(r"^(?::tags:|[%!]).*", "", x, flags=re.M) for x in cells)
+    statements = ast.parse(code).body
+    noted = {
+        name.id
+        for call in ast.walk(ast.Module(statements, []))
+        if isinstance(call, ast.Call) and "recorded_note" in ast.unparse(call.func)
+        for name in ast.walk(call.args[0])
+        if isinstance(name, ast.Name)
+    }
+    return [
+        part.value
+        for statement in statements
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Constant) and part.value in records.STALE
+        if not isinstance(statement, ast.Expr)  # where it has been loaded already
+        if not (isinstance(statement, ast.Assign) and noted & names(statement.targets))
+    ]
+
+
+def names(targets: list[ast.expr]) -> set[str]:
+    """What an assignment binds."""
+    parts = chain.from_iterable(map(ast.walk, targets))
+    return {part.id for part in parts if isinstance(part, ast.Name)}
+
+
+@for_each("page", PAGES)
+def test_a_page_that_shows_figures_of_a_stale_record_says_so(page):
+    """`records.recorded_note` says it, beside figures, tables and glued numbers."""
+    assert unmarked(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_stale_record_without_a_note_is_seen(monkeypatch):
+    monkeypatch.setattr(records, "STALE", {"old": "another loss", "new": "same"})
+    load = '```{code-cell}\nx = {n: load(n) for n in ("old", "fresh")}\n```\n'
+    assert unmarked(load) == ["old"]
+    told = '```{code-cell}\nrecorded_note(x["old"], "It was")\n```\n'
+    assert unmarked(load + told) == []
+    loop = '```{code-cell}\nfor y in load("new").results: pass\n```\n'
+    assert unmarked(load + told + loop) == ["new"]
 
 
 @for_each("chapter", CHAPTERS)

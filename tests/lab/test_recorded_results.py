@@ -1,8 +1,6 @@
 """What `book/results/` holds of trained models can be made again, and says what the
 chapters say."""
 
-import dataclasses
-import functools
 import shlex
 import subprocess
 
@@ -122,76 +120,6 @@ def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
         if run["variant"] == "Transformer"
     ]
     assert min(scores) >= 0.99
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """A study whose variants are numbers of steps."""
-
-    variants: dict[str, dict]
-    length: int = 16
-    added_later: int = 3
-
-
-def record_race(tmp_path, asked, variants, seeds=(0,), **more):
-    """Record a race in which each variant finds its steps; return what ran."""
-    ran = []
-
-    def run(variant, seed):
-        ran.append((variant, seed))
-        return {"found": asked.variants[variant]["steps"]}
-
-    runs = [
-        ({"variant": variant, "seed": seed}, functools.partial(run, variant, seed))
-        for variant in variants
-        for seed in seeds
-    ]
-    words = ["course", "record", "race"]
-    records.run_missing("race", words, asked, runs, folder=tmp_path, **more)
-    return ran
-
-
-SLOW = {"slow": {"steps": 5}}
-
-
-def test_an_added_baseline_or_seed_repeats_no_other_run(tmp_path):
-    assert record_race(tmp_path, Asked(SLOW), ["slow"]) == [("slow", 0)]
-    before = records.load("race", tmp_path)
-    more = Asked({"slow": {"steps": 5, "new setting": 1}, "fast": {"steps": 9}})
-    ran = record_race(tmp_path, more, ["slow", "fast"], seeds=(0, 1))
-    assert ran == [("slow", 1), ("fast", 0), ("fast", 1)]
-    after = records.load("race", tmp_path)
-    assert after.results[0] == before.results[0]
-    assert after.runs[0] == before.runs[0]
-    assert after.seeds == [0, 1]
-    assert list(after.configuration["variants"]) == ["slow", "fast"]
-
-
-def test_a_changed_variant_is_refused_and_says_in_what(tmp_path):
-    record_race(tmp_path, Asked(SLOW), ["slow"])
-    message = (
-        r"race\.json was made with another configuration of 'slow' \(variant.steps"
-    )
-    with pytest.raises(ValueError, match=message):
-        record_race(tmp_path, Asked({"slow": {"steps": 6}}), ["slow"], seeds=(1,))
-    changed = Asked({"slow": {"steps": 6}, "fast": {"steps": 9}})
-    assert record_race(tmp_path, changed, ["fast"]) == [("fast", 0)]
-    with pytest.raises(ValueError, match="length, 16 and not 17"):
-        record_race(tmp_path, Asked(SLOW, length=17), ["slow"])
-
-
-def test_each_run_says_with_what_it_was_made(tmp_path):
-    asked = Asked({"slow": {"steps": 5, "training": {"precision": "bfloat16"}}})
-    record_race(tmp_path, asked, ["slow"], data=lambda: "edition")
-    [run] = records.load("race", tmp_path).runs
-    machine = records.machine()
-    assert run["precision"] == "bfloat16"
-    assert run["data"] == "edition"
-    assert run["threads"] == machine["threads"]
-    assert run["processor"] == machine["name"]
-    assert run["versions"]["torch"] == machine["torch"]
-    assert run["commit"] == records.commit()
-    assert run["date"].startswith("20")
 
 
 def test_frozen_features_of_2000_reviews_reach_four_of_five_and_less_than_tuning():
