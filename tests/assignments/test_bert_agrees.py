@@ -124,10 +124,8 @@ def test_the_student_s_bert_reads_a_real_checkpoint(bert):
             " public data sets"
         )
     config = bert["BertConfig"](30522, 384, 6, 12, 1536)
-    model, tensors = (
-        bert["BertModel"](config).eval(),
-        load_file(folder / "model.safetensors"),
-    )
+    model = bert["BertModel"](config).eval()
+    tensors = load_file(folder / "model.safetensors")
     assert bert["load_published"](model, tensors) == ["embeddings.position_ids"] * (
         "embeddings.position_ids" in tensors
     )

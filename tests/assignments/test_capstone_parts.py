@@ -76,10 +76,8 @@ def test_a_part_that_no_assignment_has_is_refused_at_release(part, words):
 
 def test_the_capstone_ships_the_published_tiny_and_what_the_library_gives_for_it():
     file = SOLUTIONS / "capstone" / "published.safetensors"
-    published, shipped = (
-        load_file(CHECKPOINTS / "tiny" / "model.safetensors"),
-        load_file(file),
-    )
+    published = load_file(CHECKPOINTS / "tiny" / "model.safetensors")
+    shipped = load_file(file)
     assert published.keys() == shipped.keys()
     assert all(torch.equal(published[name], shipped[name]) for name in published)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import for_each
 
 from course_tools.grading.assignments.mutants import (
     Mark,
@@ -89,20 +90,20 @@ def test_this_right_answer_written_differently_gets_full_marks(outcomes, name, a
     assert failed(outcome.grader) | failed(outcome.student) == set(), complaints
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@for_each("name", ASSIGNMENTS)
 def test_the_reference_gets_full_marks(outcomes, name):
     reference = outcomes(name)["reference"]
     assert reference.grader
     assert failed(reference.grader) | failed(reference.student) == set()
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@for_each("name", ASSIGNMENTS)
 def test_every_graded_cell_refuses_at_least_one_mistake(outcomes, name):
     aimed_at = {mutant.cell for mutant in CASES[name][0]}
     assert aimed_at == set(outcomes(name)["reference"].grader)
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@for_each("name", ASSIGNMENTS)
 def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name):
     """A student can find out about a cell before handing in: some mistake in each cell
     is caught by a visible test."""
@@ -112,7 +113,7 @@ def test_hidden_tests_are_never_the_only_ones_of_a_cell_that_find_anything(name)
     }
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@for_each("name", ASSIGNMENTS)
 def test_what_the_instructors_page_tells_is_what_happened_in_this_run(outcomes, name):
     """But for the tests' words, in which another machine may have other digits. `course
     mutants` records anew."""

@@ -86,10 +86,8 @@ def test_the_student_s_pooling_is_the_library_s(answers, name, how, dtype, front
 
 def test_the_student_s_losses_are_the_library_s(answers):
     u, v, w, more = normal(2, 6, 5), normal(3, 6, 5), normal(4, 6, 5), normal(5, 3, 5)
-    scores, labels = (
-        torch.linspace(0, 1, 6, dtype=torch.float64),
-        torch.tensor([0, 3, 1, 2, 2, 0]),
-    )
+    scores = torch.linspace(0, 1, 6, dtype=torch.float64)
+    labels = torch.tensor([0, 3, 1, 2, 2, 0])
     objective = SoftmaxObjective(5, 4).double()
     torch.nn.init.zeros_(objective.classifier.bias)
     logits, loss = answers["classify"](u, v, objective.classifier.weight, labels)
@@ -105,10 +103,8 @@ def test_the_student_s_losses_are_the_library_s(answers):
     for mine, theirs in pairs:
         assert_near(mine, theirs, 1e-10, 1e-10)
     # The library's distance shifts each difference by a millionth.
-    mine, theirs = (
-        answers["triplet_loss"](u, v, w, 0.7),
-        triplet_losses(u, v, w, 0.7).mean(),
-    )
+    mine = answers["triplet_loss"](u, v, w, 0.7)
+    theirs = triplet_losses(u, v, w, 0.7).mean()
     assert_near(mine, theirs, 1e-5)
 
 

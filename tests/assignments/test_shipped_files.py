@@ -182,10 +182,8 @@ def test_the_sentences_to_translate_are_of_the_test_split_and_none_was_trained_o
     source,
 ):
     data = load("translation", source="embedded")
-    test, train = (
-        set(zip(data["test"]["en"], data["test"]["fr"], strict=True)),
-        set(data["train"]["en"]),
-    )
+    test = set(zip(data["test"]["en"], data["test"]["fr"], strict=True))
+    train = set(data["train"]["en"])
     cell = next(cell for cell in source.cells if cell["id"] == TRANSLATION)
     pairs = re.findall(r"^([a-z' ]+ [a-z' ]+) = ([\w' ]+)$", cell.source, re.MULTILINE)
     assert len(pairs) == 9 + 40

@@ -151,12 +151,10 @@ def test_each_rung_of_the_ladder_computes_the_same_and_switches_what_it_says(
     batch = bert.batch_of(settings, "tiny", False, CPU)
     reference = sides.Transformers(bert.make_ours(settings, "tiny", 0.1, CPU))
     everywhere, there = batch.input_ids.numel(), len(batch.positions)
-    switches, seen, kernel, product = (
-        bert.Switches(),
-        {},
-        F.scaled_dot_product_attention,
-        cpu._product,
-    )
+    switches = bert.Switches()
+    seen = {}
+    kernel = F.scaled_dot_product_attention
+    product = cpu._product
     drawn = cpu._WordDropout.apply
     monkeypatch.setattr(cpu, "SMALLEST_DROPOUT", 1)  # these tensors are small
     for name, change in bert.LADDER.items():

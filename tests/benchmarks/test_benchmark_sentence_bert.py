@@ -102,10 +102,8 @@ def test_recorded_costs_of_pairs_grow_with_length_and_the_last_layer():
         if row["what"] == "length"
     ]
     ratios = {(row["mode"], row["peer"], row["length"]): row["ratio"] for row in rows}
-    shortest, longest = (
-        min(row["length"] for row in rows),
-        max(row["length"] for row in rows),
-    )
+    shortest = min(row["length"] for row in rows)
+    longest = max(row["length"] for row in rows)
     for mode in {row["mode"] for row in rows}:
         assert (
             ratios[mode, "first state", longest] < ratios[mode, "every state", longest]

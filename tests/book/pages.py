@@ -145,13 +145,9 @@ def of_every_kind(site: Path) -> list[str]:
     kinds: dict[str, set[tuple[str, str, str, str]]] = {}
     size: dict[str, int] = {}
     for name in sorted(set(pages_of(site)) - set(written(site))):
-        parser, text = (
-            _Kinds(),
-            (site / name)
-            .read_text(encoding="utf-8")
-            .partition("<main")[2]
-            .partition("</main>")[0],
-        )
+        parser = _Kinds()
+        page = (site / name).read_text(encoding="utf-8")
+        text = page.partition("<main")[2].partition("</main>")[0]
         parser.feed(text)
         kinds[name], size[name] = parser.kinds, len(text)
     chosen: list[str] = []

@@ -82,14 +82,10 @@ def test_an_element_is_hidden_from_axe_only_when_its_like_was_seen_in_its_colour
         '<p style="background: black"><b style="color: white">word <i style="color:'
         ' white">word</i></b></p>'
     )
-    on_gold, struck = (
-        cell.replace("black", "gold"),
-        cell.replace("i>", "s>").replace("<i ", "<s "),
-    )
-    grey, large = (
-        cell.replace("white", "dimgrey", 1),
-        cell.replace('"color', '"font-size: 99px; color', 1),
-    )
+    on_gold = cell.replace("black", "gold")
+    struck = cell.replace("i>", "s>").replace("<i ", "<s ")
+    grey = cell.replace("white", "dimgrey", 1)
+    large = cell.replace('"color', '"font-size: 99px; color', 1)
     cells = [cell, on_gold, struck, grey, large]
     seen = set()
     with quiet_page(browser, color_scheme="light") as page:

@@ -166,10 +166,8 @@ def test_a_question_typed_by_keyboard_is_answered_and_announced(
     with quiet_page(browser) as page, address_of(search_book, scheme) as address:
         page.goto(f"{address}/search-pydocs.html")
         searcher = searcher_of(page)
-        box, status = (
-            searcher.get_by_role("searchbox", name="Your question"),
-            searcher.get_by_role("status"),
-        )
+        box = searcher.get_by_role("searchbox", name="Your question")
+        status = searcher.get_by_role("status")
         assert box.input_value() == static_search.QUESTION
         assert searcher.get_by_role("button").inner_text().endswith("MB)")
         box.focus()

@@ -1,8 +1,5 @@
 """`pytest --device`: what a test makes lies on the device, what the library makes lies
-where the library puts it.
-
-The device is "meta", which every machine has: it computes shapes alone.
-"""
+where the library puts it."""
 
 import pytest
 import torch

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 import typer.testing
+from cases import for_each
 
 from course_lab import probes, records
 from course_lab.ch08_finetuning import finetuning_plans
@@ -15,9 +16,7 @@ KINDS = {
     path.stem: path.stem.partition("-")[0]
     for path in sorted(records.RESULTS.glob("*.json"))
 }
-recorded = pytest.mark.parametrize(
-    "name", [name for name in KINDS if probes.study_of(name)]
-)
+recorded = for_each("name", [name for name in KINDS if probes.study_of(name)])
 
 
 def test_every_record_is_of_a_kind_whose_tests_check_it():
@@ -150,10 +149,8 @@ def test_changed_code_is_said_beside_the_commit_and_a_record_that_goes_on_is_no_
         )
         return done.stdout.strip()
 
-    code, record = (
-        tmp_path / "course_lab" / "records.py",
-        tmp_path / "book" / "results" / "one.json",
-    )
+    code = tmp_path / "course_lab" / "records.py"
+    record = tmp_path / "book" / "results" / "one.json"
     for file in (code, record):
         file.parent.mkdir(parents=True)
         file.write_text("first")

@@ -1,8 +1,4 @@
-"""`course doctor`: each thing is OK, or the finding says what to do.
-
-Each lack is made at the border where it would show: the package that does not import,
-the kernel that dies.
-"""
+"""`course doctor`: each thing is OK, or the finding says what to do."""
 
 import collections
 import importlib

@@ -209,10 +209,8 @@ class TestAlignmentOfHeads:
     def test_layers_come_in_order_and_row_t_is_the_attention_that_writes_word_t(
         self, recipe, corpus
     ):
-        model, pair = (
-            seq2seq.build(recipe, corpus, "transformer", seed=0).eval(),
-            corpus.pairs["test"][2],
-        )
+        model = seq2seq.build(recipe, corpus, "transformer", seed=0).eval()
+        pair = corpus.pairs["test"][2]
         batch = {name: tensor.to(device()) for name, tensor in collate([pair]).items()}
         with torch.no_grad():
             maps = attention_maps(model, batch)

@@ -1,7 +1,4 @@
-"""The pronoun probe: what it measures is what it says, and its controls are blind.
-
-What it finds in trained models, chapter 3 asserts with three seeds in every build.
-"""
+"""The pronoun probe: what it measures is what it says, and its controls are blind."""
 
 import re
 from dataclasses import replace

@@ -118,10 +118,8 @@ def test_candidates_agree_with_the_librarys_scores():
     counts = wordpiece_page.BY_HAND
     splits = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in counts}
     found = {candidate.pair: candidate for candidate in candidates(counts)}
-    scores, frequencies = (
-        pair_scores(splits, counts),
-        pair_scores(splits, counts, "frequency"),
-    )
+    scores = pair_scores(splits, counts)
+    frequencies = pair_scores(splits, counts, "frequency")
     assert set(found) == set(scores)
     for pair, candidate in found.items():
         assert candidate.score == pytest.approx(float(scores[pair]), rel=1e-15)

@@ -255,10 +255,8 @@ def test_who_is_hidden_is_told_by_a_mixture_of_words_and_not_by_mask_and_positio
     probed = probe(build(RECIPE.last, corpus).eval(), corpus.tokenizer.vocab, places)
     assert tuple(probed.accuracy) == TASKS
     assert all(len(layers) == 3 for layers in probed.accuracy.values())
-    below, above = (
-        probed.accuracy["hidden person"][0],
-        max(probed.accuracy["hidden person"][1:]),
-    )
+    below = probed.accuracy["hidden person"][0]
+    above = max(probed.accuracy["hidden person"][1:])
     assert below < 0.6 < above
 
 

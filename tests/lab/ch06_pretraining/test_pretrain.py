@@ -264,10 +264,8 @@ def test_flops_are_those_that_torch_counts(size, length):
         vocab_size=600, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
     with torch.device("meta"):
-        model, ids = (
-            BertForPreTraining(config),
-            torch.zeros(2, length, dtype=torch.long),
-        )
+        model = BertForPreTraining(config)
+        ids = torch.zeros(2, length, dtype=torch.long)
         with FlopCounterMode(display=False) as counter:
             output = model(ids, masked_positions=torch.arange(40))
             (
@@ -352,10 +350,8 @@ def test_all_controls_give_distributions_at_the_ends_and_beside_the_unseen_too()
 
 
 def test_more_neighbours_guess_better_and_all_guess_the_same_tokens(corpus):
-    ngrams, data = (
-        NGrams(corpus.stores["train"]),
-        hidden_tokens(corpus.stores["test"], corpus.tokenizer.vocab, 24),
-    )
+    ngrams = NGrams(corpus.stores["train"])
+    data = hidden_tokens(corpus.stores["test"], corpus.tokenizer.vocab, 24)
     scores = [score(guess_from_counts(ngrams, name), data) for name in CONTROLS]
     losses = [found.figures()["mlm_loss"] for found in scores]
     assert losses == sorted(losses, reverse=True)

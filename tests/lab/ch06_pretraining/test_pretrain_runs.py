@@ -97,10 +97,8 @@ def test_the_folder_holds_a_model_that_transformers_reads_and_a_log_of_every_ste
 ):
     from transformers import AutoTokenizer, BertForPreTraining
 
-    model, tokenizer = (
-        BertForPreTraining.from_pretrained(finished),
-        AutoTokenizer.from_pretrained(finished),
-    )
+    model = BertForPreTraining.from_pretrained(finished)
+    tokenizer = AutoTokenizer.from_pretrained(finished)
     assert model.config.hidden_size == 128
     assert len(tokenizer) == model.config.vocab_size <= small_corpus.VOCAB_SIZE
     told = curve(finished)

@@ -167,10 +167,8 @@ def test_c_is_the_smallest_whose_folds_are_within_one_standard_error_of_the_best
     section 7.10."""
     generator = np.random.default_rng(3)
     drawn = generator.integers(0, 2, 60)
-    noisy, labels = (
-        generator.normal(size=(60, 80)) + 0.25 * drawn[:, None],
-        drawn.tolist(),
-    )
+    noisy = generator.normal(size=(60, 80)) + 0.25 * drawn[:, None]
+    labels = drawn.tolist()
     strengths = (1e-5, 1e-4, 1e-3, 1e-2, 1.0)
     alone = {
         c: classify(noisy, labels, noisy, labels, strengths=[c]) for c in strengths
@@ -186,10 +184,8 @@ def test_c_is_the_smallest_whose_folds_are_within_one_standard_error_of_the_best
 
 
 def test_words_can_be_counted_instead():
-    good, bad = (
-        ["good film", "a good love", "it is good"] * 4,
-        ["bad film", "a bad love", "it is bad"] * 4,
-    )
+    good = ["good film", "a good love", "it is good"] * 4
+    bad = ["bad film", "a bad love", "it is bad"] * 4
     found = classify(
         good + bad,
         [1] * 12 + [0] * 12,

@@ -158,10 +158,8 @@ def test_recorded_cells_have_an_interval_from_three_seeds_on_or_are_empty(
         "load_record",
         lambda name: record({"fine-tuned": 0.5}, ("all",)),
     )
-    metrics, labels = (
-        {"rte": "accuracy", "cola": "matthews"},
-        {"rte": "all", "cola": "all"},
-    )
+    metrics = {"rte": "accuracy", "cola": "matthews"}
+    labels = {"rte": "all", "cola": "all"}
     cells = finetuning_page.recorded_cells(metrics, "mini", labels)
     assert cells == {"rte": ["60.0 ± 24.8", "", ""], "cola": ["", "", ""]}
     assert finetuning_page._cell_of([61.26, 61.30]) == "61.3"

@@ -154,23 +154,17 @@ def vocabulary():
 
 def test_no_name_that_is_asked_for_is_among_the_examples():
     for form in family_prompts.FORMS:
-        asked, pool = (
-            family_prompts.tasks_of(form, False),
-            family_prompts.tasks_of(form, True),
-        )
+        asked = family_prompts.tasks_of(form, False)
+        pool = family_prompts.tasks_of(form, True)
         assert not {x.name for x in asked} & {x.name for x in pool}
         assert [x.answer for x in asked].count(0) == [x.answer for x in asked].count(1)
 
 
 def test_prompts_end_where_the_answer_begins_and_wrong_answers_are_wrong(vocabulary):
-    asked, pool = (
-        family_prompts.tasks_of("a list", False),
-        family_prompts.tasks_of("a list", True),
-    )
-    words, gender = (
-        list(vocabulary),
-        {x.name: family_prompts.ANSWERS[x.answer] for x in pool},
-    )
+    asked = family_prompts.tasks_of("a list", False)
+    pool = family_prompts.tasks_of("a list", True)
+    words = list(vocabulary)
+    gender = {x.name: family_prompts.ANSWERS[x.answer] for x in pool}
     for wrong in (False, True):
         made = family_prompts.prompts_of(
             asked, pool, 2, vocabulary, seed=6, wrong=wrong

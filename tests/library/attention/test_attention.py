@@ -173,19 +173,15 @@ class TestScores:
     def test_a_scaled_bilinear_score_is_divided_by_the_root_of_the_keys_features(self):
         """Vaswani et al. 2017, section 3.2.1, with a matrix between."""
         query, key = tensors((B, T, D), (B, S, E))
-        plain, scaled = (
-            BilinearScore(D, E).double(),
-            BilinearScore(D, E, scaled=True).double(),
-        )
+        plain = BilinearScore(D, E).double()
+        scaled = BilinearScore(D, E, scaled=True).double()
         scaled.load_state_dict(plain.state_dict())
         torch.testing.assert_close(scaled(query, key) * E**0.5, plain(query, key))
 
     def test_bilinear_agrees_with_torch_bilinear(self):
         query, key = tensors((B, D), (B, E))
-        score, theirs = (
-            BilinearScore(D, E).double(),
-            nn.Bilinear(D, E, 1, bias=False).double(),
-        )
+        score = BilinearScore(D, E).double()
+        theirs = nn.Bilinear(D, E, 1, bias=False).double()
         theirs.weight.data = score.project.weight.data[None]
         torch.testing.assert_close(
             score(query[:, None], key[:, None]).flatten(), theirs(query, key).flatten()
@@ -195,11 +191,9 @@ class TestScores:
         """Bahdanau et al. 2015, appendix A.1.2."""
         query, key = tensors((B, T, D), (B, S, E))
         score = AdditiveScore(D, E, hidden_dim=9).double()
-        w, u, v = (
-            score.project_query.weight,
-            score.project_key.weight,
-            score.reduce.weight[0],
-        )
+        w = score.project_query.weight
+        u = score.project_key.weight
+        v = score.reduce.weight[0]
         expected = self.pairs(
             query,
             key,

@@ -50,11 +50,9 @@ CONFIG = tiny_bert(
 )
 HIDDEN = torch.ones(1, T, D)
 IDS = torch.ones(1, T, dtype=torch.long)
-ATTENTION, ENCODER, DECODER = (
-    MultiHeadAttention(D, H),
-    EncoderBlock(D, H, 8),
-    DecoderBlock(D, H, 8),
-)
+ATTENTION = MultiHeadAttention(D, H)
+ENCODER = EncoderBlock(D, H, 8)
+DECODER = DecoderBlock(D, H, 8)
 VOCAB = VocabIds(mask_id=2, size=9, special_ids=(0, 2))
 TRANSFORMER = Transformer(
     TransformerConfig(9, 9, dim=D, num_heads=H, num_layers=1, hidden_dim=8)

@@ -1,9 +1,5 @@
 """Multi-head attention four ways: loops, matrices, the fused kernel, and
-torch.nn.MultiheadAttention.
-
-More than 400 lines: one class has all these promises, and they share its inputs and
-masks.
-"""
+torch.nn.MultiheadAttention."""
 
 import itertools
 
@@ -213,12 +209,10 @@ class TestArguments:
         )
 
     def test_a_mask_without_batch_holds_for_every_sentence(self):
-        attention, query, key, mask = (
-            make(),
-            numbers(B, T, D),
-            numbers(B, S, D, seed=1),
-            holes(T, S),
-        )
+        attention = make()
+        query = numbers(B, T, D)
+        key = numbers(B, S, D, seed=1)
+        mask = holes(T, S)
         assert torch.equal(
             attention(query, key, mask=mask),
             attention(query, key, mask=mask.expand(B, T, S)),
@@ -394,11 +388,9 @@ class TestFusedPath:
     def test_dropout_takes_a_weight_and_not_a_feature(self, return_weights):
         """Of one key, a head passes on all features of the value or none; those that
         stay are made larger."""
-        attention, query, memory = (
-            make(dropout=0.5),
-            numbers(40, T, D),
-            numbers(40, 1, D, seed=1),
-        )
+        attention = make(dropout=0.5)
+        query = numbers(40, T, D)
+        memory = numbers(40, 1, D, seed=1)
         with torch.no_grad():
             attention.output.weight.copy_(torch.eye(D))
             attention.output.bias.zero_()
@@ -433,10 +425,8 @@ class TestFusedPath:
 class TestStructure:
     def test_it_has_the_parameters_of_torch_in_number(self):
         for bias in (True, False):
-            ours, theirs = (
-                MultiHeadAttention(D, H, bias=bias),
-                nn.MultiheadAttention(D, H, bias=bias),
-            )
+            ours = MultiHeadAttention(D, H, bias=bias)
+            theirs = nn.MultiheadAttention(D, H, bias=bias)
             count = sum(parameter.numel() for parameter in ours.parameters())
             assert count == sum(parameter.numel() for parameter in theirs.parameters())
             assert count == 4 * D * D + 4 * D * bias
@@ -502,11 +492,9 @@ class TestStructure:
 
     def test_permuting_the_words_permutes_the_outputs_and_nothing_else(self):
         """Without positions, attention sees a set (chapter 3 opens with this)."""
-        attention, hidden, order = (
-            make(),
-            numbers(B, T, D),
-            torch.tensor([3, 0, 4, 1, 2]),
-        )
+        attention = make()
+        hidden = numbers(B, T, D)
+        order = torch.tensor([3, 0, 4, 1, 2])
         assert_near(attention(hidden[:, order]), attention(hidden)[:, order], 1e-12)
         output, weights = attention(hidden, return_weights=True)
         permuted, permuted_weights = attention(hidden[:, order], return_weights=True)
@@ -605,12 +593,10 @@ class TestDerivatives:
 
 class TestCache:
     def test_projected_once_a_memory_serves_every_query(self):
-        attention, query, memory, mask = (
-            make(),
-            numbers(B, T, D),
-            numbers(B, S, D, seed=1),
-            CROSS_MASKS["padding"],
-        )
+        attention = make()
+        query = numbers(B, T, D)
+        memory = numbers(B, S, D, seed=1)
+        mask = CROSS_MASKS["padding"]
         cache = project(attention, memory)
         assert cache.key.shape == cache.value.shape == (B, H, S, D // H)
         expected = attention(query, memory, mask=mask)

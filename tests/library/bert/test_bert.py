@@ -268,11 +268,9 @@ class TestMask:
         torch.testing.assert_close(found.pooler_output, expected.pooler_output)
 
     def test_a_sequence_alone_gives_what_it_gives_padded_beside_others(self):
-        model, tokens, mask = (
-            lively(CONFIG, BertModel).eval(),
-            ids(B, T),
-            padding([7, 3, 1]),
-        )
+        model = lively(CONFIG, BertModel).eval()
+        tokens = ids(B, T)
+        mask = padding([7, 3, 1])
         together = model(tokens, mask, tokens % 4).last_hidden_state
         for row, length in enumerate([7, 3, 1]):
             alone = model(
@@ -281,11 +279,9 @@ class TestMask:
             assert_near(together[row, :length], alone[0], 1e-12)
 
     def test_no_mask_is_a_mask_of_ones(self):
-        model, tokens, mask = (
-            lively(CONFIG, BertModel).eval(),
-            ids(B, T),
-            padding([7, 3, 1]),
-        )
+        model = lively(CONFIG, BertModel).eval()
+        tokens = ids(B, T)
+        mask = padding([7, 3, 1])
         expected = model(tokens, mask).last_hidden_state
         unpadded = model(tokens).last_hidden_state
         assert_near(
@@ -479,11 +475,9 @@ def test_a_step_on_one_batch_lowers_its_loss():
     torch.manual_seed(0)
     model = BertForPreTraining(CONFIG)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    tokens, positions, labels = (
-        ids(B, T),
-        torch.tensor([1, 9, 16]),
-        torch.tensor([30, 7, 2]),
-    )
+    tokens = ids(B, T)
+    positions = torch.tensor([1, 9, 16])
+    labels = torch.tensor([30, 7, 2])
     losses = []
     for _ in range(60):
         output = model(tokens, padding([7, 5, 3]), masked_positions=positions)

@@ -262,10 +262,8 @@ def test_published_weights_give_the_published_numbers(published):
     ours = load_bert(published)
     theirs = transformers.BertModel.from_pretrained(published, dtype=torch.float32)
     with torch.no_grad():
-        found, expected = (
-            ours(**mine, return_hidden_states=True),
-            theirs(**batch, output_hidden_states=True),
-        )
+        found = ours(**mine, return_hidden_states=True)
+        expected = theirs(**batch, output_hidden_states=True)
     for layer, its_layer in zip(
         found.hidden_states, expected.hidden_states, strict=True
     ):

@@ -261,10 +261,8 @@ class TestOldAndOther:
         self, folder, model
     ):
         def older(tensors):
-            words, bias = (
-                tensors["bert.embeddings.word_embeddings.weight"],
-                tensors["cls.predictions.bias"],
-            )
+            words = tensors["bert.embeddings.word_embeddings.weight"]
+            bias = tensors["cls.predictions.bias"]
             copies = {
                 "cls.predictions.decoder.weight": words.clone(),
                 "cls.predictions.decoder.bias": bias.clone(),

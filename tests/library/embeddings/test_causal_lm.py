@@ -38,10 +38,8 @@ MASK = torch.arange(8) < torch.tensor(LENGTHS)[:, None]
 
 def drawn(seed: int = 1) -> CausalLanguageModel:
     """A model in double precision whose parameters all differ from their start."""
-    model, generator = (
-        CausalLanguageModel(CONFIG).double().eval(),
-        torch.Generator().manual_seed(seed),
-    )
+    model = CausalLanguageModel(CONFIG).double().eval()
+    generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
         nn.init.normal_(
             parameter,
@@ -88,10 +86,8 @@ class TestTheModel:
     def test_padding_on_the_right_changes_nothing_for_the_words_before_it(self):
         model = drawn()
         with torch.no_grad():
-            together, alone = (
-                model(IDS, MASK).last_hidden_state[1, :5],
-                model(IDS[1:2, :5]).last_hidden_state[0],
-            )
+            together = model(IDS, MASK).last_hidden_state[1, :5]
+            alone = model(IDS[1:2, :5]).last_hidden_state[0]
         torch.testing.assert_close(together, alone)
 
     def test_it_is_as_large_as_a_bert_of_the_same_sizes_but_for_what_bert_adds(self):

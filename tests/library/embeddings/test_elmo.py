@@ -212,10 +212,8 @@ def test_it_learns_to_copy_from_the_side_that_knows():
     model = ELMo(ELMoConfig(9, dim=16, hidden_dim=16, dropout=0.0))
     # all pairs, (64, 8)
     ids = torch.cartesian_prod(torch.arange(1, 9), torch.arange(1, 9)).repeat(1, 4)
-    batch, optimizer = (
-        LanguageModelBatch(ids),
-        torch.optim.Adam(model.parameters(), lr=0.02),
-    )
+    batch = LanguageModelBatch(ids)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     losses = []
     for _ in range(60):
         loss, count = elmo_loss_sum(model, batch)

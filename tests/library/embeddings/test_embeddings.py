@@ -177,10 +177,8 @@ class TestWords:
             [1.0, -1.0]
         )
         word_ids = torch.tensor([[-1, 0, 1, 1, 1, -1, -1], [-1, 0, 0, 1, 2, -1, -1]])
-        mean, first = (
-            pool_words(hidden, word_ids),
-            pool_words(hidden, word_ids, "first"),
-        )
+        mean = pool_words(hidden, word_ids)
+        first = pool_words(hidden, word_ids, "first")
         assert mean.shape == (2, 3, 2)
         assert mean[:, :, 0].tolist() == [[1, 5, 0], [4, 7, 11]]
         assert first[:, :, 0].tolist() == [[1, 2, 0], [3, 7, 11]]
@@ -193,10 +191,8 @@ class TestWords:
         )
         word_ids[:, [0, 10]] = NO_WORD
         hidden = torch.randn(4, 11, 3, dtype=torch.float64)
-        mean, first = (
-            pool_words(hidden, word_ids),
-            pool_words(hidden, word_ids, "first"),
-        )
+        mean = pool_words(hidden, word_ids)
+        first = pool_words(hidden, word_ids, "first")
         for row in range(4):
             for word in range(int(word_ids.max()) + 1):
                 own = hidden[row][word_ids[row] == word]

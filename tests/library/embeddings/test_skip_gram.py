@@ -78,11 +78,9 @@ class TestTheLoss:
             np.testing.assert_allclose(noise.grad[row], np.outer(push, v), rtol=1e-12)
 
     def test_a_large_product_gives_no_infinity(self):
-        centre, context, noise = (
-            torch.full((1, 2), 100.0),
-            torch.full((1, 2), -100.0),
-            torch.full((1, 3, 2), 100.0),
-        )
+        centre = torch.full((1, 2), 100.0)
+        context = torch.full((1, 2), -100.0)
+        noise = torch.full((1, 3, 2), 100.0)
         assert skip_gram_loss(centre, context, noise).item() == pytest.approx(
             4 * 20_000
         )

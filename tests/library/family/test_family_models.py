@@ -136,10 +136,8 @@ def albert_peer(dtype):
 def test_albert_is_theirs(dtype, tolerance):
     """States, pooled states and the logits of both heads, with padding and two
     segments."""
-    ours, theirs = (
-        randomised(AlbertForPreTraining(CONFIG, embedding_size=10), dtype),
-        albert_peer(dtype),
-    )
+    ours = randomised(AlbertForPreTraining(CONFIG, embedding_size=10), dtype)
+    theirs = albert_peer(dtype)
     give(theirs, under("bert.", "albert.", ALBERT) | ALBERT_HEAD, ours)
     theirs.predictions.bias.data.copy_(ours.mlm_head.output.bias)
     with torch.no_grad():
@@ -154,10 +152,8 @@ def test_albert_is_theirs(dtype, tolerance):
             tolerance,
         )
         assert_near(states.pooler_output, expected.pooler_output, tolerance, tolerance)
-        found, heads = (
-            ours(IDS, MASK, SEGMENTS),
-            theirs(IDS, attention_mask=MASK.long(), token_type_ids=SEGMENTS),
-        )
+        found = ours(IDS, MASK, SEGMENTS)
+        heads = theirs(IDS, attention_mask=MASK.long(), token_type_ids=SEGMENTS)
         assert_near(
             found.prediction_logits[MASK],
             heads.prediction_logits[MASK],
@@ -228,10 +224,8 @@ def test_all_layers_of_albert_are_one_and_learn_together():
 def test_albert_with_as_wide_embeddings_differs_from_bert_by_the_widening_alone():
     """With the identity for the widening and one layer, it is BERT."""
     config = BertConfig(**{**SIZES, "num_hidden_layers": 1})
-    bert, albert = (
-        BertModel(config).eval(),
-        AlbertModel(config, embedding_size=24).eval(),
-    )
+    bert = BertModel(config).eval()
+    albert = AlbertModel(config, embedding_size=24).eval()
     weights = bert.state_dict()
     weights |= {
         "embeddings.widen.weight": torch.eye(24),

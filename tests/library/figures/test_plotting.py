@@ -312,10 +312,8 @@ def test_groups_of_lengths_are_named_by_their_ends():
 
 def test_a_model_looks_the_same_in_every_figure(figures):
     for name in RUNS:
-        curve, lengths = (
-            lines_of(figures["curves"])[name],
-            lines_of(figures["lengths"])[name],
-        )
+        curve = lines_of(figures["curves"])[name]
+        lengths = lines_of(figures["lengths"])[name]
         assert curve.get_color() == lengths.get_color() == MODELS[name].colour
         assert curve.get_linestyle() == lengths.get_linestyle() == MODELS[name].dash
         assert lengths.get_marker() == MODELS[name].marker

@@ -150,10 +150,8 @@ def test_given_words_stay_whole_and_have_no_place():
 def test_a_long_text_is_tagged_in_parts_and_no_word_is_without_a_tag():
     """Room for 5 pieces: jim hen ##son was | a jim ... each part is read as a sentence
     of its own."""
-    model, words = (
-        model_of("tags"),
-        ["Jim", "Henson", "was", "a", "puppeter", "who", "was", "good", "Henson"],
-    )
+    model = model_of("tags")
+    words = ["Jim", "Henson", "was", "a", "puppeter", "who", "was", "good", "Henson"]
     [tagged] = predict_tags(model, TOKENIZER, [words], max_length=7)
     assert [word.word for word in tagged] == words
     parts = [
@@ -180,11 +178,9 @@ def test_a_text_without_words_has_no_tags():
 
 
 def test_an_answer_is_the_span_whose_logits_are_highest_together():
-    model, question, context = (
-        model_of("spans"),
-        "who was jim?",
-        "Jim Henson, was a   PUPPETER.",
-    )
+    model = model_of("spans")
+    question = "who was jim?"
+    context = "Jim Henson, was a   PUPPETER."
     [answer] = predict(model, TOKENIZER, [(question, context)])
     output = logits(model, question, context)
     offsets = TOKENIZER.encode(context, add_special_tokens=False).offsets

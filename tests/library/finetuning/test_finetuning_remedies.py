@@ -20,10 +20,8 @@ def test_disagreement_is_the_mean_of_both_divergences():
     """Liang et al. 2021, section 2.1, written out with torch's own divergence of one
     from the other."""
     torch.manual_seed(3)
-    first, second = (
-        torch.randn(5, 4, dtype=torch.float64),
-        torch.randn(5, 4, dtype=torch.float64),
-    )
+    first = torch.randn(5, 4, dtype=torch.float64)
+    second = torch.randn(5, 4, dtype=torch.float64)
     one, other = first.log_softmax(1), second.log_softmax(1)
     there = torch.nn.functional.kl_div(
         one, other, reduction="none", log_target=True
@@ -39,10 +37,8 @@ def test_disagreement_is_the_mean_of_both_divergences():
 
 @pytest.mark.parametrize("kind", ["classes", "choices"])
 def test_without_dropout_a_model_agrees_with_itself(kind):
-    model, batch = (
-        model_of(kind, config=STEADY).double().train(),
-        collate(examples_of(kind)),
-    )
+    model = model_of(kind, config=STEADY).double().train()
+    batch = collate(examples_of(kind))
     alone, count = task_loss(model, batch)
     both, same_count = consistency_loss(model, batch, weight=2.5)
     assert_near(both, alone, 0, 1e-12)
@@ -126,10 +122,8 @@ def test_the_average_is_the_one_that_the_recursion_gives():
 
 def test_a_model_is_left_with_the_average_of_its_weights_and_looked_at_with_it():
     examples = examples_of("classes")
-    plain, averaged = (
-        model_of("classes", config=STEADY),
-        model_of("classes", config=STEADY),
-    )
+    plain = model_of("classes", config=STEADY)
+    averaged = model_of("classes", config=STEADY)
     settings = {
         "steps": 6,
         "batch_size": 7,

@@ -246,10 +246,8 @@ def test_start_and_end_are_chosen_together_and_never_in_the_wrong_order():
 
 def test_probabilities_are_shared_among_the_spans_that_are_returned():
     [window] = windows("who", "jim was", TOKENIZER)
-    start, end = (
-        torch.tensor([0.0, 0, 0, 3.0, 1.0, 0]),
-        torch.tensor([0.0, 0, 0, 1.0, 1.5, 0]),
-    )
+    start = torch.tensor([0.0, 0, 0, 3.0, 1.0, 0])
+    end = torch.tensor([0.0, 0, 0, 1.0, 1.5, 0])
     found = best_spans([start], [end], [window], n_best=2)
     assert [span.score for span in found] == [4.5, 4.0]
     expected = 1 / (1 + math.exp(-0.5))
@@ -306,10 +304,8 @@ def test_half_precision_logits_are_added_in_single_precision():
 # --------------------------------------------------------------------------------------
 
 # best 4.5, none 3.5
-START, END = (
-    torch.tensor([2.0, 0, 0, 3.0, 1.0, 0]),
-    torch.tensor([1.5, 0, 0, 1.0, 1.5, 0]),
-)
+START = torch.tensor([2.0, 0, 0, 3.0, 1.0, 0])
+END = torch.tensor([1.5, 0, 0, 1.0, 1.5, 0])
 
 
 @for_each(
@@ -365,10 +361,8 @@ def test_a_context_without_tokens_has_no_answer():
 
 
 def test_the_window_that_believes_least_in_no_answer_speaks_for_all():
-    starts, ends = (
-        [torch.tensor([4.0, 9]), torch.tensor([1.0, 0])],
-        [torch.tensor([1.0, 0]), torch.tensor([2.5, 9])],
-    )
+    starts = [torch.tensor([4.0, 9]), torch.tensor([1.0, 0])]
+    ends = [torch.tensor([1.0, 0]), torch.tensor([2.5, 9])]
     assert null_score(starts, ends) == 3.5
 
 

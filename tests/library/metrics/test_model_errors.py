@@ -155,10 +155,8 @@ def test_kinds_of_mistakes_add_up_to_what_f1_counts():
     tags = np.array(["O", "O", "B-A", "I-A", "B-B", "I-B"])
     for _ in range(50):
         golds, guesses = (generator.choice(tags, 12).tolist() for _ in range(2))
-        found, score = (
-            entity_mistakes(golds, guesses),
-            entity_scores([golds], [guesses]),
-        )
+        found = entity_mistakes(golds, guesses)
+        score = entity_scores([golds], [guesses])
         assert sum(x.kind == "right" for x in found) == score.right
         assert sum(x.gold is not None for x in found) == score.gold
         assert sum(x.guess is not None for x in found) == score.guessed

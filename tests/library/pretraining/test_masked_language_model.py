@@ -147,10 +147,8 @@ class TestChoice:
 
     def test_a_special_token_within_a_unit_cuts_it(self):
         eligible = torch.tensor([[True, False, True, True]])
-        units, draws = (
-            torch.zeros(1, 4, dtype=torch.long),
-            torch.tensor([[0.1, 0.9, 0.9, 0.1]]),
-        )
+        units = torch.zeros(1, 4, dtype=torch.long)
+        draws = torch.tensor([[0.1, 0.9, 0.9, 0.1]])
         assert choose_positions(eligible, 0.15, draws, units).int().tolist() == [
             [1, 0, 0, 0]
         ]
@@ -201,10 +199,8 @@ class TestStatistics:
         assert_share(int(replaced.sum()), count, random_share * (1 - same))
 
     def test_a_random_token_is_any_but_a_special_one_with_equal_chance(self):
-        ids, special = (
-            torch.full((400, 500), 9),
-            torch.zeros(400, 500, dtype=torch.bool),
-        )
+        ids = torch.full((400, 500), 9)
+        special = torch.zeros(400, 500, dtype=torch.bool)
         config = MaskingConfig(rate=1.0, mask_share=0.0, random_share=1.0)
         masked_ids, _ = mask_tokens(ids, special, seeded(5), VOCAB, config)
         counts = masked_ids.flatten().bincount(minlength=VOCAB.size)

@@ -334,11 +334,9 @@ def test_as_long_as_no_document_has_more_than_half_of_the_pairs_half_of_all_exch
 
 
 def test_a_sentence_that_is_too_long_is_refused_and_cut_long_sentences_helps():
-    ids, sentences, documents = (
-        np.arange(40),
-        np.array([0, 11, 14, 20, 40]),
-        np.array([0, 2, 4]),
-    )
+    ids = np.arange(40)
+    sentences = np.array([0, 11, 14, 20, 40])
+    documents = np.array([0, 2, 4])
     with refusal(
         "a sentence has 20 tokens; in pairs of max_length=21 there is room for 9"
     ):

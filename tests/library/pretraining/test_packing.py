@@ -144,10 +144,8 @@ class TestPacking:
     def test_the_next_sentence_would_not_have_fitted(self, corpus, seed, max_length):
         sentences, documents = bounds(corpus)
         packed = pack(sentences, documents, max_length, drawn(seed), label=-100)
-        ends, begins = (
-            packed.ends[packed.first_piece[1:] - 1],
-            packed.starts[packed.first_piece[:-1]],
-        )
+        ends = packed.ends[packed.first_piece[1:] - 1]
+        begins = packed.starts[packed.first_piece[:-1]]
         for row in range(len(packed) - 1):
             following = begins[row + 1]
             length = sentences[np.searchsorted(sentences, following) + 1] - following

@@ -126,10 +126,8 @@ class TestLoss:
     def test_worked_example_of_three_tokens(self):
         """x = (21, 11987, 5438), hidden 1 and 3: the loss is -log P[1, 21] - log P[3,
         5438], here as a mean of two."""
-        x, chosen = (
-            torch.tensor([[21, 11987, 5438]]),
-            torch.tensor([[True, False, True]]),
-        )
+        x = torch.tensor([[21, 11987, 5438]])
+        chosen = torch.tensor([[True, False, True]])
         _, labels = corrupt(x, chosen, torch.zeros(1, 3), x, mask_id=50001)
         logits = torch.randn(
             1, 3, 50002, generator=torch.Generator().manual_seed(0), dtype=torch.float64
@@ -147,10 +145,8 @@ class TestLoss:
         torch.testing.assert_close(at_chosen, expected, rtol=1e-12, atol=0)
 
     def test_the_pairs_add_their_own_mean_and_a_single_segment_none(self):
-        logits, labels = (
-            torch.randn(7, V, generator=torch.Generator().manual_seed(1)),
-            torch.arange(7),
-        )
+        logits = torch.randn(7, V, generator=torch.Generator().manual_seed(1))
+        labels = torch.arange(7)
         relation = torch.tensor([[2.0, -1.0], [0.5, 0.0], [9.0, -9.0]])
         pairs = torch.tensor([0, 1, IGNORE])
         tokens_alone = pretraining_loss(logits, relation, labels)

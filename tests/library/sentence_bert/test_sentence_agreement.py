@@ -1,8 +1,5 @@
 """Vectors, losses, files and search agree with the library sentence-transformers, which
-published models are made with.
-
-All tests are slow: the library takes its time to import.
-"""
+published models are made with."""
 
 import pytest
 import torch

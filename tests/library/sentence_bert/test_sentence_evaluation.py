@@ -52,10 +52,8 @@ def test_lengths_and_scales_do_not_change_the_ranks():
 
 def test_three_pairs_are_ranked_by_hand():
     """Cosines rank 1, 2, 3 and scores 2, 1, 3: 1 - 6 (1 + 1 + 0) / (3 · 8) = 0.5."""
-    first, second = (
-        torch.eye(2)[[0, 0, 0]],
-        torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]),
-    )
+    first = torch.eye(2)[[0, 0, 0]]
+    second = torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
     assert sts_score(first, second, [2.0, 1.0, 4.0]) == pytest.approx(0.5)
 
 

@@ -36,19 +36,15 @@ class LargestTensor(TorchDispatchMode):
 @for_each("query_block", [1, 3, 1000])
 @for_each("k", [1, 6, 43])
 def test_blocks_of_any_size_find_what_the_full_matrix_holds(block, query_block, k):
-    hits, expected = (
-        top_k(QUERIES, COLLECTION, k, True, block, query_block),
-        SCORES.topk(k, dim=1),
-    )
+    hits = top_k(QUERIES, COLLECTION, k, True, block, query_block)
+    expected = SCORES.topk(k, dim=1)
     torch.testing.assert_close(hits.scores, expected.values)
     assert torch.equal(hits.indices, expected.indices)
 
 
 def test_lengths_count_where_inner_products_are_compared():
-    hits, expected = (
-        top_k(QUERIES, COLLECTION, 3, cosine=False, block=10),
-        (QUERIES @ COLLECTION.T).topk(3, dim=1),
-    )
+    hits = top_k(QUERIES, COLLECTION, 3, cosine=False, block=10)
+    expected = (QUERIES @ COLLECTION.T).topk(3, dim=1)
     torch.testing.assert_close(hits.scores, expected.values)
     assert torch.equal(hits.indices, expected.indices)
     assert not torch.equal(expected.indices, SCORES.topk(3, dim=1).indices)

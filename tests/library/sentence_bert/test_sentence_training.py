@@ -186,9 +186,7 @@ def test_examples_that_do_not_fit_are_refused():
             sentence_examples(PAIRS, None, model),
             config=CONFIG,
         )
-    pairs, triplets = (
-        sentence_examples(PAIRS, [1.0] * 4, model),
-        sentence_examples(TRIPLETS, None, model),
-    )
+    pairs = sentence_examples(PAIRS, [1.0] * 4, model)
+    triplets = sentence_examples(TRIPLETS, None, model)
     with refusal("an example has 3 sentences, but a CosineObjective compares 2"):
         train_sentences(model, CosineObjective(), pairs, triplets, CONFIG)

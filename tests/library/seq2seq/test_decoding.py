@@ -399,10 +399,8 @@ CHI_SQUARE_999 = {4: 18.467, 2: 13.816}
 def test_sampled_frequencies_follow_the_tempered_and_cut_distribution(
     temperature, top_k, freedom
 ):
-    draws, weights = (
-        20_000,
-        torch.tensor([0.05, 0.1, 0.15, 0.3, 0.4], dtype=torch.float64),
-    )
+    draws = 20_000
+    weights = torch.tensor([0.05, 0.1, 0.15, 0.3, 0.4], dtype=torch.float64)
     step = lambda state, last: (weights.log().expand(len(last), -1), state)
     generator = torch.Generator().manual_seed(1)
     found = sample(step, None, draws, BOS, EOS, 1, temperature, top_k, generator)

@@ -224,10 +224,8 @@ def test_without_attention_the_decoder_sees_the_source_through_the_last_state_al
 @pytest.mark.parametrize("conditional", [False, True], ids=["", "conditional"])
 def test_models_with_and_without_dot_attention_have_the_same_parameters(conditional):
     """So that a comparison of the two is a comparison of attention, not of size."""
-    with_attention, without = (
-        make("dot", conditional=conditional),
-        make(None, conditional=conditional),
-    )
+    with_attention = make("dot", conditional=conditional)
+    without = make(None, conditional=conditional)
     assert isinstance(with_attention.decoder.score, DotScore)
     names = dict(with_attention.named_parameters())
     assert names.keys() == dict(without.named_parameters()).keys()
@@ -238,10 +236,8 @@ def test_models_with_and_without_dot_attention_have_the_same_parameters(conditio
 def test_a_tied_output_layer_is_the_target_embedding_and_learns_with_it(batch):
     """Press and Wolf 2017: one matrix, so a word that is only read moves its
     score too."""
-    model, separate = (
-        make("dot", embedding_dim=8, tie_output=True),
-        make("dot", embedding_dim=8),
-    )
+    model = make("dot", embedding_dim=8, tie_output=True)
+    separate = make("dot", embedding_dim=8)
     assert model.decoder.output.weight is model.decoder.embedding.weight
     sizes = [
         sum(p.numel() for p in either.parameters()) for either in (model, separate)

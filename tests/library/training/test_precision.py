@@ -1,11 +1,5 @@
 """Which precision is computed in: decided once, from what the machine has and from what
-it is faster in.
-
-What `torch.cpu.get_capabilities` reports does not see the two variables that make torch
-behave like an older processor; the timed product does. So the three kinds of processor
-are told apart by faked capabilities and times on any machine, and by real ones where
-the processor is an x86.
-"""
+it is faster in."""
 
 import json
 import os

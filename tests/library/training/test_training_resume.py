@@ -394,10 +394,8 @@ def run_script(
     tmp_path: Path, name: str, launcher: list[str]
 ) -> tuple[list[dict], str]:
     script = tmp_path / f"{name}.py"
-    checkpoint_path, output = (
-        str(tmp_path / f"{name}.st"),
-        str(tmp_path / f"{name}.rank"),
-    )
+    checkpoint_path = str(tmp_path / f"{name}.st")
+    output = str(tmp_path / f"{name}.rank")
     script.write_text(
         SCRIPT.format(
             folder=str(Path(__file__).parent), checkpoint=checkpoint_path, output=output

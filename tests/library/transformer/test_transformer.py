@@ -231,10 +231,8 @@ class TestWords:
     ):
         encoder = make(positions=positions).encoder
         order = torch.tensor([3, 0, 6, 4, 1, 2, 5])
-        before, after = (
-            encoder(batch["source_ids"]),
-            encoder(batch["source_ids"][:, order]),
-        )
+        before = encoder(batch["source_ids"])
+        after = encoder(batch["source_ids"][:, order])
         if positions == "none":
             assert_near(after, before[:, order], 1e-12)
         else:
@@ -284,10 +282,8 @@ class TestAttentionWeights:
         with watch_attention(model) as weights:
             model(**batch)
         mask = padding_mask(batch["source_lengths"])[:, None]
-        hidden, memory = (
-            model.embed(batch["target_ids"]),
-            model.encoder(batch["source_ids"], mask),
-        )
+        hidden = model.embed(batch["target_ids"])
+        memory = model.encoder(batch["source_ids"], mask)
         for number, block in enumerate(model.blocks):
             with watch_attention(block) as expected:
                 hidden = block(hidden, memory, mask)
@@ -300,10 +296,8 @@ class TestParameters:
         source, target, dim, _, layers, hidden = SIZES.values()
         attention = 4 * dim * dim + 4 * dim
         feed_forward = 2 * dim * hidden + hidden + dim
-        encoder, decoder = (
-            attention + feed_forward + 4 * dim,
-            2 * attention + feed_forward + 6 * dim,
-        )
+        encoder = attention + feed_forward + 4 * dim
+        decoder = 2 * attention + feed_forward + 6 * dim
         expected = {
             "post": source * dim + target * dim + target + layers * (encoder + decoder),
             "none": (

@@ -137,10 +137,8 @@ class TestHeads:
         assert not LanguageModelHead(nn.Embedding(V, D)).bias.any()
 
     def test_classes_are_scored_from_the_first_position_alone(self):
-        head, hidden = (
-            ClassificationHead(D, num_classes=3).double(),
-            torch.randn(2, 5, D, dtype=torch.float64),
-        )
+        head = ClassificationHead(D, num_classes=3).double()
+        hidden = torch.randn(2, 5, D, dtype=torch.float64)
         logits = head(hidden)
         assert logits.shape == (2, 3)
         changed = hidden.clone()
@@ -150,10 +148,8 @@ class TestHeads:
         assert not torch.allclose(head(changed), logits)
 
     def test_its_dropout_is_active_in_training_alone(self):
-        head, hidden = (
-            ClassificationHead(D, num_classes=3, dropout=0.5),
-            torch.randn(2, 5, D),
-        )
+        head = ClassificationHead(D, num_classes=3, dropout=0.5)
+        hidden = torch.randn(2, 5, D)
         assert not torch.equal(head(hidden), head(hidden))
         assert (head(hidden) != 0).all(), "features are dropped, not classes"
         head.eval()

@@ -73,10 +73,8 @@ class TestLayerNorm:
         """Four features ±0.01: variance 1e-4, and with eps = 3e-4 the root is 0.02, so
         that ±0.01 becomes ±0.5."""
         hidden = torch.tensor([0.01, -0.01, 0.01, -0.01], dtype=torch.float64)
-        ones, zeros = (
-            torch.ones(4, dtype=torch.float64),
-            torch.zeros(4, dtype=torch.float64),
-        )
+        ones = torch.ones(4, dtype=torch.float64)
+        zeros = torch.zeros(4, dtype=torch.float64)
         expected = torch.tensor([0.5, -0.5, 0.5, -0.5], dtype=torch.float64)
         assert_near(layer_norm(hidden, ones, zeros, eps=3e-4), expected, 0, 1e-12)
 
@@ -98,10 +96,8 @@ class TestLayerNorm:
         self, scale, shift, rows, seed
     ):
         hidden = numbers(rows, D, seed=seed)
-        ones, zeros = (
-            torch.ones(D, dtype=torch.float64),
-            torch.zeros(D, dtype=torch.float64),
-        )
+        ones = torch.ones(D, dtype=torch.float64)
+        zeros = torch.zeros(D, dtype=torch.float64)
         output = layer_norm(hidden, ones, zeros, eps=0.0)
         assert_near(output.mean(-1), zeros[0].expand(rows), 1e-13)
         assert_near(output.var(-1, correction=0), ones[0].expand(rows), 1e-12)
@@ -128,11 +124,9 @@ class TestFeedForward:
         assert_near(layer(hidden), expected, 1e-12)
 
     def test_the_same_weights_act_at_every_position(self):
-        layer, hidden, order = (
-            randomise(FeedForward(D, F_DIM)),
-            numbers(B, T, D),
-            torch.tensor([3, 0, 4, 1, 2]),
-        )
+        layer = randomise(FeedForward(D, F_DIM))
+        hidden = numbers(B, T, D)
+        order = torch.tensor([3, 0, 4, 1, 2])
         assert_near(layer(hidden[:, order]), layer(hidden)[:, order], 1e-12)
         changed = hidden.clone()
         changed[:, 2] += 1
@@ -303,10 +297,8 @@ class TestEncoderBlock:
 
     @pytest.mark.parametrize("norm", ["post", "pre", "none"])
     def test_permuting_the_words_permutes_the_outputs(self, norm):
-        block, hidden = (
-            randomise(EncoderBlock(D, H, F_DIM, norm=norm)),
-            numbers(B, T, D),
-        )
+        block = randomise(EncoderBlock(D, H, F_DIM, norm=norm))
+        hidden = numbers(B, T, D)
         order = torch.tensor([3, 0, 4, 1, 2])
         assert_near(block(hidden[:, order]), block(hidden)[:, order], 1e-12, 1e-12)
 

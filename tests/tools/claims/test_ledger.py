@@ -130,10 +130,8 @@ def test_a_figure_is_written_with_what_is_known_of_it(measured, text):
 def test_half_widths_of_independent_means_add_as_sides_of_a_right_triangle():
     difference = apart(interval(7.0, 13.0), interval(1.0, 9.0))  # halves 3 and 4
     assert (difference.value, difference.low, difference.high) == (5.0, 0.0, 10.0)
-    least, most = (
-        Measured(9.0, 9.0, math.inf, "least"),
-        Measured(2.0, -math.inf, 2.0, "most"),
-    )
+    least = Measured(9.0, 9.0, math.inf, "least")
+    most = Measured(2.0, -math.inf, 2.0, "most")
     assert apart(least, most).low == 7.0
     assert apart(least, most).high == math.inf
     assert apart(exact(9.0), exact(2.0)).certain

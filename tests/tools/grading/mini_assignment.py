@@ -1,9 +1,5 @@
 """The smallest assignment with every kind of graded cell: tests, hidden tests, partial
-credit, a written answer.
-
-It needs no torch, so that a whole class is graded in seconds. Tests of settings and of
-words use it; the marks of the real assignment are tested on the real one.
-"""
+credit, a written answer."""
 
 from __future__ import annotations
 

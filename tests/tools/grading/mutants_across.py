@@ -112,10 +112,8 @@ class Pair:
                 step["kind"]
             ](step)
             return {}
-        said, most = (
-            self.referee.run_test(step["source"], step["points"]),
-            step["points"],
-        )
+        said = self.referee.run_test(step["source"], step["points"])
+        most = step["points"]
         told = said["printed"] if said["earned"] < most else ""
         return {step["name"]: Mark(said["earned"], most, said["words"] or told)}
 

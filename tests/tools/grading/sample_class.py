@@ -1,9 +1,5 @@
 """Ten submissions of assignment 1, made from the assignment itself, and the marks that
-each must get.
-
-Each changes one thing about the reference solution, so that a wrong mark points at its
-cause. The marks are written as what is lost: every other test must give full marks.
-"""
+each must get."""
 
 from __future__ import annotations
 

@@ -68,10 +68,8 @@ def test_an_attack_gets_the_mark_that_its_work_deserves(term, path):
 
 @pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
 def test_the_instructor_is_told_what_was_found(term, path):
-    attack, result = (
-        load(path),
-        next(r for r in term.report.results if r.student == path.stem),
-    )
+    attack = load(path)
+    result = next(r for r in term.report.results if r.student == path.stem)
     assert getattr(attack, "PROBLEM", "") in result.problem
     assert bool(result.problem) == hasattr(attack, "PROBLEM")
     assert getattr(attack, "NOTE", "") in " ".join(result.notes)

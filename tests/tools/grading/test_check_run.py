@@ -1,8 +1,5 @@
 """`course check` runs what students write, and comes back with words whatever that does
-to its kernel.
-
-Each test starts a kernel; the assignment is the small one, which needs no torch.
-"""
+to its kernel."""
 
 from __future__ import annotations
 

@@ -169,8 +169,6 @@ def test_a_copied_run_is_found_in_the_middle_of_other_code():
     fingerprint at least."""
     shared = " ".join(f"x.part{number}()" for number in range(5))  # four tokens each
     assert len(tokens(shared)) >= RUN + WINDOW - 1
-    one, other = (
-        fingerprints([f"{OTHER}\n{shared}\n"]),
-        fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"]),
-    )
+    one = fingerprints([f"{OTHER}\n{shared}\n"])
+    other = fingerprints([f"y = 1\nfor z in y: pass\n{shared}\nreturn y"])
     assert one & other

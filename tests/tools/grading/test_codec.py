@@ -226,10 +226,8 @@ def test_an_assertion_in_a_call_back_cannot_be_caught_by_the_student():
 
 def test_random_numbers_come_from_one_stream():
     pair = Pair({"draw": lambda g: torch.rand(3, generator=g)})
-    generator, reference = (
-        torch.Generator().manual_seed(3),
-        torch.Generator().manual_seed(3),
-    )
+    generator = torch.Generator().manual_seed(3)
+    reference = torch.Generator().manual_seed(3)
     drawn = [
         pair.call("draw", generator),
         torch.rand(2, generator=generator),

@@ -1,9 +1,5 @@
 """`course collect`: what platforms hand out, and what students do to it, becomes
-nbgrader's folders or words.
-
-The names are those that Moodle, Canvas and Blackboard write into their downloads of all
-submissions.
-"""
+nbgrader's folders or words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """`course collect` when a student chose names to do harm: whose work it is, and when it
-came, says the platform alone.
-
-Mallory is a student. She may call files, and folders within her own place, whatever she
-likes.
-"""
+came, says the platform alone."""
 
 from __future__ import annotations
 

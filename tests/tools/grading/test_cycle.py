@@ -176,10 +176,8 @@ def test_every_student_gets_feedback_with_the_score(term, student):
         term.classroom.root / "feedback" / student / ASSIGNMENT / f"{ASSIGNMENT}.html"
     ).read_text(encoding="utf-8")
     marks = term.marks_of_resubmission if student == "ada" else term.marks[student]
-    total, most = (
-        sum(mark or 0.0 for mark in marks.values()),
-        sum(term.max_scores.values()),
-    )
+    total = sum(mark or 0.0 for mark in marks.values())
+    most = sum(term.max_scores.values())
     assert f"(Score: {total} / {most})" in page
 
 

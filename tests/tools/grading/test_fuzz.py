@@ -1,9 +1,4 @@
-"""Whatever is handed in, the grader says what became of it, and goes on with the class.
-
-Real notebooks are changed at random, as broken tools and attackers change them, and
-every look that the grader takes is taken: read, compared, planned, judged, laid out.
-`make test-grading` takes ten thousand, and runs two hundred.
-"""
+"""Whatever is handed in, the grader says what became of it, and goes on."""
 
 from __future__ import annotations
 

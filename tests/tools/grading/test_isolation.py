@@ -228,11 +228,9 @@ def verdict(
 ) -> int:
     """What the filter says: the kernel's small machine, with the five instructions that
     are used."""
-    data, at, held = (
-        struct.pack("<IIQ6Q", nr, token, 0, *arguments, *[0] * (6 - len(arguments))),
-        0,
-        0,
-    )
+    data = struct.pack("<IIQ6Q", nr, token, 0, *arguments, *[0] * (6 - len(arguments)))
+    at = 0
+    held = 0
     while True:
         operation, if_true, if_false, value = code[at]
         at += 1

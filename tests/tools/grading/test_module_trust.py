@@ -1,9 +1,5 @@
 """What a student's process may not do to modules, optimizers and objects that a test
-handles: one side against another.
-
-Each of these was open once, or closes a hole. Sizes are all different, so that an axis
-in the wrong place shows.
-"""
+handles: one side against another."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Modules that two processes talk about: numbers, gradients and modes are those of one
-process, on both sides.
-
-Sizes are all different, so that an axis in the wrong place cannot pass.
-"""
+process, on both sides."""
 
 from __future__ import annotations
 
@@ -237,10 +234,8 @@ def test_a_parameter_that_is_put_where_an_argument_lies_shares_its_numbers_with_
 
     sides = Sides(load=load)
     (one, _), (other, _) = sides.pair(5, 7), sides.pair(5, 7)
-    gain, weight = (
-        torch.ones(7, dtype=torch.float64),
-        torch.ones(5, 7, dtype=torch.float64),
-    )
+    gain = torch.ones(7, dtype=torch.float64)
+    weight = torch.ones(5, 7, dtype=torch.float64)
     for model in (one, other):
         sides.call("load", model, gain, weight)
     with torch.no_grad():

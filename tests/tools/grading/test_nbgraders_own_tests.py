@@ -107,11 +107,9 @@ def test_infinite_loop_with_output_that_upstream_skips(
 def test_files_come_back_but_no_links_notebooks_or_what_would_go_through_a_link(
     tmp_path,
 ):
-    work, there, elsewhere = (
-        tmp_path / "work",
-        tmp_path / "there",
-        tmp_path / "elsewhere",
-    )
+    work = tmp_path / "work"
+    there = tmp_path / "there"
+    elsewhere = tmp_path / "elsewhere"
     for folder in (work / "new", work / "linked", there, elsewhere):
         folder.mkdir(parents=True)
     (there / "linked").symlink_to(elsewhere)

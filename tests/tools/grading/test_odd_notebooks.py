@@ -1,7 +1,4 @@
-"""Notebooks that look odd and are honest work: each gets the marks of its answers.
-
-Tools, years, languages and habits differ; bounds and cleaning are for attackers alone.
-"""
+"""Notebooks that look odd and are honest work: each gets the marks of its answers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Why a test cell that gives part of its points must end in a plain Python float: what
-nbgrader makes of anything else.
-
-`course release` refuses such cells; here is what it keeps away, by the real command.
-"""
+nbgrader makes of anything else."""
 
 from __future__ import annotations
 

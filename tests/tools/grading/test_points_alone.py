@@ -1,11 +1,5 @@
 """`course grade` tells no student what another one's hidden round saw, and no kill
-takes anybody's words away.
-
-A student's process read a hidden test's argument and kept it, bit by bit, in the
-machine's page cache; the visible round of another one, which ran later, read it there
-and raised it as an error, which the feedback showed. Here a file stands for the cache,
-and no wall keeps anybody from it: the order of the rounds alone has to.
-"""
+takes anybody's words away."""
 
 from __future__ import annotations
 

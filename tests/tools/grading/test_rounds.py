@@ -1,14 +1,5 @@
 """Visible rounds of a class come before hidden ones, and what the clock stopped in
-company counts only when alone.
-
-The machines here are stand-ins: a round gives what the test says, so that every order
-and every kill can be tried. How a referee tells what was late is tried behind the wall,
-at the end.
-
-A hidden test's value was once read out of the page cache by another student's visible
-round, which ran later, and stood in the feedback. An honest answer was once stopped as
-late because another submission kept the processors busy.
-"""
+company counts only when alone."""
 
 from __future__ import annotations
 
@@ -268,13 +259,11 @@ def late_in_company(slow: bool) -> tuple[Machines, list[int]]:
     Returns:
         The machines, and a list of how many rounds were under way when each began.
     """
-    meet, lock, seen, under_way, counts = (
-        threading.Barrier(2, timeout=60),
-        threading.Lock(),
-        set(),
-        [],
-        list[int](),
-    )
+    meet = threading.Barrier(2, timeout=60)
+    lock = threading.Lock()
+    seen = set()
+    under_way = []
+    counts = list[int]()
 
     def run(one: Round) -> Transcript:
         who = student_of(one), one.hidden

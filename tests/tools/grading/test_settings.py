@@ -1,10 +1,5 @@
 """The settings in nbgrader_config.py that touch a mark are needed: without them, stock
-nbgrader 0.9.6 marks wrongly.
-
-Each test sees the fault with a setting taken out, and the right mark with it in place.
-The assignment is small and does without torch. Where students do not disturb each
-other, they are one class, graded by one command.
-"""
+nbgrader 0.9.6 marks wrongly."""
 
 from __future__ import annotations
 

@@ -1,13 +1,5 @@
 """Assignments through the grader's two processes: the reference and the named wrong
-answers get the marks they got.
-
-The wrong and the right answers of ``tests/assignments/mutants`` have marks by
-nbgrader's rule, with answers and tests in one process. Here answers are in another
-process than tests. Each mark must be the same, and what each test says; where words are
-others for a reason, the list of wrong answers says which (``ACROSS``). All cross the
-bridge once, forked from the reference (``mutants_across.py``); some are graded behind
-the wall, as students' are.
-"""
+answers get the marks they got."""
 
 from __future__ import annotations
 

@@ -123,11 +123,9 @@ def test_what_is_left_is_estimated_from_how_this_machine_has_done(monkeypatch):
     at a time."""
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    ended, running, waiting = (
-        Job("a", expected=20.0),
-        Job("b", expected=40.0),
-        [Job("c", expected=30.0), Job("d", expected=30.0)],
-    )
+    ended = Job("a", expected=20.0)
+    running = Job("b", expected=40.0)
+    waiting = [Job("c", expected=30.0), Job("d", expected=30.0)]
     ended.begin()
     now[0] += 40
     ended.end()
