@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help student book test test-grading lowest programs lint site serve setup clean distclean
+.PHONY: help student book test test-grading check-records lowest programs lint site serve setup clean distclean
 .NOTPARALLEL: # prerequisites run in the order in which they are written, also under `make -j`
 
 VENV := .venv
@@ -47,12 +47,17 @@ book: setup ## Build the whole site, executing every chapter, into _build/html
 # worker, so that what its tests share (a graded class, a site in a browser) is made once, and files begin in the order of
 # tests/conftest.py.
 test: programs lint site ## Check everything, the grader in part; ends with pytest's closing line
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  -m "not records" $(PYTEST_ARGS)
 
 # What takes long, in full; `make test` takes a representative of each kind (tests/whole.py).
 test-grading: programs site ## Check in full: every attack, every answer, a large class, stock nbgrader, every page
 	COURSE_TESTS=whole OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  tests/tools/grading tests/assignments/test_through_nbgrader.py tests/book/test_accessibility.py $(PYTEST_ARGS)
+
+# Figures that `course record` and the benchmarks left in book/results: they change when something is recorded anew.
+check-records: setup ## Check what the recorded results say
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m records tests/benchmarks tests/lab tests/tools $(PYTEST_ARGS)
 
 # Change a bound in pyproject.toml and type this: an environment of its own, several gigabytes with torch.
 lowest: setup ## Run the library's fast tests on the lowest versions that pyproject.toml allows

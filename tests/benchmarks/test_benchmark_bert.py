@@ -356,6 +356,7 @@ def test_it_runs_at_a_small_size_and_its_table_has_all_rows():
 NAME = "benchmark-bert"
 
 
+@pytest.mark.records
 def test_a_recorded_training_step_is_faster_than_transformers_by_what_the_course_asks():
     """With equal dropout, padded and full, in single precision and in bfloat16."""
     least = {"tiny": 2.5, "mini": 1.8, "base": 1.0}
@@ -375,6 +376,7 @@ def test_a_recorded_training_step_is_faster_than_transformers_by_what_the_course
     assert [row for row in rows if row["ratio"] < 1] == []
 
 
+@pytest.mark.records
 def test_recorded_inference_is_faster_than_transformers():
     rows = [
         row
@@ -385,6 +387,7 @@ def test_recorded_inference_is_faster_than_transformers():
     assert [row for row in rows if row["ratio"] < 1.05] == []
 
 
+@pytest.mark.records
 def test_the_recorded_ladder_has_every_rung_and_the_last_are_the_fastest():
     rows = [
         row

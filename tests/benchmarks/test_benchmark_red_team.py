@@ -7,10 +7,7 @@ import pytest
 
 from course_lab import records
 
-pytestmark = pytest.mark.skipif(
-    not (records.RESULTS / "benchmark-red_team.json").is_file(),
-    reason="nobody has recorded the red team yet",
-)
+pytestmark = pytest.mark.records
 ATTACKS = sorted(
     path.stem
     for path in (Path(__file__).parents[1] / "tools" / "grading" / "attacks").glob(

@@ -81,6 +81,7 @@ def test_the_table_has_encoding_search_and_the_cost_of_pairs(
     assert all(re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[-1]) for row in rows)
 
 
+@pytest.mark.records
 def test_recorded_encoding_beats_the_library_and_pairs_cost_thousands_of_times_more():
     """The same weights and texts of mixed lengths. Counting tokens, a cross-encoder
     reads 9,999 times as many."""
@@ -93,6 +94,7 @@ def test_recorded_encoding_beats_the_library_and_pairs_cost_thousands_of_times_m
         assert 6_000 < rows["pairs", name, "cross-encoder"]["ratio"] < 15_000
 
 
+@pytest.mark.records
 def test_recorded_costs_of_pairs_grow_with_length_and_the_last_layer():
     """Attention's square adds to what a count of tokens says; leaving out most of the
     last layer takes off."""

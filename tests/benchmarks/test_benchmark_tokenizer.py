@@ -145,6 +145,7 @@ def test_without_the_published_vocabulary_the_comparison_says_what_is_missing(
     )
 
 
+@pytest.mark.records
 def test_the_recorded_race_has_four_rows_of_thirty_rounds():
     rows = records.load("benchmark-tokenizer").results
     assert [(row["what"], row["threads"]) for row in rows] == [
@@ -160,6 +161,7 @@ def test_the_recorded_race_has_four_rows_of_thirty_rounds():
     assert all(row["ratio"] < 1 for row in rows)  # the teaching code is the slower one
 
 
+@pytest.mark.records
 def test_the_recorded_agreement_is_of_enough_texts_and_without_exception():
     """At least 200,000 real lines and 10,000 generated texts in one run."""
     rows = records.load("benchmark-tokenizer_agreement").results

@@ -223,6 +223,7 @@ def test_a_record_says_where_when_and_with_what_it_was_made(path):
     assert record.seeds == []
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("name", ["benchmark-attention", "benchmark-transformer"])
 def test_a_record_holds_every_row_with_enough_rounds(name):
     rows = [row for row in records.load(name).results if "ratio" in row]
@@ -238,6 +239,7 @@ def test_a_record_holds_every_row_with_enough_rounds(name):
         assert row["low"] <= row["ratio"] <= row["high"]
 
 
+@pytest.mark.records
 def test_a_recorded_training_step_of_our_encoder_is_as_fast_as_torch_s():
     rows = [
         row
@@ -249,6 +251,7 @@ def test_a_recorded_training_step_of_our_encoder_is_as_fast_as_torch_s():
     assert [row for row in rows if row["ratio"] < 1] == []
 
 
+@pytest.mark.records
 def test_recorded_memory_grows_with_the_length_on_the_fused_path():
     rows = {
         (row["who"], row["path"]): row["exponent"]

@@ -72,6 +72,7 @@ def test_ours_agrees_with_transformers_and_a_difference_is_refused(
         published_checkpoint.agreement(checkpoint)
 
 
+@pytest.mark.records
 def test_the_record_shows_what_the_published_vocabulary_and_sizes_are():
     """The ids as Google's own tokenizer gives them; the sizes of the model's card."""
     rows = records.load("benchmark-published_checkpoint").results

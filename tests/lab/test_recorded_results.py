@@ -87,6 +87,7 @@ def test_each_model_ran_with_three_seeds_or_more_and_with_none_twice(name):
         assert len(set(seeds)) == len(seeds) >= least, model
 
 
+@pytest.mark.records
 def test_with_attention_captions_are_translated_better_with_every_seed():
     record = records.load("seq2seq-multi30k")
     scores = {
@@ -96,6 +97,7 @@ def test_with_attention_captions_are_translated_better_with_every_seed():
         assert scores["dot", seed] > scores[None, seed] + 3
 
 
+@pytest.mark.records
 def test_a_conditional_gru_translates_captions_as_well_as_a_published_one():
     """59.02 in one run: monomodal-en-fr in the repository wmt17-mmt of Caglayan et al.
     2017, lower-cased, tokenised."""
@@ -110,6 +112,7 @@ def test_a_conditional_gru_translates_captions_as_well_as_a_published_one():
     assert min(scores) > 58
 
 
+@pytest.mark.records
 def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
     """On the held-out test of `translation`, at all lengths, with every seed."""
     results = records.load("transformer-translation").results
@@ -121,6 +124,7 @@ def test_the_transformer_translates_99_of_100_generated_sentences_exactly():
     assert min(scores) >= 0.99
 
 
+@pytest.mark.records
 def test_frozen_features_of_2000_reviews_reach_four_of_five_and_less_than_tuning():
     """SST-2's 872 validation sentences; each seed draws other sentences to
     learn from."""
@@ -174,6 +178,7 @@ def test_changed_code_is_said_beside_the_commit_and_a_record_that_goes_on_is_no_
     assert records.commit() == f"{head}+changes"
 
 
+@pytest.mark.records
 def test_with_every_seed_six_layers_reach_90_percent_of_rejoined_sst2():
     """SST-2's 872 validation sentences, where the paper's BERT-base has 93.5 on the
     test split (table 1)."""
@@ -187,6 +192,7 @@ def test_with_every_seed_six_layers_reach_90_percent_of_rejoined_sst2():
     assert min(scores) > before, "two remedies, but sentences as the treebank has them"
 
 
+@pytest.mark.records
 def test_siamese_training_lifts_raw_states_which_lose_to_static_vectors():
     """Reimers and Gurevych 2019, table 1, in direction; and the published 82.03 of a
     checkpoint, through our code."""

@@ -208,6 +208,7 @@ def scores_by(name, figure):
     return found
 
 
+@pytest.mark.records
 def test_token_by_token_finds_more_than_one_vector_with_every_seed():
     """What the page says; the direction is that of Khattab and Zaharia 2020."""
     mrr = scores_by("family-pydocs-pair", "mrr")
@@ -219,6 +220,7 @@ def test_token_by_token_finds_more_than_one_vector_with_every_seed():
         )
 
 
+@pytest.mark.records
 def test_a_start_with_the_teachers_layers_is_worth_more_than_any_loss_with_every_seed():
     """Sanh et al. 2019, table 4: of all parts, a random start costs most."""
     accuracy = scores_by("family-stories", "mlm_accuracy")

@@ -62,10 +62,7 @@ def test_marks_that_differ_are_said(tmp_path):
     )
 
 
-@pytest.mark.skipif(
-    not (records.RESULTS / f"{THROUGHPUT}.json").is_file(),
-    reason="the benchmark is not recorded yet",
-)
+@pytest.mark.records
 def test_what_is_recorded_is_as_fast_as_promised():
     """At least eight times nbgrader's speed, and through Dask on one machine at most
     15% slower."""

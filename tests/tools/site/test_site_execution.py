@@ -160,6 +160,7 @@ def test_a_log_gets_lines_while_nothing_ends_with_cell_and_training_step(
     )
 
 
+@pytest.mark.records
 def test_recorded_costs_keep_to_the_limits_of_the_design():
     """Processor seconds, children included: 600 for all pages, 150 where BERT is
     pre-trained, 45 for any other."""
