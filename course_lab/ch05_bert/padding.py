@@ -83,7 +83,9 @@ def padding_effect(
     def look(number: int) -> tuple[Tensor, Tensor]:
         ids = F.pad(texts.ids, (0, number), value=model.config.pad_token_id or 0)
         real = F.pad(torch.ones_like(texts.ids, dtype=torch.bool), (0, number))
-        states = model.bert(ids, real if with_mask else None).last_hidden_state
+        states = model.bert(
+            ids, real if with_mask and number else None
+        ).last_hidden_state
         return states[:, :length], model.mlm_head(states[:, texts.place]).argmax(dim=-1)
 
     before, prediction = look(0)
