@@ -5,17 +5,15 @@ once, calls the library, and turns the library's own errors into one line of wor
 exit status 1. What a command *does* lives in the module that it names, never here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from course_tools.cli_grading import grading_app
+from course_tools.options import argument, in_words, option
 
 app = typer.Typer(
     name="course",
@@ -37,15 +35,13 @@ def _print_version(wanted: bool) -> bool:
 
 @app.callback()
 def main(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version and stop.",
-        ),
-    ] = False,
+    version: bool = option(
+        False,
+        "Print the version and stop.",
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+    ),
 ) -> None:
     """From Attention to BERT: build the book, run its experiments, release and check
     its assignments."""
@@ -53,12 +49,9 @@ def main(
 
 @app.command()
 def doctor(
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the findings as JSON, for a program to read."
-        ),
-    ] = False,
+    as_json: bool = option(
+        False, "Print the findings as JSON, for a program to read.", "--json"
+    ),
 ) -> None:
     """Examine this machine: each thing the course needs is OK, or you are told what to
     do."""
@@ -77,16 +70,12 @@ def doctor(
 
 @app.command()
 def release(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Assignments to release; all in solutions/ if left out."),
-    ] = None,
-    database: Annotated[
-        bool,
-        typer.Option(
-            help="Record the assignment in gradebook.db, which autograding needs."
-        ),
-    ] = True,
+    names: list[str] | None = argument(
+        None, "Assignments to release; all in solutions/ if left out."
+    ),
+    database: bool = option(
+        True, "Record the assignment in gradebook.db, which autograding needs."
+    ),
 ) -> None:
     """Turn solutions/NAME/NAME.py into the student's notebook
     exercises/NAME/NAME.ipynb."""
@@ -94,20 +83,16 @@ def release(
     from course_tools.grading.assignments.release import release as release_assignment
     from course_tools.grading.assignments.source import AssignmentError
 
-    try:
+    with in_words(AssignmentError, code=1):
         for name in names or assignments():
             typer.echo(f"released {release_assignment(name, database=database)}")
-    except AssignmentError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
 
 
 @app.command()
 def mutants(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Assignments; all in solutions/ if left out."),
-    ] = None,
+    names: list[str] | None = argument(
+        None, "Assignments; all in solutions/ if left out."
+    ),
 ) -> None:
     """Run the known wrong and right answers of assignments, and keep what catches them
     for the instructors' pages."""
@@ -115,29 +100,20 @@ def mutants(
     from course_tools.grading.assignments.release import assignments
     from course_tools.grading.assignments.source import AssignmentError
 
-    try:
+    with in_words(AssignmentError, code=1):
         for name in names or assignments():
             typer.echo(f"wrote {record_mutants(name)}")
-    except AssignmentError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
 
 
 @app.command()
 def build(
-    costs: Annotated[
-        bool, typer.Option("--costs", help="Then print what each page has cost.")
-    ] = False,
-    record: Annotated[
-        bool, typer.Option("--record", help="Keep these costs in book/results.")
-    ] = False,
-    why: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PAGE",
-            help="Build nothing; say what a page is made of, and what has changed.",
-        ),
-    ] = None,
+    costs: bool = option(False, "Then print what each page has cost.", "--costs"),
+    record: bool = option(False, "Keep these costs in book/results.", "--record"),
+    why: str | None = option(
+        None,
+        "Build nothing; say what a page is made of, and what has changed.",
+        metavar="PAGE",
+    ),
 ) -> None:
     """Build the book's website, executing what has changed; any warning is a
     failure."""
@@ -156,9 +132,7 @@ def build(
 
 
 @app.command()
-def page(
-    name: Annotated[str, typer.Argument(help="How its name begins, e.g. 03.")],
-) -> None:
+def page(name: str = argument(..., "How its name begins, e.g. 03.")) -> None:
     """Execute one page of the book, if something of it has changed, and open it
     alone."""
     from course_tools.site.build import build_page, find_root
@@ -186,9 +160,7 @@ def _site_errors() -> Iterator[None]:
 
 @app.command()
 def serve(
-    port: Annotated[
-        int, typer.Option(help="Port on this machine; 0 takes a free one.")
-    ] = 8000,
+    port: int = option(8000, "Port on this machine; 0 takes a free one."),
 ) -> None:
     """Serve the built website to this machine's browser until you press Ctrl-C."""
     from course_tools.site.build import find_root, server
@@ -205,9 +177,9 @@ def serve(
 
 @app.command()
 def start(
-    folder: Annotated[
-        Path, typer.Argument(help="For your copies; what is there stays.")
-    ] = Path("assignments"),
+    folder: Path = argument(
+        Path("assignments"), "For your copies; what is there stays."
+    ),
 ) -> None:
     """Copy the assignments into a folder of yours, and open it in JupyterLab."""
     from course_tools.grading.assignments.start import (
@@ -216,34 +188,24 @@ def start(
         open_jupyter,
     )
 
-    try:
+    with in_words(CannotStart, code=1):
         for path in copy_assignments(folder):
             typer.echo(f"copied {path}")
         open_jupyter(folder)
-    except CannotStart as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
 
 
 @app.command()
 def check(
-    notebook: Annotated[
-        Path,
-        typer.Argument(
-            help="Your notebook. It is read and run in a copy, never written."
-        ),
-    ],
-    released: Annotated[
-        Path | None,
-        typer.Option(help="The notebook as it was released; found in exercises/."),
-    ] = None,
-    time_limit: Annotated[
-        int, typer.Option(min=1, help="Seconds that each cell may take.")
-    ] = 60,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print the report as JSON, for a program to read."),
-    ] = False,
+    notebook: Path = argument(
+        ..., "Your notebook. It is read and run in a copy, never written."
+    ),
+    released: Path | None = option(
+        None, "The notebook as it was released; found in exercises/."
+    ),
+    time_limit: int = option(60, "Seconds that each cell may take.", min=1),
+    as_json: bool = option(
+        False, "Print the report as JSON, for a program to read.", "--json"
+    ),
 ) -> None:
     """Say what is wrong with your assignment before you hand it in.
 
@@ -255,11 +217,8 @@ def check(
     from course_tools.grading.check.check import CannotCheck, print_report
     from course_tools.grading.check.check import check as check_notebook
 
-    try:
+    with in_words(CannotCheck, code=2):
         report = check_notebook(notebook, released, time_limit)
-    except CannotCheck as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=2) from error
     if as_json:
         typer.echo(report.to_json())
     else:
@@ -270,22 +229,13 @@ def check(
 
 @app.command()
 def assemble(
-    notebook: Annotated[
-        Path, typer.Argument(help="The capstone: your copy of capstone.ipynb.")
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            help="Where your other notebooks lie; by default beside its folder.",
-        ),
-    ] = None,
-    replace: Annotated[
-        bool,
-        typer.Option(
-            help="Also where you have changed a cell of the capstone by hand."
-        ),
-    ] = False,
+    notebook: Path = argument(..., "The capstone: your copy of capstone.ipynb."),
+    folder: Path | None = option(
+        None, "Where your other notebooks lie; by default beside its folder.", "--from"
+    ),
+    replace: bool = option(
+        False, "Also where you have changed a cell of the capstone by hand."
+    ),
 ) -> None:
     """Put your own parts from all assignments into the capstone.
 
@@ -294,11 +244,8 @@ def assemble(
     from course_tools.grading.assignments.assemble import assemble as put_together
     from course_tools.grading.assignments.source import AssignmentError
 
-    try:
+    with in_words(AssignmentError, code=1):
         parts = put_together(notebook, folder, replace)
-    except AssignmentError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
     for part in parts:
         typer.echo(f"{part.assignment}, {part.name}: {part.problem or 'put in'}")
     if any(part.problem for part in parts):
@@ -307,39 +254,24 @@ def assemble(
 
 @app.command()
 def record(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A record, e.g. seq2seq-translation; a wrong name lists all."
-        ),
-    ],
-    data: Annotated[
-        str | None,
-        typer.Option(help="The second part of its name, if NAME is the first."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(help="Where the data comes from: embedded, hub or a folder."),
-    ] = None,
-    attention: Annotated[
-        list[str] | None,
-        typer.Option(help="A variant that is called by its attention."),
-    ] = None,
-    variant: Annotated[
-        list[str] | None, typer.Option(help="Repeat for more, or leave out for all.")
-    ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(help="One run for each; repeat for more.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Training steps, if not the recipe's own.")
-    ] = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            help="For finetuning, errors and sentences: a folder, or a name on the hub."
-        ),
-    ] = None,
+    name: str = argument(
+        ..., "A record, e.g. seq2seq-translation; a wrong name lists all."
+    ),
+    data: str | None = option(
+        None, "The second part of its name, if NAME is the first."
+    ),
+    source: str | None = option(
+        None, "Where the data comes from: embedded, hub or a folder."
+    ),
+    attention: list[str] | None = option(
+        None, "A variant that is called by its attention."
+    ),
+    variant: list[str] | None = option(None, "Repeat for more, or leave out for all."),
+    seed: list[int] | None = option(None, "One run for each; repeat for more."),
+    steps: int | None = option(None, "Training steps, if not the recipe's own."),
+    checkpoint: str | None = option(
+        None, "For finetuning, errors and sentences: a folder, or a name on the hub."
+    ),
 ) -> None:
     """Train and score the models of an experiment, and record the result in
     book/results/.
@@ -349,27 +281,15 @@ def record(
     """
     from course_tools.record_command import ExperimentError, record_experiment
 
-    try:
-        path = record_experiment(
-            name,
-            data,
-            source,
-            attention or variant or [],
-            seed or [0, 1, 2],
-            steps,
-            checkpoint,
-        )
-    except ExperimentError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
+    with in_words(ExperimentError, code=1):
+        variants, seeds = attention or variant or [], seed or [0, 1, 2]
+        path = record_experiment(name, data, source, variants, seeds, steps, checkpoint)
     typer.echo(path)
 
 
 @app.command()
 def records(
-    name: Annotated[
-        list[str] | None, typer.Argument(help="Records; leave out for all.")
-    ] = None,
+    name: list[str] | None = argument(None, "Records; leave out for all."),
 ) -> None:
     """Repeat the probes of what is recorded, and list each variant as current or stale,
     with its runs, their precision and the edition of their data.
@@ -383,102 +303,59 @@ def records(
 
 @app.command()
 def pretrain(
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The folder of the run: plan, checkpoint, model, log and model card."
-        ),
-    ],
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="The budget, turned into steps once and for all."),
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="The budget.")] = None,
-    decay: Annotated[
-        float | None,
-        typer.Option(help="Share of the budget in which the rate falls; 0.2."),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on to the planned end; begin if there is none."
-        ),
-    ] = False,
-    prolong: Annotated[
-        bool,
-        typer.Option("--prolong", help="Add the budget to the steps that are made."),
-    ] = False,
-    size: Annotated[
-        str | None, typer.Option(help="tiny, mini, small, medium, base or large; mini.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(help="A corpus: pydocs, stories or wikitext2_raw; pydocs."),
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Where it comes from: embedded, hub or a folder.")
-    ] = None,
-    vocab_size: Annotated[
-        int | None, typer.Option(help="Tokens of the vocabulary; 8192.")
-    ] = None,
-    max_length: Annotated[
-        int | None, typer.Option(help="Tokens of a sequence; 128.")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="Sequences of a step, over all processes; 128.")
-    ] = None,
-    accumulate: Annotated[
-        int | None, typer.Option(help="Batches that a step is cut into; 1.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="The peak; by size.")
-    ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(help="Of matrices; 0.01.")
-    ] = None,
-    dropout: Annotated[
-        float | None, typer.Option(help="Of features and attention weights; 0.1.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(help="First weights: scaled to the width, or published; scaled."),
-    ] = None,
-    optimizer: Annotated[
-        str | None, typer.Option(help="adamw, or muon for the matrices; adamw.")
-    ] = None,
-    masking_rate: Annotated[
-        float | None, typer.Option(help="Share of tokens that are hidden; 0.15.")
-    ] = None,
-    mask_share: Annotated[
-        float | None, typer.Option(help="Share of these that become [MASK]; 0.8.")
-    ] = None,
-    random_share: Annotated[
-        float | None, typer.Option(help="Share that become a random token; 0.1.")
-    ] = None,
-    masking_unit: Annotated[
-        str | None, typer.Option(help="What is hidden: token, word or span.")
-    ] = None,
-    next_sentence: Annotated[
-        bool | None, typer.Option("--next-sentence/--no-next-sentence")
-    ] = None,
-    static_masking: Annotated[
-        bool | None, typer.Option("--static-masking/--dynamic-masking")
-    ] = None,
-    precision: Annotated[
-        str | None, typer.Option(help="auto (the faster), float32 or bfloat16; auto.")
-    ] = None,
-    bf16: Annotated[
-        bool, typer.Option("--bf16", hidden=True)
-    ] = False,  # as the cards of older runs were made
-    compile: Annotated[
-        bool | None, typer.Option("--compile/--no-compile", help="Compile the model.")
-    ] = None,
-    half: Annotated[
-        bool, typer.Option("--half", help="Write the weights in float16.")
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Of weights, masks, pairs and order; 0.")
-    ] = None,
+    out: Path = option(
+        ..., "The folder of the run: plan, checkpoint, model, log and model card."
+    ),
+    minutes: float | None = option(
+        None, "The budget, turned into steps once and for all."
+    ),
+    steps: int | None = option(None, "The budget."),
+    decay: float | None = option(
+        None, "Share of the budget in which the rate falls; 0.2."
+    ),
+    resume: bool = option(
+        False, "Go on to the planned end; begin if there is none.", "--resume"
+    ),
+    prolong: bool = option(
+        False, "Add the budget to the steps that are made.", "--prolong"
+    ),
+    size: str | None = option(None, "tiny, mini, small, medium, base or large; mini."),
+    data: str | None = option(
+        None, "A corpus: pydocs, stories or wikitext2_raw; pydocs."
+    ),
+    source: str | None = option(
+        None, "Where it comes from: embedded, hub or a folder."
+    ),
+    vocab_size: int | None = option(None, "Tokens of the vocabulary; 8192."),
+    max_length: int | None = option(None, "Tokens of a sequence; 128."),
+    batch_size: int | None = option(
+        None, "Sequences of a step, over all processes; 128."
+    ),
+    accumulate: int | None = option(None, "Batches that a step is cut into; 1."),
+    learning_rate: float | None = option(None, "The peak; by size."),
+    weight_decay: float | None = option(None, "Of matrices; 0.01."),
+    dropout: float | None = option(None, "Of features and attention weights; 0.1."),
+    start: str | None = option(
+        None, "First weights: scaled to the width, or published; scaled."
+    ),
+    optimizer: str | None = option(None, "adamw, or muon for the matrices; adamw."),
+    masking_rate: float | None = option(None, "Share of tokens that are hidden; 0.15."),
+    mask_share: float | None = option(None, "Share of these that become [MASK]; 0.8."),
+    random_share: float | None = option(None, "Share that become a random token; 0.1."),
+    masking_unit: str | None = option(None, "What is hidden: token, word or span."),
+    next_sentence: bool | None = option(None, "", "--next-sentence/--no-next-sentence"),
+    static_masking: bool | None = option(
+        None, "", "--static-masking/--dynamic-masking"
+    ),
+    precision: str | None = option(
+        None, "auto (the faster), float32 or bfloat16; auto."
+    ),
+    bf16: bool = option(
+        False, "", "--bf16", hidden=True
+    ),  # as the cards of older runs were made
+    compile: bool | None = option(None, "Compile the model.", "--compile/--no-compile"),
+    half: bool = option(False, "Write the weights in float16.", "--half"),
+    seed: int | None = option(None, "Of weights, masks, pairs and order; 0."),
 ) -> None:
     """Pre-train a BERT in a folder; see what it learnt, beside controls, in the model
     card there.
@@ -486,28 +363,20 @@ def pretrain(
     The same command under torchrun, as `torchrun --nproc_per_node=2 -m course_tools.cli
     pretrain ...`, shares each step.
     """
+    asked = dict(locals())
     import sys
 
     from course_tools.pretrain_command import PretrainError, run_in_folder
 
-    # what decides the run; None is left to the defaults, or to the plan that the folder
-    # holds
-    options = {
-        "size": size, "data": data, "vocab_size": vocab_size, "max_length": max_length, "batch_size": batch_size,  # noqa: E501
-        "accumulate": accumulate, "learning_rate": learning_rate, "weight_decay": weight_decay, "dropout": dropout,  # noqa: E501
-        "start": start, "optimizer": optimizer, "masking_rate": masking_rate, "mask_share": mask_share,  # noqa: E501
-        "random_share": random_share, "masking_unit": masking_unit, "next_sentence": next_sentence,  # noqa: E501
-        "static_masking": static_masking, "precision": precision or ("bfloat16" if bf16 else None),  # noqa: E501
-        "compile": compile, "seed": seed,
-    }  # fmt: skip
-    try:
-        card = run_in_folder(
-            out, options, command=["course", *sys.argv[1:]], minutes=minutes, steps=steps, decay=decay, resume=resume,  # noqa: E501
-            prolong=prolong, source=source, half=half, say=typer.echo,
-        )  # fmt: skip
-    except PretrainError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
+    run = {name: asked.pop(name) for name in ("out", "source", "half")}
+    run |= {name: asked.pop(name) for name in ("minutes", "steps", "decay")}
+    run |= {name: asked.pop(name) for name in ("resume", "prolong")}
+    if asked.pop("bf16") and not asked["precision"]:
+        asked["precision"] = "bfloat16"
+    # what decides the run; None is left to the defaults, or to the folder's plan
+    run |= {"options": asked, "command": ["course", *sys.argv[1:]], "say": typer.echo}
+    with in_words(PretrainError, code=1):
+        card = run_in_folder(**run)
     typer.echo(card)
 
 
@@ -530,28 +399,22 @@ def data_list() -> None:
 
 @data_app.command("show")
 def data_show(
-    name: Annotated[str, typer.Argument(help="A name that `course data list` prints.")],
-    source: Annotated[
-        str | None,
-        typer.Option(help="embedded, hub, or a folder; COURSE_DATA if left out."),
-    ] = None,
+    name: str = argument(..., "A name that `course data list` prints."),
+    source: str | None = option(
+        None, "embedded, hub, or a folder; COURSE_DATA if left out."
+    ),
 ) -> None:
     """Load a data set and print its card: facts, figures, examples."""
     from course_lib.data import find, load
     from course_lib.data.cards import card
 
-    try:
+    with in_words(ValueError, OSError, code=1):
         typer.echo(card(find(name), load(name, source)))
-    except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
 
 
 @data_app.command("cards")
 def data_cards(
-    folder: Annotated[Path, typer.Argument(help="Where to write the pages.")] = Path(
-        "book/_generated/data"
-    ),
+    folder: Path = argument(Path("book/_generated/data"), "Where to write the pages."),
 ) -> None:
     """Write the book's page for each data set."""
     from course_lib.data.cards import write_cards
@@ -562,24 +425,16 @@ def data_cards(
 
 @data_app.command("convert-multi30k")
 def data_convert_multi30k(
-    raw: Annotated[
-        Path,
-        typer.Argument(help="The folder data/task1/raw of the Multi30k repository."),
-    ],
-    folder: Annotated[
-        Path, typer.Argument(help="Where to write multi30k/<split>.parquet.")
-    ],
+    raw: Path = argument(..., "The folder data/task1/raw of the Multi30k repository."),
+    folder: Path = argument(..., "Where to write multi30k/<split>.parquet."),
 ) -> None:
     """Make a folder that `load("multi30k", FOLDER)` reads from the repository's text
     files."""
     from course_lib.data.multi30k import convert
 
-    try:
+    with in_words(ValueError, OSError, code=1):
         for path in convert(raw, folder):
             typer.echo(f"wrote {path}")
-    except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=1) from error
 
 
 if __name__ == "__main__":

@@ -1,12 +1,8 @@
 """The instructor's commands of `course`; as in `course_tools.cli`, one thin function a
 command."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +13,7 @@ if TYPE_CHECKING:
     from course_tools.grading.sandbox.sandbox import Warm
 
 from course_tools.grading.shown import shown
+from course_tools.options import argument, in_words, option
 
 grading_app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
@@ -25,16 +22,6 @@ Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
 def say(words: object, err: bool = False) -> None:
     """Print a line in which a student's own words may stand."""
     typer.echo(shown(words, 2000), err=err)
-
-
-@contextmanager
-def in_words(*errors: type[Exception], code: int = 2) -> Iterator[None]:
-    """End a command with what an error says, where its text tells what to do."""
-    try:
-        yield
-    except errors as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(code=code) from error
 
 
 def stop_outside_a_course() -> None:
@@ -53,53 +40,27 @@ def stop_outside_a_course() -> None:
 @grading_app.command()
 def collect(
     name: Name,
-    download: Annotated[
-        Path,
-        typer.Argument(
-            help="A zip or a folder: of Moodle, Canvas, Blackboard, or your own."
-        ),
-    ],
-    students: Annotated[
-        Path | None,
-        typer.Option(
-            help="The class as CSV: id, first_name, last_name, email, lms_user_id."
-        ),
-    ] = None,
-    pattern: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "For other platforms: a regular expression as `nbgrader zip_collect`"
-                " takes it."
-            )
-        ),
-    ] = "",
-    timezone: Annotated[
-        str, typer.Option(help="In which the platform writes times.")
-    ] = "UTC",
-    times: Annotated[
-        Path | None,
-        typer.Option(
-            help=(
-                "A table of times, e.g. Moodle's grading worksheet, where the names"
-                " have none."
-            )
-        ),
-    ] = None,
-    platform: Annotated[
-        str,
-        typer.Option(
-            help="moodle, canvas, blackboard or folders.",
-            show_default="told from the names",
-        ),
-    ] = "",
-    timestamps: Annotated[
-        bool,
-        typer.Option(
-            "--timestamps",
-            help="Believe timestamp.txt in folders that no student can write in.",
-        ),
-    ] = False,
+    download: Path = argument(
+        ..., "A zip or folder of Moodle, Canvas, Blackboard, or yours."
+    ),
+    students: Path | None = option(
+        None, "A class list: id, first_name, last_name, email, lms_user_id."
+    ),
+    pattern: str = option(
+        "", "For other platforms: a pattern as `nbgrader zip_collect` takes it."
+    ),
+    timezone: str = option("UTC", "In which the platform writes times."),
+    times: Path | None = option(
+        None, "Times, e.g. Moodle's grading worksheet, where the names have none."
+    ),
+    platform: str = option(
+        "", "moodle, canvas, blackboard or folders.", show_default="told from the names"
+    ),
+    timestamps: bool = option(
+        False,
+        "Believe timestamp.txt in folders that no student can write in.",
+        "--timestamps",
+    ),
 ) -> None:
     """Put the notebooks of a download into submitted/, and say what is not plain about
     any of them.
@@ -146,51 +107,27 @@ def collect(
 @grading_app.command()
 def grade(
     name: Name,
-    submitted: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Submissions at a time; each takes about a core.",
-            show_default="one a core",
-        ),
-    ] = os.cpu_count() or 1,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Judge only this test again, for all who are graded, and say whose mark"
-                " changed."
-            )
-        ),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Run submissions on a Dask cluster: its scheduler's address,"
-                " tcp://HOST:8786."
-            )
-        ),
-    ] = None,
-    isolation: Annotated[
-        str,
-        typer.Option(
-            help=(
-                "How submissions are shut in: bubblewrap, or container, by Podman or"
-                " Docker."
-            )
-        ),
-    ] = "bubblewrap",
-    unsafe: Annotated[
-        bool,
-        typer.Option("--unsafe", help="Run students' code WITHOUT a sandbox, as you."),
-    ] = False,
+    submitted: Path | None = option(
+        None, "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+    ),
+    workers: int = option(
+        os.cpu_count() or 1,
+        "Submissions at a time; each takes about a core.",
+        min=1,
+        show_default="one a core",
+    ),
+    question: str | None = option(
+        None, "Judge only this test again, and say whose mark changed."
+    ),
+    dask: str | None = option(
+        None, "A Dask cluster to run on: its scheduler, tcp://HOST:8786."
+    ),
+    isolation: str = option(
+        "bubblewrap", "The sandbox: bubblewrap, or container, by Podman or Docker."
+    ),
+    unsafe: bool = option(
+        False, "Run students' code WITHOUT a sandbox, as you.", "--unsafe"
+    ),
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by
     itself.
@@ -270,7 +207,7 @@ def _grade(
         raise typer.Exit(code=1)
 
 
-def _on_cluster(address: str, isolation: str) -> Cluster:
+def _on_cluster(address: str, isolation: str) -> "Cluster":
     from course_tools.grading.sandbox.cluster import Cluster, NoCluster
 
     with in_words(NoCluster):
@@ -278,7 +215,11 @@ def _on_cluster(address: str, isolation: str) -> Cluster:
 
 
 def _regrade(
-    name: str, question: str, submitted: Path | None, workers: int, warm: Warm | Cluster
+    name: str,
+    question: str,
+    submitted: Path | None,
+    workers: int,
+    warm: "Warm | Cluster",
 ) -> None:
     from course_tools.grading.run.grade import progress
     from course_tools.grading.run.regrade import regrade
@@ -314,21 +255,12 @@ def _regrade(
 
 @grading_app.command()
 def publish(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help=(
-                "Where to; outside this repository. An earlier one is brought up to"
-                " date."
-            )
-        ),
-    ],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Assignments that students may have by now; all if left out."
-        ),
-    ] = None,
+    folder: Path = argument(
+        ..., "Where to, outside this repository; an earlier one is updated."
+    ),
+    names: list[str] | None = argument(
+        None, "Assignments that students may have; all if left out."
+    ),
 ) -> None:
     """Write the repository that students get: exercises and library, no solution, no
     test, no hidden line."""
@@ -346,18 +278,10 @@ def publish(
 @grading_app.command()
 def export(
     name: Name,
-    to: Annotated[
-        str, typer.Option(help="canvas, moodle, blackboard, csv or gradescope.")
-    ] = "csv",
-    into: Annotated[
-        Path | None,
-        typer.Option(
-            help=(
-                "A table of the platform's own, whose column of this assignment is"
-                " filled."
-            )
-        ),
-    ] = None,
+    to: str = option("csv", "canvas, moodle, blackboard, csv or gradescope."),
+    into: Path | None = option(
+        None, "A platform's own table, whose column of this assignment is filled."
+    ),
 ) -> None:
     """Write the marks into exports/, in the form that a learning platform takes."""
     stop_outside_a_course()

@@ -7,8 +7,6 @@ was asked, and here they are copied into one program. Nothing is run, and nothin
 judged: whether the parts work together is what the capstone's own tests tell.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+from nbgrader.utils import is_solution
 
 from course_tools.grading.assignments.source import (
     AssignmentError,
@@ -34,30 +33,19 @@ ASSEMBLED = (
 
 @dataclass(frozen=True)
 class Part:
-    """One cell of another assignment, and what became of it.
+    """One cell of another assignment, and what became of it."""
 
-    Attributes:
-        assignment: where it was asked.
-        name: the cell's ``grade_id`` there.
-        problem: what is wrong, in words; empty if it has been put in.
-    """
-
-    assignment: str
-    name: str
-    problem: str = ""
+    assignment: str  # where it was asked
+    name: str  # the cell's ``grade_id`` there
+    problem: str = ""  # what is wrong, in words; empty if it has been put in
 
 
 def assemble(
     capstone: Path, folder: Path | None = None, replace: bool = False
 ) -> list[Part]:
-    """Fill the cells of a capstone that are made of parts with the student's own
-    answers."""
+    """Fill a capstone's cells that are made of parts with the student's answers."""
     notebook = _read(capstone)
-    cells = [
-        cell
-        for cell in notebook.cells
-        if parts_of(cell) and cell.metadata.get("nbgrader", {}).get("solution")
-    ]
+    cells = [cell for cell in notebook.cells if parts_of(cell) and is_solution(cell)]
     if not cells:
         raise AssignmentError(
             f"{capstone} has no cell that is made of parts; only the capstone has"
@@ -76,15 +64,9 @@ def _read(path: Path) -> NotebookNode:
 
 
 def _fill(cell: NotebookNode, folder: Path, replace: bool) -> Iterator[Part]:
-    own = (
-        bool(cell.source.strip())
-        and not cell.source.startswith(ASSEMBLED)
-        and not is_empty(cell.source)
-    )
-    parts = [
-        (name, part, *_look_up(folder, name, part)) for name, part in parts_of(cell)
-    ]
-    if own and not replace:
+    own = bool(cell.source.strip()) and not cell.source.startswith(ASSEMBLED)
+    parts = [(*part, *_look_up(folder, *part)) for part in parts_of(cell)]
+    if own and not replace and not is_empty(cell.source):
         problem = (
             f"the capstone's cell {grade_id(cell)} holds something else: keep it, or"
             " say --replace"
@@ -104,32 +86,23 @@ def _look_up(folder: Path, name: str, part: str) -> tuple[str, str]:
     if path is None:
         return "", f"there is no {name}.ipynb in {folder}, nor in {folder / name}"
     try:
-        cells = [
-            cell
-            for cell in _read(path).cells
-            if cell.cell_type == "code" and grade_id(cell) == part
-        ]
+        named = [cell for cell in _read(path).cells if grade_id(cell) == part]
     except AssignmentError as error:
         return "", str(error)
+    cells = [cell for cell in named if cell.cell_type == "code"]
     if len(cells) != 1:
-        return (
-            "",
-            f"{path} has {len(cells)} cells {part}; get back the one that was released",
-        )
+        count = f"{path} has {len(cells)} cells {part}"
+        return "", f"{count}; get back the one that was released"
     source = cells[0].source.strip()
     return source, f"it is not answered yet in {path}" if is_empty(source) else ""
 
 
 def is_empty(source: str) -> bool:
-    """Whether a cell is still to be answered: something in it raises
-    NotImplementedError, as the skeleton does."""
+    """Whether a cell is unanswered: it raises NotImplementedError, as a skeleton."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
         return False  # somebody wrote it; the tests will say what is wrong
     raised = (node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise))
     called = (error.func if isinstance(error, ast.Call) else error for error in raised)
-    return any(
-        isinstance(error, ast.Name) and error.id == "NotImplementedError"
-        for error in called
-    )
+    return "NotImplementedError" in [getattr(error, "id", "") for error in called]

@@ -63,8 +63,7 @@ def withheld(released: NotebookNode) -> list[str]:
 
 
 def amendment(released: NotebookNode, source: str) -> str:
-    """A cell to run after the set-up cell of an earlier edition, whose own copies of
-    the checks know neither the modules of today nor `from course_lib import attend`."""
+    """A cell after an earlier edition's set-up: its checks learn today's names."""
     if "edition" in released.metadata.get("course", {}) or "WITHHELD = [" not in source:
         return ""
     public = [f"course_lib.{name}" for name in vars(course_lib)["__all__"]]

@@ -8,12 +8,14 @@ partial credit that is no plain Python float.
 """
 
 import ast
+import itertools
 import json
 import re
 from collections import Counter
 from pathlib import Path
 
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_locked
 
 from course_tools.grading.assignments.source import ships, with_library_sources
 
@@ -45,21 +47,16 @@ def source_faults(raw: NotebookNode) -> list[str]:
     """Find what is wrong with a source, before placeholders are filled in."""
     faults = []
     if not raw.metadata.get("course", {}).get("withholds"):
-        faults.append(
-            "the notebook's header names nothing that it withholds: write course:"
-            " withholds: [...]"
-        )
+        nothing = "the notebook's header names nothing that it withholds"
+        faults.append(f"{nothing}: write course: withholds: [...]")
     faults += [
         f"{name!r} cannot be shipped: beside a notebook lie weights, as .safetensors,"
         " which carry no code"
         for name in ships(raw)
         if Path(name).name != name or Path(name).suffix != ".safetensors"
     ]
-    ids = Counter(
-        c.metadata.nbgrader.get("grade_id", "")
-        for c in raw.cells
-        if "nbgrader" in c.metadata
-    )
+    marked = [cell for cell in raw.cells if "nbgrader" in cell.metadata]
+    ids = Counter(cell.metadata.nbgrader.get("grade_id", "") for cell in marked)
     faults += [
         f"grade_id {name!r} is used by {count} cells; each needs its own"
         for name, count in ids.items()
@@ -68,7 +65,7 @@ def source_faults(raw: NotebookNode) -> list[str]:
     locked = {
         node.name: node
         for cell in raw.cells
-        if cell.metadata.get("nbgrader", {}).get("locked") and cell.cell_type == "code"
+        if is_locked(cell) and cell.cell_type == "code"
         for node in ast.walk(_parse(with_library_sources(cell.source)))
         if isinstance(node, ast.FunctionDef)
     }
@@ -84,27 +81,21 @@ def source_faults(raw: NotebookNode) -> list[str]:
 
 
 def _cell_faults(cell: NotebookNode, locked: dict[str, ast.FunctionDef]) -> list[str]:
-    faults = []
-    nbgrader = cell.metadata.get("nbgrader")
+    faults, name, nbgrader = [], _name(cell), cell.metadata.get("nbgrader")
     for begin, end in MARKERS:
-        if cell.source.count(begin) != cell.source.count(end):
-            faults.append(
-                f"{_name(cell)} has {cell.source.count(begin)} {begin} and"
-                f" {cell.source.count(end)} {end}"
-            )
+        begins, ends = cell.source.count(begin), cell.source.count(end)
+        if begins != ends:
+            faults.append(f"{name} has {begins} {begin} and {ends} {end}")
     if nbgrader is None:
-        for begin, _ in MARKERS:
-            if begin in cell.source:
-                faults.append(
-                    f"{_name(cell)} holds {begin} but has no nbgrader metadata, so it"
-                    " would be handed out as it is"
-                )
-        return faults
-    name, grade, solution = _name(cell), nbgrader.get("grade"), nbgrader.get("solution")
-    if missing := REQUIRED - set(nbgrader):
-        faults.append(
-            f"{name} lacks {', '.join(sorted(missing))} in its nbgrader metadata"
-        )
+        return faults + [
+            f"{name} holds {begin} but has no nbgrader metadata, so it would be handed"
+            " out as it is"
+            for begin, _ in MARKERS
+            if begin in cell.source
+        ]
+    grade, solution = nbgrader.get("grade"), nbgrader.get("solution")
+    if missing := ", ".join(sorted(REQUIRED - set(nbgrader))):
+        faults.append(f"{name} lacks {missing} in its nbgrader metadata")
     if grade and not nbgrader.get("points", 0) > 0:
         faults.append(f"{name} is graded but has no points")
     if solution and "BEGIN SOLUTION" not in cell.source:
@@ -120,70 +111,53 @@ def _cell_faults(cell: NotebookNode, locked: dict[str, ast.FunctionDef]) -> list
         faults.append(f"{name} is not locked, so a student's changes to it would stay")
     if grade and not solution and cell.cell_type == "code":
         if not _has_tests(_parse(cell.source), locked):
-            faults.append(
-                f"{name} tests nothing: without an assert, a raise or a check it gives"
-                " full marks to everybody"
-            )
-        versions = {cell.source, "\n".join(regions(cell.source, *MARKERS[1])[1])}
-        faults += sorted(
-            {
-                fault
-                for source in versions
-                for fault in partial_credit_faults(source, name, locked)
-            }
-        )
+            nothing = f"{name} tests nothing: without an assert, a raise or a check"
+            faults.append(f"{nothing} it gives full marks to everybody")
+        versions = [cell.source, "\n".join(regions(cell.source, *MARKERS[1])[1])]
+        found = (partial_credit_faults(source, name, locked) for source in versions)
+        faults += sorted(set(itertools.chain(*found)))
     return faults
 
 
 def _has_tests(tree: ast.Module, locked: dict[str, ast.FunctionDef]) -> bool:
-    """Whether a cell can fail: by an assert, a raise, partial credit, or a call of a
-    notebook's ``check_...``."""
-    if _is_float(tree.body[-1] if tree.body else None):
-        return True
-    return any(
-        isinstance(node, ast.Assert | ast.Raise)
-        or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id.startswith("check_")
-            and node.func.id in locked.keys() - PASSED_BY_BLANKS
-            and any(
-                isinstance(part, ast.Assert | ast.Raise)
-                for part in ast.walk(locked[node.func.id])
-            )
-        )
-        for node in ast.walk(tree)
-    )
+    """Whether a cell can fail: assert, raise, partial credit or ``check_...``."""
+    checks = {
+        name
+        for name in locked.keys() - PASSED_BY_BLANKS
+        if name.startswith("check_") and _can_fail(locked[name])
+    }
+    called = {_called(node) for node in ast.walk(tree)}
+    last = tree.body[-1] if tree.body else None
+    return _is_float(last) or _can_fail(tree) or bool(called & checks)
+
+
+def _can_fail(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.Assert | ast.Raise) for node in ast.walk(tree))
+
+
+def _called(node: ast.AST) -> str:
+    """The plain name that an expression calls, or nothing."""
+    name = node.func if isinstance(node, ast.Call) else None
+    return name.id if isinstance(name, ast.Name) else ""
 
 
 def _is_float(statement: ast.stmt | None) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and isinstance(statement.value.func, ast.Name)
-        and statement.value.func.id == "float"
-    )
+    return isinstance(statement, ast.Expr) and _called(statement.value) == "float"
 
 
 def partial_credit_faults(
     source: str, name: str, functions: dict[str, ast.FunctionDef] | None = None
 ) -> list[str]:
-    """Find a test cell whose last value nbgrader would take for partial credit, but
-    that is no plain Python float."""
+    """Find a last value that nbgrader takes for partial credit and is no float."""
     body = _parse(source).body
     if not body or not isinstance(body[-1], ast.Expr) or _is_float(body[-1]):
         return []
-    value = body[-1].value
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-        called = (functions or {}).get(value.func.id)
-        if value.func.id == "print" or (called and _returns_nothing(called)):
-            return []
-        if (
-            called
-            and isinstance(called.returns, ast.Name)
-            and called.returns.id == "float"
-        ):
-            return []
+    value, name_called = body[-1].value, _called(body[-1].value)
+    called = (functions or {}).get(name_called)
+    if name_called == "print":
+        return []
+    if called and (_returns_nothing(called) or _name_of(called.returns) == "float"):
+        return []
     return [
         f"{name} ends in the value `{ast.unparse(value)}`: nbgrader takes a cell's last"
         " value for partial credit, and all that is not printed as a plain number"
@@ -192,61 +166,50 @@ def partial_credit_faults(
 
 
 def _returns_nothing(function: ast.FunctionDef) -> bool:
-    return not any(
-        isinstance(node, ast.Return) and node.value is not None
-        for node in ast.walk(function)
-    )
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return all(node.value is None for node in returns)
 
 
 def points_faults(released: NotebookNode) -> list[str]:
-    """Compare the points that a notebook's text states with the ones in its cells'
-    metadata."""
-    faults = []
-    sections: list[tuple[str, float, float]] = []  # heading, stated, found
-    total = 0.0
-    stated_elsewhere: list[tuple[str, float]] = []
+    """Compare the points that the text states with the ones in the metadata."""
+    faults, total = [], 0.0
+    sections: list[tuple[str, float]] = []  # heading, stated
+    found: list[float] = []
+    elsewhere: list[tuple[str, float]] = []
     for cell in released.cells:
-        points = (
-            cell.metadata.get("nbgrader", {}).get("points", 0)
-            if cell.metadata.get("nbgrader", {}).get("grade")
-            else 0
-        )
+        points = cell.metadata.nbgrader.get("points", 0) if is_grade(cell) else 0
         total += points
         if sections:
-            sections[-1] = (*sections[-1][:2], sections[-1][2] + points)
+            found[-1] += points
         elif points:
-            faults.append(
-                f"{_name(cell)} is graded but stands before the first heading that"
-                " states points"
-            )
-        if cell.cell_type != "markdown":
-            continue
-        for line in cell.source.splitlines():
+            early = "stands before the first heading that states points"
+            faults.append(f"{_name(cell)} is graded but {early}")
+        lines = cell.source.splitlines() if cell.cell_type == "markdown" else []
+        for line in lines:
             for number in STATED_POINTS.findall(line):
                 if line.startswith("#"):
-                    sections.append((line, float(number), 0.0))
+                    sections.append((line, float(number)))
+                    found.append(0.0)
                 else:
-                    stated_elsewhere.append(
-                        (sections[-1][0] if sections else "", float(number))
-                    )
-    for heading, stated, found in sections:
-        if stated != found:
-            faults.append(
-                f"{heading!r} states {stated:g} points, its cells have {found:g}"
-            )
-    allowed = {heading: found for heading, _, found in sections}
-    for heading, number in stated_elsewhere:
-        if number not in (allowed.get(heading), total):
-            faults.append(
-                f"the text under {heading!r} states {number:g} points; its cells have"
-                f" {allowed.get(heading, total):g}"
-            )
+                    heading = sections[-1][0] if sections else ""
+                    elsewhere.append((heading, float(number)))
+    faults += [
+        f"{heading!r} states {stated:g} points, its cells have {has:g}"
+        for (heading, stated), has in zip(sections, found, strict=True)
+        if stated != has
+    ]
+    allowed = dict(zip((heading for heading, _ in sections), found, strict=True))
+    faults += [
+        f"the text under {heading!r} states {number:g} points; its cells have"
+        f" {allowed.get(heading, total):g}"
+        for heading, number in elsewhere
+        if number not in (allowed.get(heading), total)
+    ]
     return faults
 
 
 def secret_lines(source: NotebookNode) -> list[str]:
-    """List the lines that a release must not hold: those of solutions and hidden tests
-    that stand nowhere else."""
+    """List lines of solutions and hidden tests that stand nowhere else."""
     secret: set[str] = set()
     public: set[str] = set()
     for cell in source.cells:
@@ -256,26 +219,17 @@ def secret_lines(source: NotebookNode) -> list[str]:
             secret |= {line.strip() for line in inside}
             kept = regions("\n".join(kept), begin, end)[1]
         public |= {line.strip() for line in kept}
-    return sorted(
-        line
-        for line in secret - public
-        if len(line) >= 12 and not line.endswith(("(", "[", "{"))
-    )
+    long = [line for line in secret - public if len(line) >= 12]
+    return sorted(line for line in long if not line.endswith(("(", "[", "{")))
 
 
 def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
-    """Search a released folder, all files in it, for solutions, hidden tests, and files
-    that do not belong there."""
+    """Search a released folder for solutions, hidden tests and stray files."""
     allowed = {f"{name}.ipynb", *ships(source)}
-    faults = [
-        f"{file} is to be shipped, but is not there"
-        for file in sorted(allowed)
-        if not (released / file).is_file()
-    ]
+    missing = sorted(file for file in allowed if not (released / file).is_file())
+    faults = [f"{file} is to be shipped, but is not there" for file in missing]
     needles = [*secret_lines(source), *(marker for pair in MARKERS for marker in pair)]
-    for path in sorted(released.rglob("*")):
-        if not path.is_file():
-            continue
+    for path in sorted(path for path in released.rglob("*") if path.is_file()):
         relative = path.relative_to(released).as_posix()
         if relative not in allowed:
             faults.append(f"{relative} lies beside the notebook; students would get it")
@@ -289,8 +243,7 @@ def leaks(source: NotebookNode, released: Path, name: str) -> list[str]:
 
 
 def _written_forms(line: str) -> set[str]:
-    """The line as it stands in a text, in JSON, and in JSON that is a string of JSON
-    (the header of safetensors)."""
+    """The line as text, in JSON, and in JSON that is a string of JSON."""
     forms = {line}
     for ascii_only in (True, False):
         once = json.dumps(line, ensure_ascii=ascii_only)[1:-1]
@@ -299,15 +252,13 @@ def _written_forms(line: str) -> set[str]:
 
 
 def _name(cell: NotebookNode) -> str:
-    grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-    return (
-        grade_id or f"the cell {cell.source.splitlines()[0] if cell.source else ''!r}"
-    )
+    first = cell.source.splitlines()[0] if cell.source else ""
+    return cell.metadata.get("nbgrader", {}).get("grade_id") or f"the cell {first!r}"
+
+
+def _name_of(node: ast.AST | None) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _parse(source: str) -> ast.Module:
-    lines = [
-        "pass" if line.lstrip().startswith(("%", "!")) else line
-        for line in source.splitlines()
-    ]
-    return ast.parse("\n".join(lines))
+    return ast.parse(re.sub(r"^[ \t]*[%!].*", "pass", source, flags=re.MULTILINE))

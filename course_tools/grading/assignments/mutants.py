@@ -26,6 +26,7 @@ from typing import Any
 import nbformat
 from filelock import FileLock
 from nbformat import NotebookNode
+from nbgrader.utils import is_solution
 
 from course_lib._files import digest_of_code, write_whole
 from course_tools.grading.assignments.source import (
@@ -41,8 +42,7 @@ there)."""
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong answer: what the mistake is, which cell must refuse it, and what the cell
-    must say."""
+    """A wrong answer: the mistake, the cell that refuses it, and its words."""
 
     name: str
     mistake: str
@@ -73,8 +73,7 @@ class Mark:
 
 @dataclass
 class Outcome:
-    """The marks of one case by graded cell: as the student sees them (visible tests)
-    and as the grader gives them."""
+    """The marks of one case by graded cell: what students see, and the grader's."""
 
     student: dict[str, Mark] = field(default_factory=dict)
     grader: dict[str, Mark] = field(default_factory=dict)
@@ -89,8 +88,7 @@ def load_cases(
 
 
 def load_across(name: str, root: Path = Path()) -> Mapping[str, Mapping[str, str]]:
-    """Read ``ACROSS`` of the same file: by answer and graded cell, part of what the
-    cell says across the bridge."""
+    """Read ``ACROSS``: by answer and cell, part of its words across the bridge."""
     return getattr(_catalogue(name, root), "ACROSS", {})
 
 
@@ -109,103 +107,66 @@ def _catalogue(name: str, root: Path) -> Any:
 def change(notebook: NotebookNode, changes: Changes) -> NotebookNode:
     """Copy a solution notebook with some solution cells answered otherwise."""
     changed = nbformat.from_dict(json.loads(json.dumps(notebook)))
-    cells = {
-        cell.metadata.nbgrader.grade_id: cell
-        for cell in changed.cells
-        if cell.metadata.get("nbgrader", {}).get("solution")
-    }
+    answers = [cell for cell in changed.cells if is_solution(cell)]
+    cells = {cell.metadata.nbgrader.grade_id: cell for cell in answers}
     for grade_id, new in changes.items():
         if grade_id not in cells:
             raise AssignmentError(
                 f"{grade_id} is no solution cell; the notebook has {', '.join(cells)}"
             )
         if isinstance(new, tuple):
-            count = cells[grade_id].source.count(new[0])
-            if count != 1:
-                raise AssignmentError(
-                    f"{grade_id} holds {new[0]!r} {count} times; choose a text that it"
-                    " holds once"
-                )
+            if (count := cells[grade_id].source.count(new[0])) != 1:
+                often = f"{grade_id} holds {new[0]!r} {count} times"
+                raise AssignmentError(f"{often}; choose a text that it holds once")
             new = cells[grade_id].source.replace(*new)
         cells[grade_id].source = new
     return changed
 
 
 def cases_key(name: str, root: Path = Path()) -> str:
-    """Name the state of an assignment and of its known answers by 16 hexadecimal
-    digits."""
-    solution = root / "solutions" / name / f"{name}.py"
+    """Name the state of an assignment and its known answers by 16 hex digits."""
+    solutions = root / "solutions"
+    parts = others(parse_source(solutions / name / f"{name}.py"))
     files = [
-        solution,
-        *(
-            root / "solutions" / other / f"{other}.py"
-            for other in others(parse_source(solution))
-        ),
+        *(solutions / part / f"{part}.py" for part in (name, *parts)),
         root / "tests" / "assignments" / "mutants" / f"{name}.py",
-        *sorted((root / "solutions" / name).glob("*.safetensors")),
+        *sorted((solutions / name).glob("*.safetensors")),
     ]
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[
-        :16
-    ]
+    state = hashlib.sha256(b"\0".join(path.read_bytes() for path in files))
+    return state.hexdigest()[:16]
 
 
 def run_cases(name: str, root: Path = Path(), processes: int = 2) -> dict[str, Outcome]:
-    """Run all mutants and right answers of an assignment, unless nothing has changed
-    since they ran last."""
+    """Run an assignment's mutants and right answers, or read the last equal run."""
     library = Path(__file__).parent
-    code = [
-        library / f"{module}.py"
-        for module in ("mutants", "mutants_run", "source", "student_checks", "withheld")
-    ]
-    versions = (
-        f"{platform.python_version()} {version('torch')} {version('nbgrader')}"
-        f" {version('ipython')}"
-    )
-    key = hashlib.sha256(
-        f"{versions} {cases_key(name, root)} {digest_of_code(code, False)}".encode()
-    )
-    cached = root / ".cache" / "mutants" / f"{name}-{key.hexdigest()[:16]}.json"
+    modules = ("mutants", "mutants_run", "source", "student_checks", "withheld")
+    code = digest_of_code([library / f"{module}.py" for module in modules], False)
+    packages = [version(package) for package in ("torch", "nbgrader", "ipython")]
+    state = [platform.python_version(), *packages, cases_key(name, root), code]
+    key = hashlib.sha256(" ".join(state).encode()).hexdigest()[:16]
+    cached = root / ".cache" / "mutants" / f"{name}-{key}.json"
     cached.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(
-        cached.with_suffix(".lock")
-    ):  # pytest's workers and the book's build may ask at the same time
+    # pytest's workers and the book's build may ask at the same time
+    with FileLock(cached.with_suffix(".lock")):
         if not cached.exists():
-            command = [
-                sys.executable,
-                "-m",
-                "course_tools.grading.assignments.mutants_run",
-                name,
-                str(root.resolve()),
-                str(processes),
-            ]
-            # Marks are given on a CPU; and torch's autograd cannot go on in a forked
-            # process where it has seen a GPU. Texts have the same hashes each time, so
-            # an answer that leans on the order of a set gives the same one.
-            environment = os.environ | {
-                "CUDA_VISIBLE_DEVICES": "",
-                "MPLBACKEND": "agg",
-                "PYTHONHASHSEED": "0",
-            }
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                cwd=root,
-                env=environment,
-                check=False,
-            )
-            if done.returncode != 0:
-                raise AssignmentError(
-                    f"the mutants of {name} could not be run:\n{done.stderr}"
-                )
-            write_whole(cached, done.stdout)
+            write_whole(cached, _run_anew(name, root, processes))
     outcomes = json.loads(cached.read_text(encoding="utf-8"))
-    return {
-        case: Outcome(
-            **{
-                who: {cell: Mark(**mark) for cell, mark in marks.items()}
-                for who, marks in outcome.items()
-            }
-        )
-        for case, outcome in outcomes.items()
-    }
+    for outcome in outcomes.values():
+        for who, marks in outcome.items():
+            outcome[who] = {cell: Mark(**mark) for cell, mark in marks.items()}
+    return {case: Outcome(**outcome) for case, outcome in outcomes.items()}
+
+
+def _run_anew(name: str, root: Path, processes: int) -> str:
+    program = [sys.executable, "-m", "course_tools.grading.assignments.mutants_run"]
+    command = [*program, name, str(root.resolve()), str(processes)]
+    # Marks are given on a CPU; and torch's autograd cannot go on in a forked process
+    # where it has seen a GPU. Texts have the same hashes each time, so an answer that
+    # leans on the order of a set gives the same one.
+    settings = {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=root, env=os.environ | settings
+    )
+    if done.returncode != 0:
+        raise AssignmentError(f"the mutants of {name} could not be run:\n{done.stderr}")
+    return done.stdout

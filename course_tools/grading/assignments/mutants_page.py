@@ -27,29 +27,50 @@ from course_tools.grading.assignments.source import AssignmentError
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|$#~])")
 STALE = """\
 :::{warning}
-This table is out of date: the assignment or its list of wrong answers has changed since all of them were last run.
-`course mutants` brings it up to date.
+This table is out of date: the assignment or its list of wrong answers has changed since
+all of them were last run. `course mutants` brings it up to date.
 :::
-"""  # noqa: E501
+"""
+PAGE = """\
+# What the tests of “{name}” catch
+
+{stale}{count} wrong answers have met these tests, each with one mistake that people
+make. The tests refuse {refused} of {count}. The visible ones, which students run
+themselves, refuse {visible}; the others fall to the tests that only the grader has.
+This page is written from a recorded run of all of them, which every run of `make test`
+repeats.
+
+A mistake in one part can cost points in a later part that builds on it. The last column
+names the other cells that fail with it.
+{parts}
+## Right answers written differently
+
+These must get full marks, or the tests would demand our way of writing.
+
+| the answer … | points |
+| --- | --- |
+{right}
+"""
+PART = """
+## `{cell}` ({points:g} points)
+
+| the answer … | caught by | which says | also fails |
+| --- | --- | --- | --- |
+{rows}
+"""
+BY = {"visible": "visible test", "hidden": "hidden test", "nobody": "nobody"}
 
 
 def what_caught(
     mutants: list[Mutant], right: list[RightAnswer], outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, Any]]:
     """Sum up a run of an assignment's wrong and right answers."""
+    reference = outcomes["reference"].grader
+    full = {answer.name: outcomes[answer.name].grader.values() for answer in right}
     return {
-        "points": {
-            cell: mark.max_points for cell, mark in outcomes["reference"].grader.items()
-        },
-        "wrong": {
-            mutant.name: _fate(mutant, outcomes[mutant.name]) for mutant in mutants
-        },
-        "right": {
-            answer.name: sum(
-                mark.points for mark in outcomes[answer.name].grader.values()
-            )
-            for answer in right
-        },
+        "points": {cell: mark.max_points for cell, mark in reference.items()},
+        "wrong": {one.name: _fate(one, outcomes[one.name]) for one in mutants},
+        "right": {name: sum(mark.points for mark in of) for name, of in full.items()},
     }
 
 
@@ -57,14 +78,11 @@ def _fate(mutant: Mutant, outcome: Outcome) -> dict[str, Any]:
     seen = _caught(outcome.student, mutant.cell)
     caught = _caught(outcome.grader, mutant.cell)
     said = (outcome.student if seen else outcome.grader)[mutant.cell].words
+    failing = [cell for cell in outcome.grader if _caught(outcome.grader, cell)]
     return {
         "caught": "visible" if seen else "hidden" if caught else "nobody",
         "says": _first_complaint(said) if caught else "",
-        "also_fails": [
-            cell
-            for cell in outcome.grader
-            if cell != mutant.cell and _caught(outcome.grader, cell)
-        ],
+        "also_fails": [cell for cell in failing if cell != mutant.cell],
     }
 
 
@@ -77,15 +95,13 @@ def record_mutants(name: str, root: Path = Path()) -> Path:
     """Run an assignment's known wrong and right answers, and keep what caught them."""
     found = what_caught(*load_cases(name, root), run_cases(name, root))
     kept = {"made_from": cases_key(name, root), **found}
-    write_whole(
-        record_path(name, root), json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
-    )
-    return record_path(name, root)
+    path = record_path(name, root)
+    write_whole(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    return path
 
 
 def mutants_page(name: str, root: Path = Path()) -> str:
-    """Write the page on one assignment, from the last recorded run of all its known
-    wrong and right answers."""
+    """Write the page on one assignment, from the last recorded run."""
     path = record_path(name, root)
     if not path.is_file():
         raise AssignmentError(f"{path} does not exist; run: course mutants {name}")
@@ -93,67 +109,34 @@ def mutants_page(name: str, root: Path = Path()) -> str:
     mutants, right = load_cases(name, root)
     mutants = [mutant for mutant in mutants if mutant.name in found["wrong"]]
     fates = [found["wrong"][mutant.name]["caught"] for mutant in mutants]
-    parts: dict[str, list[Mutant]] = {}
+    parts: dict[str, list[str]] = {}
     for mutant in mutants:
-        parts.setdefault(mutant.cell, []).append(mutant)
-    lines = [
-        f"# What the tests of “{name}” catch",
-        "",
-        *([STALE] if found["made_from"] != cases_key(name, root) else []),
-        (
-            f"{len(mutants)} wrong answers have met these tests, each with one mistake"
-            " that people make. The tests"
+        parts.setdefault(mutant.cell, []).append(
+            _row(mutant, found["wrong"][mutant.name])
+        )
+    most, points = sum(found["points"].values()), found["right"]
+    return PAGE.format(
+        name=name,
+        stale=f"{STALE}\n" if found["made_from"] != cases_key(name, root) else "",
+        count=len(mutants),
+        refused=len(mutants) - fates.count("nobody"),
+        visible=fates.count("visible"),
+        parts="".join(
+            PART.format(cell=cell, points=found["points"][cell], rows="\n".join(rows))
+            for cell, rows in parts.items()
         ),
-        (
-            f"refuse {len(mutants) - fates.count('nobody')} of {len(mutants)}. The"
-            " visible ones, which students run"
+        right="\n".join(
+            f"| {plain(answer.idea)} | {points[answer.name]:g} of {most:g} |"
+            for answer in right
+            if answer.name in points
         ),
-        (
-            f"themselves, refuse {fates.count('visible')}; the others fall to the tests"
-            " that only the grader has. This"
-        ),
-        (
-            "page is written from a recorded run of all of them, which every run of"
-            " `make test` repeats."
-        ),
-        "",
-        (
-            "A mistake in one part can cost points in a later part that builds on it."
-            " The last column names the other"
-        ),
-        "cells that fail with it.",
-    ]
-    for cell, group in parts.items():
-        lines += ["", f"## `{cell}` ({found['points'][cell]:g} points)", ""]
-        lines += [
-            "| the answer … | caught by | which says | also fails |",
-            "| --- | --- | --- | --- |",
-        ]
-        lines += [_row(mutant, found["wrong"][mutant.name]) for mutant in group]
-    lines += [
-        "",
-        "## Right answers written differently",
-        "",
-        "These must get full marks, or the tests would demand our way of writing.",
-        "",
-        "| the answer … | points |",
-        "| --- | --- |",
-    ]
-    most = sum(found["points"].values())
-    lines += [
-        f"| {plain(answer.idea)} | {found['right'][answer.name]:g} of {most:g} |"
-        for answer in right
-        if answer.name in found["right"]
-    ]
-    return "\n".join(lines) + "\n"
+    )
 
 
 def _row(mutant: Mutant, fate: dict[str, Any]) -> str:
-    by = {"visible": "visible test", "hidden": "hidden test", "nobody": "nobody"}[
-        fate["caught"]
-    ]
     others = ", ".join(f"`{other}`" for other in fate["also_fails"])
-    return f"| {' | '.join([plain(mutant.mistake), by, plain(fate['says']), others])} |"
+    cells = [plain(mutant.mistake), BY[fate["caught"]], plain(fate["says"]), others]
+    return f"| {' | '.join(cells)} |"
 
 
 def _caught(marks: dict[str, Mark], cell: str) -> bool:
@@ -161,12 +144,9 @@ def _caught(marks: dict[str, Mark], cell: str) -> bool:
 
 
 def _first_complaint(words: str) -> str:
-    """The message without Python's name for it; of a cell with partial credit, the
-    first line that denies a point."""
+    """The message without Python's name, or the first line that denies a point."""
     denied = [line for line in words.splitlines() if "not yet" in line]
-    return (
-        denied[0] if denied else words.removeprefix("AssertionError: ").splitlines()[0]
-    )
+    return [*denied, *words.removeprefix("AssertionError: ").splitlines()][0]
 
 
 def plain(text: str) -> str:

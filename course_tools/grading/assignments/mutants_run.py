@@ -37,8 +37,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import determine_grade, is_grade
 
@@ -55,16 +55,13 @@ from course_tools.grading.assignments.source import (
     read_source,
 )
 
-# of processor time: a machine that is busy with something else makes no answer a wrong
-# one
-SECONDS_PER_CASE = 60
+SECONDS_PER_CASE = 60  # of processor time: a busy machine makes no answer wrong
 PATIENCE = 60  # times as long by the clock, for a case that waits instead of working
 REFERENCE = "reference"
 
 
 class Sitting:
-    """One shell in which cells run one after the other, and the marks that they have
-    earned so far."""
+    """One shell in which cells run in order, and the marks that they earn."""
 
     def __init__(self) -> None:
         from IPython.core.interactiveshell import InteractiveShell
@@ -79,8 +76,7 @@ class Sitting:
         self.outcome = Outcome()
 
     def run(self, visible: NotebookNode, whole: NotebookNode) -> None:
-        """Run a cell as the student has it and, where the grader's has more, that too;
-        mark both."""
+        """Run a cell as the student has it, then the grader's rest; mark both."""
         mark, raised = self._mark(visible, visible.source)
         if mark is not None:
             self.outcome.student[visible.metadata.nbgrader.grade_id] = mark
@@ -93,8 +89,7 @@ class Sitting:
             self.outcome.grader[whole.metadata.nbgrader.grade_id] = mark
 
     def _mark(self, cell: NotebookNode, source: str) -> tuple[Mark | None, bool]:
-        """Run code of a cell, mark the cell by nbgrader's own rule if it is graded, and
-        say whether it raised."""
+        """Run code, mark its cell if graded, and say whether it raised."""
         printed = io.StringIO()
         with (
             contextlib.redirect_stdout(printed),
@@ -107,64 +102,48 @@ class Sitting:
         cell.outputs = []
         words = printed.getvalue()
         if error is not None:
-            words = f"{type(error).__name__}: {error}"
+            name = type(error).__name__
+            words = f"{name}: {error}"
             cell.outputs = [
-                nbformat.v4.new_output(
-                    "error", ename=type(error).__name__, evalue=str(error), traceback=[]
-                )
+                new_output("error", ename=name, evalue=str(error), traceback=[])
             ]
         elif result.result is not None:
-            cell.outputs = [
-                nbformat.v4.new_output(
-                    "execute_result", {"text/plain": repr(result.result)}
-                )
-            ]
+            shown = {"text/plain": repr(result.result)}
+            cell.outputs = [new_output("execute_result", shown)]
         points, most = determine_grade(cell)
-        return (
-            Mark(float(points), float(most), words if points != most else ""),
-            error is not None,
-        )
+        words = words if points != most else ""
+        return Mark(float(points), float(most), words), error is not None
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """Return the cells that are run."""
-    return [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and not is_demonstration(cell)
-    ]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [cell for cell in code if not is_demonstration(cell)]
 
 
 def both_versions(
     notebook: NotebookNode, changes: Changes
 ) -> list[tuple[NotebookNode, NotebookNode]]:
     """Pair each cell as the student has it with the same cell as the grader has it."""
+    grader = change(notebook, changes)
     student, _ = ClearHiddenTests().preprocess(change(notebook, changes), {})
-    return list(
-        zip(code_cells(student), code_cells(change(notebook, changes)), strict=True)
-    )
+    return list(zip(code_cells(student), code_cells(grader), strict=True))
 
 
 def first_change(notebook: NotebookNode, changes: Changes) -> int:
-    """Return the place of the first cell, of those that are run, that differs from the
-    reference."""
-    pairs = zip(
-        code_cells(notebook), code_cells(change(notebook, changes)), strict=True
+    """Return the place of the first cell that differs from the reference."""
+    changed = code_cells(change(notebook, changes))
+    pairs = enumerate(zip(code_cells(notebook), changed, strict=True))
+    for place, (old, new) in pairs:
+        if old.source != new.source:
+            return place
+    raise AssignmentError(
+        "a case changes nothing, or only a cell that is not run; it is the reference"
     )
-    places = [
-        place for place, (old, new) in enumerate(pairs) if old.source != new.source
-    ]
-    if not places:
-        raise AssignmentError(
-            "a case changes nothing, or only a cell that is not run; it is the"
-            " reference"
-        )
-    return places[0]
 
 
 def run_reference(notebook: NotebookNode) -> Outcome:
-    """Run the reference from the start, once as the student has it and once as the
-    grader has it."""
+    """Run the reference from the start, as the student and as the grader has it."""
     student, grader = Sitting(), Sitting()
     for visible, _ in both_versions(notebook, {}):
         student.run(visible, visible)
@@ -183,8 +162,7 @@ class Cases:
         self.running: dict[Any, tuple[str, Any, float]] = {}
 
     def start(self, name: str, marked: Callable[[], Outcome]) -> None:
-        """Begin with a case when there is room: `marked` runs in a process that is
-        forked from this one, here."""
+        """Fork a process, when there is room, in which `marked` runs."""
         while len(self.running) >= self.at_once:
             self.end_one()
         context = multiprocessing.get_context("fork")
@@ -194,11 +172,8 @@ class Cases:
         process = context.Process(target=_child, args=(sender, marked), daemon=True)
         process.start()
         sender.close()
-        self.running[receiver] = (
-            name,
-            process,
-            time.monotonic() + PATIENCE * SECONDS_PER_CASE,
-        )
+        until = time.monotonic() + PATIENCE * SECONDS_PER_CASE
+        self.running[receiver] = name, process, until
 
     def end_all(self) -> dict[str, Any]:
         """Wait for all and return the outcomes by the names of the cases."""
@@ -208,31 +183,22 @@ class Cases:
 
     def end_one(self) -> None:
         """Wait for the one that ends first."""
-        first = min(end for _, _, end in self.running.values())
-        ready: list[Any] = multiprocessing.connection.wait(
-            list(self.running), max(0.0, first - time.monotonic())
-        )
-        receiver = (
-            ready[0]
-            if ready
-            else min(self.running, key=lambda waited: self.running[waited][2])
-        )
+        latest = min(self.running, key=lambda waited: self.running[waited][2])
+        left = max(0.0, self.running[latest][2] - time.monotonic())
+        ready: list[Any] = multiprocessing.connection.wait(list(self.running), left)
+        receiver = ready[0] if ready else latest
         name, process, _ = self.running.pop(receiver)
         try:
             if not ready:
-                raise AssignmentError(
-                    f"{name} did not end within {PATIENCE * SECONDS_PER_CASE} s"
-                )
+                limit = PATIENCE * SECONDS_PER_CASE
+                raise AssignmentError(f"{name} did not end within {limit} s")
             message = receiver.recv()
         except EOFError:
             process.join()
+            what = "ended its process before it was marked"
             if process.exitcode == -signal.SIGXCPU:
-                raise AssignmentError(
-                    f"{name} used more than {SECONDS_PER_CASE} s of processor time"
-                ) from None
-            raise AssignmentError(
-                f"{name} ended its process before it was marked"
-            ) from None
+                what = f"used more than {SECONDS_PER_CASE} s of processor time"
+            raise AssignmentError(f"{name} {what}") from None
         finally:
             process.kill()
             process.join()
@@ -252,8 +218,7 @@ def _child(pipe: Any, marked: Callable[[], Outcome]) -> None:
 def in_processes(
     notebook: NotebookNode, cases: Mapping[str, Changes], at_once: int = 2
 ) -> dict[str, Any]:
-    """Run cases, and the reference before them: it has to end, since every case stands
-    on it."""
+    """Run cases, and before them the reference, on which all stand."""
     here, processes = Sitting(), Cases(at_once)
     processes.start(REFERENCE, lambda: run_reference(notebook))
     processes.end_all()
@@ -274,8 +239,7 @@ def in_processes(
 
 
 def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
-    """Run the reference and every case of an assignment. Call it in a fresh process: it
-    forks."""
+    """Run the reference and every case. Call it in a fresh process: it forks."""
     # Once, before the fork: no case spends time on it. The first optimizer of a process
     # imports the third one.
     for module in ("IPython.core.interactiveshell", "torch", "torch._dynamo"):
@@ -290,17 +254,12 @@ def _run_all(name: str, root: Path, at_once: int) -> dict[str, Any]:
     numpy.random.seed(0)  # noqa: NPY002 - answers draw from it
     notebook = read_source(root / "solutions" / name / f"{name}.py")
     mutants, right = load_cases(name, root)
-    # a case that looks for garbage shall not have to copy all that it shares with the
-    # others
-    gc.freeze()
+    gc.freeze()  # a case that looks for garbage copies nothing that it shares
     os.chdir(root / "solutions" / name)
     cases: dict[str, Changes] = {mutant.name: mutant.changes for mutant in mutants}
     cases.update({answer.name: answer.changes for answer in right})
     if len({REFERENCE, *cases}) != 1 + len(mutants) + len(right):
-        raise AssignmentError(
-            "two cases have the same name; tests and the instructor's page call them"
-            " by it"
-        )
+        raise AssignmentError("two cases have the same name; tests and pages use it")
     return in_processes(notebook, cases, at_once)
 
 

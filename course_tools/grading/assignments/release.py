@@ -38,16 +38,14 @@ def assignments(root: Path = Path()) -> list[str]:
 
 
 def course_settings(root: Path) -> Config:
-    """Read what ``nbgrader_config.py`` of a course folder sets, for that folder
-    wherever it is called from."""
+    """Read ``nbgrader_config.py`` of a folder, wherever it is called from."""
     config = Config(PyFileConfigLoader(CONFIG, path=str(root)).load_config())
     config.CourseDirectory.root = str(root.resolve())
     return config
 
 
 def build_source(name: str, root: Path = Path()) -> Path:
-    """Write ``solutions/<name>/<name>.ipynb``, the build product that stock nbgrader
-    commands read."""
+    """Write ``solutions/<name>/<name>.ipynb``, which stock nbgrader reads."""
     source = root / "solutions" / name / f"{name}.py"
     _refuse(source_faults(parse_source(source)), source)
     notebook = read_source(source)
@@ -59,19 +57,12 @@ def build_source(name: str, root: Path = Path()) -> Path:
 
 def _refuse(faults: list[str], path: Path) -> None:
     if faults:
-        raise AssignmentError(
-            "\n".join(
-                [
-                    f"{path} is not fit to be released:",
-                    *(f"  - {fault}" for fault in faults),
-                ]
-            )
-        )
+        lines = [f"{path} is not fit to be released:", *faults]
+        raise AssignmentError("\n  - ".join(lines))
 
 
 def release(name: str, root: Path = Path(), database: bool = True) -> Path:
-    """Generate the student's notebook, and put it in ``exercises/`` if nothing
-    leaks."""
+    """Generate the student's notebook; into ``exercises/`` if nothing leaks."""
     source = nbformat.read(build_source(name, root), as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
         config = course_settings(root)
@@ -81,19 +72,15 @@ def release(name: str, root: Path = Path(), database: bool = True) -> Path:
         if not database:
             config.SaveCells.enabled = False
             config.GenerateAssignment.no_database = True
-        result = capture_log(
-            GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
-        )
+        coursedir = CourseDirectory(config=config)
+        result = capture_log(GenerateAssignment(coursedir=coursedir, config=config))
         if not result["success"]:
-            raise AssignmentError(
-                "nbgrader could not generate"
-                f" {name}:\n{result.get('log') or result.get('error')}"
-            )
+            said = result.get("log") or result.get("error")
+            raise AssignmentError(f"nbgrader could not generate {name}:\n{said}")
         staged = Path(scratch) / name
-        faults = leaks(source, staged, name) + points_faults(
-            nbformat.read(staged / f"{name}.ipynb", as_version=4)
-        )
-        _refuse(faults, staged / f"{name}.ipynb")
+        notebook = staged / f"{name}.ipynb"
+        faults = points_faults(nbformat.read(notebook, as_version=4))
+        _refuse(leaks(source, staged, name) + faults, notebook)
         released = root / "exercises" / name
         if released.exists():
             shutil.rmtree(released)

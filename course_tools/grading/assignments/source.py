@@ -23,6 +23,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_solution
 
 from course_tools.grading.assignments.editions import EDITION
 
@@ -31,16 +32,18 @@ SHA256 = re.compile(r"\{sha256:([\w.-]+)\}")
 SOURCE = re.compile(r"^# \{source:([a-z_.]+)\.([a-z_]+)\}$", re.MULTILINE)
 PARTS = "# {parts}"
 #: What ``{set-up}`` stands for in the text of every assignment.
-SET_UP = """\
-**Set-up.** On your machine, type `make student` in the folder of the course: in about two minutes it installs what you
-need and opens copies of all assignments that are yours to work in. Without `make`, type the commands that the book's
-page *Set-up* shows first. On Colab you can start at once, but the command `course` is not there."""  # noqa: E501
+SET_UP = (
+    "**Set-up.** On your machine, type `make student` in the folder of the course: in"
+    " about two minutes it installs what you\nneed and opens copies of all assignments"
+    " that are yours to work in. Without `make`, type the commands that the book's\n"
+    "page *Set-up* shows first. On Colab you can start at once, but the command"
+    " `course` is not there."
+)
 MARK = re.compile(r"\s*### (BEGIN|END) SOLUTION")
 
 
 class AssignmentError(Exception):
-    """An assignment's source or release is not as it must be; the message lists what to
-    mend."""
+    """A source or release is not as it must be; the message lists what to mend."""
 
 
 def points_of(notebook: NotebookNode, part: str) -> float:
@@ -48,11 +51,9 @@ def points_of(notebook: NotebookNode, part: str) -> float:
     points = [
         cell.metadata.nbgrader.points
         for cell in notebook.cells
-        if cell.metadata.get("nbgrader", {}).get("grade")
-        and (
-            part == "total"
-            or (cell.metadata.nbgrader.grade_id + "-").startswith(part + "-")
-        )
+        if is_grade(cell)
+        if part == "total"
+        or f"{cell.metadata.nbgrader.grade_id}-".startswith(f"{part}-")
     ]
     if not points:
         raise AssignmentError(
@@ -64,62 +65,45 @@ def points_of(notebook: NotebookNode, part: str) -> float:
 def parse_source(path: Path) -> NotebookNode:
     """Read a py:percent source as a notebook, placeholders still in it."""
     if not path.is_file():
-        raise AssignmentError(
-            f"{path} does not exist; an assignment's source is"
-            " solutions/<name>/<name>.py"
-        )
+        where = "an assignment's source is solutions/<name>/<name>.py"
+        raise AssignmentError(f"{path} does not exist; {where}")
     return copy.deepcopy(_of_text(path.read_text(encoding="utf-8")))
 
 
 @lru_cache(maxsize=64)
 def _of_text(text: str) -> NotebookNode:
-    """Read the text of a source: once, since jupytext takes its time and a release
-    reads it often."""
+    """Read the text of a source, once: jupytext takes its time."""
     return jupytext.reads(text, fmt="py:percent")
 
 
 def read_source(path: Path) -> NotebookNode:
-    """Read a py:percent source as the notebook that it stands for, placeholders filled
-    in."""
+    """Read a py:percent source as a notebook, placeholders filled in."""
     notebook = parse_source(path)
     notebook.metadata.pop("jupytext", None)
     notebook.metadata["language_info"] = {"name": "python"}
     about = notebook.metadata.setdefault("course", {})
     about["edition"], withheld = EDITION, about.get("withholds", [])
     for number, cell in enumerate(notebook.cells):
-        cell["id"] = cell.metadata.get("nbgrader", {}).get(
-            "grade_id", f"text-{number:03d}"
-        )
+        mark, text = cell.metadata.get("nbgrader", {}), cell.source
+        cell["id"] = mark.get("grade_id", f"text-{number:03d}")
         if cell.cell_type == "markdown":
-            cell.source = POINTS.sub(
-                lambda match: f"{points_of(notebook, match[1]):g}", cell.source
-            )
-            cell.source = cell.source.replace(
-                "{withholds}", ", ".join(f"`{name}`" for name in withheld)
-            )
-            cell.source = cell.source.replace("{set-up}", SET_UP)
+            text = POINTS.sub(lambda match: f"{points_of(notebook, match[1]):g}", text)
+            names = ", ".join(f"`{name}`" for name in withheld)
+            text = text.replace("{withholds}", names).replace("{set-up}", SET_UP)
         else:
-            cell.source = cell.source.replace("{withholds}", '",\n    "'.join(withheld))
-            cell.source = with_library_sources(cell.source)
-            cell.source = SHA256.sub(
-                lambda match: _checksum(path.parent / match[1]), cell.source
-            )
+            text = text.replace("{withholds}", '",\n    "'.join(withheld))
+            text = with_library_sources(text)
+            text = SHA256.sub(lambda match: _checksum(path.parent / match[1]), text)
             if parts_of(cell):
-                cell.source = cell.source.replace(
-                    PARTS, joined_parts(cell, path.parents[1])
-                )
+                text = text.replace(PARTS, joined_parts(cell, path.parents[1]))
+        cell.source = text
     return notebook
 
 
 def parts_of(cell: NotebookNode) -> list[tuple[str, str]]:
-    """Name the cells of other assignments that a cell is made of, each as (assignment,
-    ``grade_id``)."""
-    return [
-        (name, part)
-        for name, _, part in (
-            entry.partition("/") for entry in cell.metadata.get("parts", [])
-        )
-    ]
+    """Name the (assignment, ``grade_id``) of the cells that a cell is made of."""
+    parts = [entry.partition("/") for entry in cell.metadata.get("parts", [])]
+    return [(name, part) for name, _, part in parts]
 
 
 def others(notebook: NotebookNode) -> list[str]:
@@ -128,69 +112,51 @@ def others(notebook: NotebookNode) -> list[str]:
 
 
 def joined_parts(cell: NotebookNode, solutions: Path) -> str:
-    """Write the instructor's cells that a cell is made of one below the other, without
-    nbgrader's marks."""
-    notebooks = {
-        name: read_source(solutions / name / f"{name}.py") for name, _ in parts_of(cell)
-    }
+    """Join the instructor's cells that a cell is made of, without marks."""
+    names = {name for name, _ in parts_of(cell)}
+    sources = {name: read_source(solutions / name / f"{name}.py") for name in names}
     texts = []
     for name, part in parts_of(cell):
-        found = [
-            c
-            for c in notebooks[name].cells
-            if c.metadata.get("nbgrader", {}).get("grade_id") == part
-        ]
+        found = [c.source for c in sources[name].cells if c["id"] == part]
         if len(found) != 1:
             raise AssignmentError(
                 f"parts of {cell.metadata.nbgrader.grade_id}: {name} has no cell {part}"
             )
-        texts.append(
-            "\n".join(
-                line for line in found[0].source.splitlines() if not MARK.match(line)
-            ).strip()
-        )
+        lines = [line for line in found[0].splitlines() if not MARK.match(line)]
+        texts.append("\n".join(lines).strip())
     return "\n\n\n".join(texts)
 
 
 def with_library_sources(source: str) -> str:
-    """Put the text of a library function in the place of each line ``#
-    {source:module.function}``."""
+    """Put library functions in the place of ``# {source:module.function}``."""
     return SOURCE.sub(lambda match: _library_source(match[1], match[2]), source)
 
 
 def _library_source(module: str, name: str) -> str:
-    """The text of a library function, so that a notebook shows the one the library uses
-    and cannot drift from it."""
+    """The library's own text of a function, so that a notebook cannot drift."""
+    asked = f"{{source:{module}.{name}}}"
     try:
         spec = importlib.util.find_spec(module)
     except ImportError as error:
-        raise AssignmentError(f"{{source:{module}.{name}}}: {error}") from error
+        raise AssignmentError(f"{asked}: {error}") from error
     if spec is None or spec.origin is None:
-        raise AssignmentError(
-            f"{{source:{module}.{name}}}: there is no module {module}"
-        )
+        raise AssignmentError(f"{asked}: there is no module {module}")
     # read, not imported: the grader, which needs no torch, would wait for it
     text = Path(spec.origin).read_text(encoding="utf-8")
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-            first = min(
-                [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
-            )
+            first = min(part.lineno for part in [node, *node.decorator_list])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
-    raise AssignmentError(
-        f"{{source:{module}.{name}}}: module {module} defines no {name}"
-    )
+    raise AssignmentError(f"{asked}: module {module} defines no {name}")
 
 
 def is_demonstration(cell: NotebookNode) -> bool:
-    """Tell a cell that shows something at length: it carries no points, and no graded
-    cell needs it."""
+    """Tell a cell that shows something at length, and carries no points."""
     return "demonstration" in cell.metadata.get("tags", [])
 
 
 def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
-    """Copy a notebook in which the cells that take long, and that no mark depends on,
-    stand as they are and do nothing."""
+    """Copy a notebook with demonstrations that do nothing."""
     copy = nbformat.from_dict(notebook)
     for cell in copy.cells:
         if is_demonstration(cell):
@@ -199,37 +165,29 @@ def with_idle_demonstrations(notebook: NotebookNode) -> NotebookNode:
 
 
 def answered(released: NotebookNode, solved: NotebookNode) -> NotebookNode:
-    """Put the answers of a solved notebook into a copy of the released one, as a
-    student would who thought of them."""
-    answers = {
-        cell.metadata.nbgrader.grade_id: cell.source
-        for cell in solved.cells
-        if cell.metadata.get("nbgrader", {}).get("solution")
-    }
+    """Put a solved notebook's answers into a copy of the released one."""
+    given = [cell for cell in solved.cells if is_solution(cell)]
+    answers = {cell.metadata.nbgrader.grade_id: cell.source for cell in given}
     copy = nbformat.from_dict(released)
-    for cell in copy.cells:
-        if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = answers[cell.metadata.nbgrader.grade_id]
+    for cell in filter(is_solution, copy.cells):
+        cell.source = answers[cell.metadata.nbgrader.grade_id]
     return copy
 
 
 def copy_idle(name: str, root: Path, course: Path) -> list[str]:
-    """Copy an assignment's source to another course folder, with demonstrations that do
-    nothing, and what it ships."""
+    """Copy a source, with idle demonstrations, and what it ships to a folder."""
     parsed = parse_source(root / "solutions" / name / f"{name}.py")
     place = course / "solutions" / name
     place.mkdir(parents=True)
-    jupytext.write(
-        with_idle_demonstrations(parsed), place / f"{name}.py", fmt="py:percent"
-    )
+    idle = with_idle_demonstrations(parsed)
+    jupytext.write(idle, place / f"{name}.py", fmt="py:percent")
     for file in ships(parsed):
         shutil.copy(root / "solutions" / name / file, place)
     return ships(parsed)
 
 
 def ships(notebook: NotebookNode) -> list[str]:
-    """Name the files that an assignment hands out beside its notebook (``course:
-    ships:`` in the source's header)."""
+    """Name the files handed out beside a notebook (``course: ships:``)."""
     return list(notebook.metadata.get("course", {}).get("ships", []))
 
 

@@ -1,8 +1,6 @@
 """`course start`: a student's own copies of the released assignments, opened in
 JupyterLab."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -12,13 +10,11 @@ from course_lib.shipped_files import EXERCISES
 
 
 class CannotStart(Exception):
-    """There is nothing to open, or nothing to open it with; the message says what to
-    do."""
+    """There is nothing to open, or nothing to open it with; the text says why."""
 
 
 def copy_assignments(folder: Path, released: Path = EXERCISES) -> list[Path]:
-    """Copy the released notebooks, and the files beside them, into a student's
-    folder."""
+    """Copy released notebooks, and the files beside them, to a student's folder."""
     if not released.is_dir():
         raise CannotStart(
             f"There are no released assignments in {released}. Install course_lib"
@@ -40,8 +36,7 @@ def copy_assignments(folder: Path, released: Path = EXERCISES) -> list[Path]:
 
 
 def open_jupyter(folder: Path) -> None:
-    """Run JupyterLab in a folder until it is stopped; `course` is then a command in its
-    terminals too."""
+    """Run JupyterLab in a folder, with `course` a command in its terminals."""
     try:
         from jupyterlab.labapp import main
     except ImportError as error:
@@ -55,6 +50,5 @@ def open_jupyter(folder: Path) -> None:
 
 
 def as_root() -> list[str]:
-    """What JupyterLab wants to be told before it runs as root, as it does in most
-    containers."""
+    """What JupyterLab must be told before it runs as root, as in containers."""
     return ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []

@@ -12,13 +12,11 @@ import torch
 
 from course_tools.grading.assignments.withheld import withheld_uses
 
-In: list[
-    str
-] = []  # in a notebook this is Jupyter's: the text of every cell that has run
-WITHHELD: list[
-    str
-] = []  # in a notebook the set-up cell fills it from the assignment's header
-device = "cpu"  # in a notebook the first cell chooses it
+#: In a notebook Jupyter's: the text of every cell that has run; what the set-up cell
+#: fills from the assignment's header; and what the first cell chooses.
+In: list[str] = []
+WITHHELD: list[str] = []
+device = "cpu"
 
 
 def tensor(numbers: object, dtype: torch.dtype | None = None) -> torch.Tensor:

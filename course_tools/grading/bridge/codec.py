@@ -14,13 +14,11 @@ longer than 400 lines because writing and reading of each kind of value are chec
 by side.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import struct
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePath
@@ -39,13 +37,15 @@ VALUES = 3_000_000
 TENSORS = 100_000
 INTEGER_BYTES = 4096
 
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,  # noqa: E501
-        torch.float32, torch.float64, torch.complex64, torch.complex128,
-    )
-}  # fmt: skip
+NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64"
+DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name) for name in f"{NAMES} complex64 complex128".split()
+}
+#: Of collections whose exact type crosses.
+TAGS: dict[type, bytes] = {torch.Size: b"z", deque: b"Q", Counter: b"C"}
+TAGS |= {OrderedDict: b"O", defaultdict: b"D"}
+#: What a value that is broken raises when it is built.
+BROKEN = (UnicodeError, TypeError, ValueError, OverflowError, ZeroDivisionError)
 #: numpy's names of the types that cross: numbers alone, and none that it would have to
 #: parse.
 ARRAY = re.compile(r"[<|](b1|[iu][1248]|f(2|4|8|16)|c(8|16))")
@@ -59,8 +59,7 @@ class Refused(BaseException):
 
 @dataclass(frozen=True)
 class Handle:
-    """Something that stays where it is: ``mine`` from the sender's point of view, known
-    there as ``key``."""
+    """Something that stays where it is: ``mine`` as the sender sees it."""
 
     mine: bool
     key: str
@@ -70,8 +69,7 @@ class Handle:
 
 
 def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The numbers of a tensor, in order, as bytes; strides of any kind are left
-    behind."""
+    """The numbers of a tensor, in order, as bytes, whatever its strides."""
     row = torch.empty(tensor.numel(), dtype=tensor.dtype)
     row.copy_(torch.Tensor.detach(tensor).reshape(-1))
     return row.view(torch.uint8)
@@ -79,8 +77,7 @@ def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class TensorEntry:
-    """One row of the table of tensors: the numbers, and what the sender says about
-    them."""
+    """A row of the table of tensors: the numbers, and what is said of them."""
 
     value: torch.Tensor
     requires_grad: bool
@@ -126,8 +123,7 @@ class Writer:
         return bytes(head) + body
 
     def structure(self, value: Any) -> bytes:
-        """Return the value without the tables, to see whether a call has changed a list
-        or a dict."""
+        """Return the value without tables, to see whether a call changed it."""
         body = bytearray()
         self._put(body, value, 0)
         return bytes(body)
@@ -146,27 +142,23 @@ class Writer:
         if same_as == NEW and id(tensor) in self.leaves:
             same_as = AS_BEFORE if self.unchanged(tensor) else OF_MODULE
         wants = tensor.requires_grad + (tensor.requires_grad and not tensor.is_leaf)
-        out += struct.pack(
-            "<qB?", same_as, wants, isinstance(tensor, torch.nn.Parameter)
-        )
+        parameter = isinstance(tensor, torch.nn.Parameter)
+        out += struct.pack("<qB?", same_as, wants, parameter)
         if same_as >= 0 or same_as == AS_BEFORE:
             return
         name = str(tensor.dtype).removeprefix("torch.")
-        if (
-            name not in DTYPES
-            or tensor.layout != torch.strided
-            or tensor.device.type == "meta"
-        ):
-            raise Refused(
-                f"a tensor of {tensor.dtype}, {tensor.layout} on {tensor.device} cannot"
-                " be sent"
-            )
+        dense = tensor.layout == torch.strided and tensor.device.type != "meta"
+        if name not in DTYPES or not dense:
+            what = f"{tensor.dtype}, {tensor.layout} on {tensor.device}"
+            raise Refused(f"a tensor of {what} cannot be sent")
         flat = raw_bytes(tensor)
         self._text(out, name)
-        self._number(out, tensor.dim())
-        for size in tensor.shape:
-            self._number(out, size)
+        self._shape(out, tensor.shape)
         self._text(out, flat.numpy().tobytes())
+
+    def _shape(self, out: bytearray, shape: Sequence[int]) -> None:
+        for number in (len(shape), *shape):
+            self._number(out, number)
 
     def _index(self, table: list[Any], item: Any) -> int:
         if id(item) not in self._places:
@@ -183,15 +175,7 @@ class Writer:
             self._text(out, value)
         elif kind is dict or kind is tuple:
             out += b"d" if kind is dict else b"t"
-            self._items(
-                out,
-                (
-                    value
-                    if kind is tuple
-                    else [item for pair in value.items() for item in pair]
-                ),
-                depth,
-            )
+            self._items(out, value if kind is tuple else _flat(value), depth)
         elif value is None or value is True or value is False or value is Ellipsis:
             out += {None: b"N", True: b"T", False: b"F", Ellipsis: b"e"}[value]
         elif isinstance(value, torch.Tensor):
@@ -205,10 +189,8 @@ class Writer:
         elif isinstance(value, int):
             out += b"i"
             number = int(value)
-            self._text(
-                out,
-                number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True),
-            )
+            size = number.bit_length() // 8 + 1
+            self._text(out, number.to_bytes(size, "little", signed=True))
         elif isinstance(value, float):
             out += b"f" + DOUBLE.pack(float(value))
         elif isinstance(value, complex):
@@ -236,31 +218,17 @@ class Writer:
             self._text(out, made[0])
             self._put(out, made[1], depth + 1)
         elif isinstance(value, torch.Size | tuple | list | deque):
-            tags: dict[type, bytes] = {torch.Size: b"z", deque: b"Q"}
-            out += tags.get(kind, b"t" if isinstance(value, tuple) else b"l")
+            out += TAGS.get(kind, b"t" if isinstance(value, tuple) else b"l")
             self._items(out, tuple(value), depth)
         elif isinstance(value, set | frozenset):
             out += b"S" if isinstance(value, set) else b"Z"
             self._items(out, sorted(value, key=repr), depth)
         elif isinstance(value, dict):
-            tag = next(
-                (
-                    t
-                    for k, t in (
-                        (Counter, b"C"),
-                        (OrderedDict, b"O"),
-                        (defaultdict, b"D"),
-                    )
-                    if kind is k
-                ),
-                b"d",
-            )
+            tag = TAGS.get(kind, b"d")
             out += tag
             if isinstance(value, defaultdict) and tag == b"D":
                 self._text(out, getattr(value.default_factory, "__name__", ""))
-            self._items(
-                out, [item for pair in dict.items(value) for item in pair], depth
-            )
+            self._items(out, _flat(value), depth)
         elif (handle := self.handle(value)) is not None:
             out += b"h" + struct.pack("<?", handle.mine)
             for text in (handle.key, handle.kind, handle.name, handle.methods):
@@ -276,29 +244,29 @@ class Writer:
 
     def _array(self, out: bytearray, value: Any) -> None:
         array = numpy.asarray(value)
-        if ARRAY.fullmatch(array.dtype.newbyteorder("<").str) is None:
+        dtype = array.dtype.newbyteorder("<")
+        if ARRAY.fullmatch(dtype.str) is None:
             raise Refused(f"an array of {array.dtype} cannot be sent")
         out += b"a" + struct.pack("<?", isinstance(value, numpy.generic))
-        self._text(out, array.dtype.newbyteorder("<").str)
-        self._number(out, array.ndim)
-        for size in array.shape:
-            self._number(out, size)
-        self._text(out, array.astype(array.dtype.newbyteorder("<")).tobytes())
+        self._text(out, dtype.str)
+        self._shape(out, array.shape)
+        self._text(out, array.astype(dtype).tobytes())
+
+
+def _flat(value: Any) -> list[Any]:
+    """Keys and values of a dict, in turn."""
+    return [item for pair in dict.items(value) for item in pair]
+
+
+#: Of a defaultdict, by name.
+FACTORIES = {kind.__name__: kind for kind in (int, float, list, dict, set, str)}
+COLLECTIONS: dict[bytes, Any] = {b"l": list, b"t": tuple, b"S": set, b"Z": frozenset}
+COLLECTIONS |= {b"Q": deque, b"z": torch.Size, b"d": dict, b"C": Counter}
+COLLECTIONS |= {b"O": OrderedDict, b"q": Fraction, b"r": range, b"L": slice}
 
 
 class Reader:
-    """Takes one message apart: first the tables, then, when its tensors are final,
-    :meth:`value`."""
-
-    FACTORIES = {  # noqa: RUF012
-        "": None,
-        "int": int,
-        "float": float,
-        "list": list,
-        "dict": dict,
-        "set": set,
-        "str": str,
-    }
+    """Takes a message apart: tables first and, once they are final, `value`."""
 
     def __init__(
         self,
@@ -311,7 +279,7 @@ class Reader:
                 f"a message of {len(data)} bytes; at most {MESSAGE_BYTES} are taken"
             )
         self._data, self._at, self._values = data, 0, 0
-        self._handle, self._given = handle, given
+        self._handle, self.given = handle, given
         # whether a row is no leaf of its sender's graph: it may be changed in place
         self.computed: list[bool] = []
         self.entries = [self._tensor() for _ in self._rows(10)]
@@ -345,14 +313,7 @@ class Reader:
             value = self._take(0)
             for do in self.later:
                 do()
-        except (
-            UnicodeError,
-            TypeError,
-            ValueError,
-            OverflowError,
-            ZeroDivisionError,
-            RuntimeError,
-        ) as error:
+        except (*BROKEN, RuntimeError) as error:
             raise Refused(f"a broken value: {type(error).__name__}: {error}") from error
         if self._at != len(self._data):
             raise Refused("bytes are left over behind a value")
@@ -368,8 +329,7 @@ class Reader:
         return LENGTH.unpack(self._raw(8))[0]
 
     def _count(self, least: int = 1) -> int:
-        """A number of things that follow, each of which takes at least so many
-        bytes."""
+        """A number of things that follow, of at least so many bytes each."""
         count = self._number()
         if count * least > len(self._data) - self._at:
             raise Refused("a message announces more than it holds")
@@ -411,19 +371,13 @@ class Reader:
             count *= size
         if count * DTYPES[name].itemsize != len(data):
             raise Refused(f"a tensor of shape {shape} with {len(data)} bytes")
-        if not data:
-            return TensorEntry(
-                torch.empty(shape, dtype=DTYPES[name]),
-                requires_grad,
-                parameter,
-                max(same_as, OF_MODULE),
-            )
         if name == "bool" and data.translate(None, b"\0\1"):
             raise Refused("a tensor of truth values that holds something else")
-        flat = torch.frombuffer(bytearray(data), dtype=DTYPES[name])
-        return TensorEntry(
-            flat.reshape(shape), requires_grad, parameter, max(same_as, OF_MODULE)
-        )
+        dtype, flat = DTYPES[name], torch.empty(0, dtype=DTYPES[name])
+        if data:
+            flat = torch.frombuffer(bytearray(data), dtype=dtype)
+        row, same_as = flat.reshape(shape), max(same_as, OF_MODULE)
+        return TensorEntry(row, requires_grad, parameter, same_as)
 
     def _take(self, depth: int) -> Any:
         self._values += 1
@@ -433,25 +387,22 @@ class Reader:
         if tag in b"NTFe":
             return {b"N": None, b"T": True, b"F": False, b"e": Ellipsis}[tag]
         if tag in b"ltSZdCOQzqrL":
-            return self._collection(
-                tag, [self._take(depth + 1) for _ in range(self._count())]
-            )
+            return self._collection(tag, self._items(depth))
         if tag == b"D":
             name = self._text()
-            if name not in self.FACTORIES:
+            if name not in ("", *FACTORIES):
                 raise Refused(f"a defaultdict of {name}")
-            pairs = self._pairs([self._take(depth + 1) for _ in range(self._count())])
-            return defaultdict(self.FACTORIES[name], pairs)
+            return defaultdict(FACTORIES.get(name), self._pairs(self._items(depth)))
         if tag == b"o":
             name, fields = self._text(), self._take(depth + 1)
-            if (
-                self._given is None
-                or type(fields) is not dict
-                or any(type(key) is not str for key in fields)
-            ):
+            named = type(fields) is dict and all(type(key) is str for key in fields)
+            if self.given is None or not named:
                 raise Refused(f"an object of class {name}")
-            return self._given(name, fields)
+            return self.given(name, fields)
         return self._leaf(tag)
+
+    def _items(self, depth: int) -> list[Any]:
+        return [self._take(depth + 1) for _ in range(self._count())]
 
     def _leaf(self, tag: bytes) -> Any:
         if tag == b"x":
@@ -494,22 +445,14 @@ class Reader:
         return table[index]
 
     def _collection(self, tag: bytes, items: list[Any]) -> Any:
+        kind = COLLECTIONS[tag]
         if tag in b"dCO":
-            return {b"d": dict, b"C": Counter, b"O": OrderedDict}[tag](
-                self._pairs(items)
-            )
+            return kind(self._pairs(items))
         if tag in b"qrL":
             if tag != b"L" and any(type(item) is not int for item in items):
                 raise Refused("a range or fraction of what are no integers")
-            return {b"q": Fraction, b"r": range, b"L": slice}[tag](*items)
-        return {
-            b"l": list,
-            b"t": tuple,
-            b"S": set,
-            b"Z": frozenset,
-            b"Q": deque,
-            b"z": torch.Size,
-        }[tag](items)
+            return kind(*items)
+        return kind(items)
 
     @staticmethod
     def _pairs(items: list[Any]) -> dict[Any, Any]:

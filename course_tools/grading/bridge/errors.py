@@ -1,8 +1,6 @@
 """Exceptions that cross the pipe: as descriptions, of which the other side makes
 builtin ones."""
 
-from __future__ import annotations
-
 import builtins
 import traceback
 from typing import Any
@@ -13,65 +11,58 @@ MESSAGE_CHARACTERS = 20_000
 
 
 class StudentError(Exception):
-    """An exception of the student's that is no builtin one, or none that a test may see
-    (SystemExit)."""
+    """An exception of the student's that is no builtin one a test may see."""
 
 
 def describe(error: BaseException, hide: bool = False) -> dict[str, Any]:
-    """Say what an exception is, as data; hide the lines that it went through if they
-    are a test's."""
-    bases = [
-        base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"
-    ]
+    """Say what an exception is, as data; hide its lines if they are a test's."""
+    kinds = type(error).__mro__
     try:
-        message = str(error)
+        message = str(error)[:MESSAGE_CHARACTERS]
     except Exception:
         message = "an error whose text cannot be read"
-    trace = (
-        ""
-        if hide
-        else "".join(traceback.format_exception(error, limit=-8))[-MESSAGE_CHARACTERS:]
-    )
-    message = message[:MESSAGE_CHARACTERS]
+    lines = [] if hide else traceback.format_exception(error, limit=-8)
     return {
         "type": type(error).__name__,
-        "bases": bases,
+        "bases": [base.__name__ for base in kinds if base.__module__ == "builtins"],
         "message": str.__str__(message),
-        "trace": trace,
+        "trace": "".join(lines)[-MESSAGE_CHARACTERS:],
     }
 
 
 def rebuild(told: Any) -> BaseException:
     """Rebuild an exception from its description: a builtin class, or a StudentError."""
-    fields = ("type", "bases", "message", "trace")
+    fields = {"type": str, "bases": list, "message": str, "trace": str}
     if type(told) is not dict or any(
-        type(told.get(f)) is not (list if f == "bases" else str) for f in fields
+        type(told.get(name)) is not kind for name, kind in fields.items()
     ):
         raise Refused("an error of a form that no error has")
-    message = told["message"][:MESSAGE_CHARACTERS]
-    for name in told["bases"]:
-        kind = getattr(builtins, name, None) if type(name) is str else None
-        if kind in (StopIteration, StopAsyncIteration):
-            break  # in a test it would end a loop, with no word
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, Exception)
-            and kind is not Exception
-        ):
-            try:
-                error = kind(_key(message) if kind is KeyError else message)
-            except TypeError:
-                break
-            error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
-            return error
-    error = StudentError(f"{told['type'][:80]}: {message}")
-    error.trace_there = told["trace"][:MESSAGE_CHARACTERS]  # type: ignore[attr-defined]
+    error: Any = _builtin(told["bases"], told["message"][:MESSAGE_CHARACTERS])
+    if error is None:
+        message = told["message"][:MESSAGE_CHARACTERS]
+        error = StudentError(f"{told['type'][:80]}: {message}")
+    error.trace_there = told["trace"][:MESSAGE_CHARACTERS]
     return error
 
 
+def _builtin(bases: list[Any], message: str) -> BaseException | None:
+    """The first builtin kind among the bases of an error that a test may see."""
+    for name in bases:
+        kind = getattr(builtins, name, None) if type(name) is str else None
+        if kind in (StopIteration, StopAsyncIteration):
+            return None  # in a test it would end a loop, with no word
+        if not isinstance(kind, type) or kind is Exception:
+            continue
+        if issubclass(kind, Exception):
+            try:
+                return kind(_key(message) if kind is KeyError else message)
+            except TypeError:
+                return None
+    return None
+
+
 def _key(message: str) -> str:
-    """What a KeyError was raised with: its text is the key as Python writes it, with
-    its quotes."""
+    """What a KeyError was raised with: its text is the key's repr."""
     return inner if repr(inner := message[1:-1]) == message else Written(message)
 
 

@@ -1,8 +1,6 @@
 """Gradients that run through a call to another process, and memory that a call made two
 tensors share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -11,8 +9,7 @@ from course_tools.grading.bridge.codec import NEW, Reader, Refused, raw_bytes
 
 
 class _Elsewhere(torch.autograd.Function):
-    """Results that were computed in the other process, with gradients that are computed
-    there."""
+    """Results that the other process computed, as it will their gradients."""
 
     @staticmethod
     def forward(
@@ -35,11 +32,8 @@ class _Elsewhere(torch.autograd.Function):
         if type(answer) is not list or len(answer) != len(ctx.like):
             raise Refused("gradients that do not belong to the arguments")
         for gradient, (shape, dtype) in zip(answer, ctx.like, strict=True):
-            if gradient is not None and (type(gradient), *like(gradient)) != (
-                torch.Tensor,
-                shape,
-                dtype,
-            ):
+            told = type(gradient), *like(gradient)
+            if gradient is not None and told != (torch.Tensor, shape, dtype):
                 raise Refused("a gradient that is not of its argument's shape and type")
         return None, None, None, None, *answer
 
@@ -50,40 +44,32 @@ def like(value: Any) -> tuple[Any, Any]:
 
 
 def hang_in(peer: Any, reader: Reader, call: int, inputs: list[torch.Tensor]) -> None:
-    """Replace results that have gradients by the same numbers with a place in this
-    side's graph."""
-    places = [
-        index
+    """Give results that have gradients a place in this side's graph."""
+    rows = [
+        (index, entry.value)
         for index, entry in enumerate(reader.entries)
         if entry.requires_grad and entry.same_as == NEW
     ]
-    if any(
-        not (entry := reader.entries[i].value).is_floating_point()
-        and not entry.is_complex()
-        for i in places
-    ):
+    if not all(value.is_floating_point() or value.is_complex() for _, value in rows):
         raise Refused("a gradient of whole numbers")
-    if places and torch.is_grad_enabled():
+    if rows and torch.is_grad_enabled():
         anchor = torch.zeros((), requires_grad=True)
-        raw = [reader.tensors[index] for index in places]
-        for index, tensor in zip(
-            places, _Elsewhere.apply(peer, call, raw, anchor, *inputs), strict=True
-        ):
+        raw = [reader.tensors[index] for index, _ in rows]
+        hung = _Elsewhere.apply(peer, call, raw, anchor, *inputs)
+        for (index, _), tensor in zip(rows, hung, strict=True):
             # what a custom function returns may not be changed in place
             reader.tensors[index] = tensor.clone()
 
 
 def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors hold the same numbers, to the last bit; a NaN is the same as
-    itself."""
+    """Whether two tensors hold the same numbers, to the last bit, NaN too."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return one.numel() == 0 or bool(torch.equal(raw_bytes(one), raw_bytes(other)))
 
 
 def place(tensor: torch.Tensor) -> Any:
-    """Where the numbers of a tensor lie and how: tensors with the same place are the
-    same numbers."""
+    """Where and how a tensor's numbers lie: the same place, the same numbers."""
     if not tensor.numel():
         return None
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
@@ -92,23 +78,16 @@ def place(tensor: torch.Tensor) -> Any:
 def now_shared(
     sent: list[torch.Tensor], before: list[Any], after: list[torch.Tensor]
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Find tensors that a call has put where another one of its arguments lies, as
-    ``parameter.data = value`` does."""
-    old = {
-        spot: tensor
-        for spot, tensor in zip(before, sent, strict=True)
-        if spot is not None
-    }
-    was = {id(tensor): spot for spot, tensor in zip(before, sent, strict=True)}
+    """Find tensors that a call put onto others, as ``parameter.data = value``."""
+    spots = list(zip(before, sent, strict=True))
+    old = {spot: tensor for spot, tensor in spots if spot is not None}
+    was = {id(tensor): spot for spot, tensor in spots}
     found = []
     for tensor in {id(t): t for t in [*sent, *after]}.values():
         owner = old.get(spot := place(tensor))
-        if (
-            owner is not None
-            and owner is not tensor
-            and was.get(id(tensor)) != spot
-            and place(owner) == spot
-        ):
+        if owner is None or owner is tensor:
+            continue
+        if was.get(id(tensor)) != spot and place(owner) == spot:
             found.append((tensor, owner))
     return found
 
@@ -119,11 +98,7 @@ def share(pairs: Any, sent: list[torch.Tensor]) -> None:
         raise Refused("an answer of a form that no answer has")
     allowed = {id(tensor) for tensor in sent}
     for pair in pairs:
-        if (
-            type(pair) is not tuple
-            or len(pair) != 2
-            or any(id(tensor) not in allowed for tensor in pair)
-        ):
+        if type(pair) is not tuple or len(pair) != 2 or set(map(id, pair)) - allowed:
             raise Refused("memory of what was not handed over")
         if like(pair[0]) != like(pair[1]):
             raise Refused("memory that cannot be shared")

@@ -10,8 +10,6 @@ own torch, and methods that ask the student's process. What a call changed in li
 dicts and sets that were its arguments is carried home by :func:`transplant`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -26,10 +24,9 @@ if TYPE_CHECKING:
 
 
 class RemoteFunction:
-    """A function of the other side, for the side that may not know more about it than
-    how to call it."""
+    """A function of the other side, of which one knows how to call it."""
 
-    def __init__(self, peer: Peer, key: str, name: str) -> None:
+    def __init__(self, peer: "Peer", key: str, name: str) -> None:
         self._peer, self._key, self.__name__ = peer, key, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -39,7 +36,7 @@ class RemoteFunction:
 class Held(torch.nn.Module):
     """A module of the other side: its numbers are here, what it does is asked there."""
 
-    across: Modules
+    across: "Modules"
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.across.ask("forward", self, args, kwargs)
@@ -54,10 +51,11 @@ class Held(torch.nn.Module):
 
 
 class HeldOptimizer(torch.optim.Optimizer):
-    """An optimizer of the other side: gradients are cleared here, steps are taken
-    there."""
+    """The other side's optimizer: it clears gradients here, and steps there."""
 
-    def __init__(self, across: Modules, key: str, groups: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, across: "Modules", key: str, groups: list[dict[str, Any]]
+    ) -> None:
         self.across, self.key = across, key
         super().__init__(groups, {})
 
@@ -71,12 +69,10 @@ class HeldObject:
     """An object of the grader's that is no module: its methods are asked there."""
 
     def __init__(
-        self, across: Modules, key: str, name: str, methods: list[str]
+        self, across: "Modules", key: str, name: str, methods: list[str]
     ) -> None:
-        self._across = across
-        self._key = key
+        self._across, self._key, self._methods = across, key, methods
         self.__name__ = name
-        self._methods = methods
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._across.call(self._key, args, kwargs)
@@ -88,8 +84,7 @@ class HeldObject:
 
 
 def put(held: torch.Tensor, value: torch.Tensor) -> None:
-    """Write values into a tensor that a graph may hold on to; if they are there
-    already, leave it untouched."""
+    """Write values into a tensor of a graph, unless they are there already."""
     if held is value:
         return
     if (held.shape, held.dtype) != (value.shape, value.dtype):
@@ -102,16 +97,12 @@ def put(held: torch.Tensor, value: torch.Tensor) -> None:
 def places_of_tensors(
     value: Any, found: list[Any] | None = None, depth: int = 0
 ) -> list[Any]:
-    """Say which tensors stand in the modules of some arguments, to see whether a call
-    has put others there."""
+    """Say which tensors stand in modules, to see whether a call puts others."""
     found = [] if found is None else found
     if isinstance(value, torch.nn.Module):
         for part in value.modules():
-            found += [
-                (n, id(t))
-                for table in (part._parameters, part._buffers)
-                for n, t in table.items()
-            ]
+            tables = [*part._parameters.items(), *part._buffers.items()]
+            found += [(name, id(tensor)) for name, tensor in tables]
     elif isinstance(value, tuple | list | dict) and depth < 3:
         for item in value.values() if isinstance(value, dict) else value:
             places_of_tensors(item, found, depth + 1)
@@ -119,19 +110,15 @@ def places_of_tensors(
 
 
 def methods_of(module: Any) -> list[str]:
-    """Name the methods that a test wrote for an object of its own: those alone are
-    there for the other side."""
-    written = {
-        name: value
-        for kind in reversed(type(module).__mro__)
-        for name, value in vars(kind).items()
-    }
+    """Name the methods that a test wrote for an object: no others may cross."""
+    written: dict[str, Any] = {}
+    for kind in reversed(type(module).__mro__):
+        written.update(vars(kind))
     return [
         name
         for name, value in written.items()
+        if type(value) is FunctionType and value.__module__ == "__main__"
         if not name.startswith("_")
-        and type(value) is FunctionType
-        and value.__module__ == "__main__"
     ]
 
 
@@ -161,6 +148,7 @@ def _asking(ask: Callable[..., Any], method: str) -> Callable[..., Any]:
 
 #: What every module has: none of it is a field of its own.
 BARE = frozenset(vars(torch.nn.Module()))
+PLAIN = (int, float, bool, str, type(None), tuple)
 
 
 def simple_fields(module: torch.nn.Module) -> dict[str, Any]:
@@ -168,34 +156,25 @@ def simple_fields(module: torch.nn.Module) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(module).items()
-        if name not in BARE
-        and not name.startswith("_")
-        and type(value) in (int, float, bool, str, type(None), tuple)
+        if name not in BARE and not name.startswith("_") and type(value) in PLAIN
     }
 
 
 def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
-    """Make the lists, dicts and sets of ``mine`` hold what those of ``theirs`` hold,
-    object by object."""
+    """Make the containers of ``mine`` hold what those of ``theirs`` hold."""
     if depth > 40 or type(mine) is not type(theirs):
         return
     if isinstance(mine, tuple):
         for one, other in zip(mine, theirs, strict=False):
             transplant(one, other, depth + 1)
     elif isinstance(mine, list):
-        kept = list(mine)
-        mine[:] = [
-            _kept(kept[i] if i < len(kept) else None, value, depth)
-            for i, value in enumerate(theirs)
-        ]
+        old = dict(enumerate(mine))
+        mine[:] = [_kept(old.get(i), new, depth) for i, new in enumerate(theirs)]
     elif isinstance(mine, dict):
-        kept_pairs = dict(mine)
+        before = dict(mine)
         mine.clear()
         mine.update(
-            {
-                key: _kept(kept_pairs.get(key), value, depth)
-                for key, value in theirs.items()
-            }
+            {key: _kept(before.get(key), new, depth) for key, new in theirs.items()}
         )
     elif isinstance(mine, set):
         mine.clear()
@@ -203,8 +182,7 @@ def transplant(mine: Any, theirs: Any, depth: int = 0) -> None:
 
 
 def _kept(mine: Any, theirs: Any, depth: int) -> Any:
-    """The old object with its new content where it is a container still, else the new
-    one."""
+    """The old object with its new content if it is a container, else the new."""
     if isinstance(mine, list | dict | set) and type(mine) is type(theirs):
         transplant(mine, theirs, depth + 1)
         return mine

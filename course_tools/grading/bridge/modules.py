@@ -14,8 +14,6 @@ While a function of the student's runs that was handed a module (``load_publishe
 leaves, for that is what it was to change.
 """
 
-from __future__ import annotations
-
 import random
 import weakref
 from collections.abc import Callable
@@ -24,6 +22,7 @@ from typing import Any
 import torch
 
 from course_tools.grading.bridge.codec import Reader, Refused, Writer
+from course_tools.grading.bridge.gradients import like
 from course_tools.grading.bridge.held import (
     BARE,
     Held,
@@ -81,49 +80,36 @@ class Modules:
         return key
 
     def _open(self, key: str) -> bool:
-        """Whether what comes of a module is taken over: the student's side may change
-        what this call handed it."""
-        return (
-            not self.strict
-            or not key.startswith(self._mine)
-            or (not self.frozen and key in self.offered)
-        )
+        """Whether this side takes over what comes of a module."""
+        if not self.strict or not key.startswith(self._mine):
+            return True
+        return not self.frozen and key in self.offered
 
     def fields_of(
         self, writer: Writer, value: Any
     ) -> tuple[str, dict[str, Any]] | None:
-        """Say what a module or an optimizer is, for :class:`Writer`; None if the value
-        is neither."""
+        """Say what a module or an optimizer is; None if it is neither."""
         if isinstance(value, torch.nn.Module):
             return "module", self._module(writer, value)
         if isinstance(value, HeldOptimizer):
             held = [p for group in value.param_groups for p in group["params"]]
             writer.leaves.update(map(id, held))
-            return "optimizer", {
-                "key": value.key,
-                "parameters": held,
-                "gradients": [p.grad for p in held],
-            }
+            told = {"key": value.key, "parameters": held}
+            return "optimizer", {**told, "gradients": [p.grad for p in held]}
         if isinstance(value, torch.optim.Optimizer) and self.strict:
-            groups = [
-                {"params": group["params"], **_plain(group)}
-                for group in value.param_groups
-            ]
+            groups = [{"params": g["params"], **_plain(g)} for g in value.param_groups]
             self.offered.add(self._key(value))
             return "optimizer", {"key": self._key(value), "groups": groups}
         return None
 
     def _module(self, writer: Writer, value: torch.nn.Module) -> dict[str, Any]:
-        """All of a module; or, if the other side knows its form, its tensors and modes
-        in a row."""
+        """All of a module or, if its form is known, its tensors and modes."""
         writer.has_modules = True
         parts = list(value.modules())
-        held = [
-            t
-            for part in parts
-            for t in [*part._parameters.values(), *part._buffers.values()]
-            if t is not None
+        tables = [
+            table for part in parts for table in (part._parameters, part._buffers)
         ]
+        held = [t for table in tables for t in table.values() if t is not None]
         writer.leaves.update(map(id, held))
         key, form = self._key(value), [self._form(part) for part in parts]
         self.offered.update(self._key(part) for part in parts)
@@ -149,39 +135,34 @@ class Modules:
         )
 
     def _in_full(self, key: str, value: torch.nn.Module) -> dict[str, Any]:
+        parameters = value._parameters.items()
         told: dict[str, Any] = {
             "key": key,
             "kind": "held",
             "name": type(value).__name__,
             "training": value.training,
             "parameters": {
-                n: None if p is None else (p, p.requires_grad)
-                for n, p in value._parameters.items()
+                n: p if p is None else (p, p.requires_grad) for n, p in parameters
             },
             "buffers": dict(value._buffers),
             "modules": dict(value._modules),
         }
         if not key.startswith(self._mine) or not self.strict:
             return told
-        told["methods"] = methods_of(value)
-        fields = simple_fields(value)
-        if "_course_begin" in vars(value):
-            first = vars(value)["_course_fields"]
-            told |= {"kind": "student", "begin": vars(value)["_course_begin"]}
-            told["fields"] = {
-                n: v for n, v in fields.items() if n not in first or first[n] != v
+        every, fields = vars(value), simple_fields(value)
+        told |= {"methods": methods_of(value), "fields": fields}
+        if "_course_begin" in every:
+            first = every["_course_fields"]
+            new = {n: v for n, v in fields.items() if n not in first or first[n] != v}
+            return told | {
+                "kind": "student",
+                "begin": every["_course_begin"],
+                "fields": new,
             }
-            return told
-        told["fields"] = fields
-        if (
-            getattr(torch.nn, type(value).__name__, None) is type(value)
-            and not value._forward_hooks
-        ):
-            every = {
-                n: v
-                for n, v in vars(value).items()
-                if n not in BARE and not n.startswith("_course")
-            }
+        of_torch = getattr(torch.nn, type(value).__name__, None) is type(value)
+        if of_torch and not value._forward_hooks:
+            own = {n: v for n, v in every.items() if n not in BARE}
+            every = {n: v for n, v in own.items() if not n.startswith("_course")}
             try:
                 Writer().structure(every)
             except Refused:
@@ -197,14 +178,10 @@ class Modules:
 
     def unchanged(self, tensor: torch.Tensor) -> bool:
         """Say whether the other side has these numbers; if not, it will."""
-        if id(tensor) in self._numbers:
-            held, then = self._numbers[id(tensor)]
-            if (
-                held() is tensor
-                and then.dtype == tensor.dtype
-                and torch.equal(then, tensor)
-            ):
-                return True
+        held, then = self._numbers.get(id(tensor), (lambda: None, tensor))
+        same = held() is tensor and then.dtype == tensor.dtype
+        if same and torch.equal(then, tensor):
+            return True
         self.note(tensor)
         return False
 
@@ -235,12 +212,8 @@ class Modules:
                 raise Refused("a module of which nothing is known")
             self._again(reader, key, mine, fields)
             return mine
-        if type(fields.get("training")) is not bool or any(
-            type(table := fields.get(part)) is not dict
-            or len(table) > PARTS
-            or any(type(n) is not str for n in table)
-            for part in ("parameters", "buffers", "modules")
-        ):
+        tables = [fields.get(part) for part in ("parameters", "buffers", "modules")]
+        if type(fields.get("training")) is not bool or not all(map(_is_named, tables)):
             raise Refused("a module of a form that no module has")
         new = mine is None
         if mine is None:
@@ -249,14 +222,11 @@ class Modules:
             self._keys[mine] = key
             self.theirs[key] = mine
         self._take(reader, mine, fields, new)
+        parts = [part for part in fields["modules"].values() if part is not None]
         self._rows[key] = (
             [name for name, pair in fields["parameters"].items() if pair is not None],
             [name for name, value in fields["buffers"].items() if value is not None],
-            [
-                self._key(part)
-                for part in fields["modules"].values()
-                if part is not None
-            ],
+            [self._key(part) for part in parts],
         )
         return mine
 
@@ -266,8 +236,7 @@ class Modules:
         """Take the tensors and modes of a module whose form came before."""
         keys = self._all_keys(key, {})
         parts = [
-            self.own.get(k) if k.startswith(self._mine) else self.theirs.get(k)
-            for k in keys
+            (self.own if k[:1] == self._mine else self.theirs).get(k) for k in keys
         ]
         rows = [
             (part._parameters if number == 0 else part._buffers, name, self._open(k))
@@ -276,37 +245,27 @@ class Modules:
             for name in self._rows.get(k, ([], [], []))[number]
             if isinstance(part, torch.nn.Module)
         ]
-        tensors = fields["tensors"]
-        wants = fields.get("wants")
-        modes = fields.get("modes")
-        if (
-            type(tensors) is not list
-            or type(wants) is not str
-            or type(modes) is not str
-        ):
+        tensors, wants, modes = (fields.get(n) for n in ("tensors", "wants", "modes"))
+        if type(tensors) is not list or type(wants) is not str:
             raise Refused("a module of a form that no module has")
-        if (
-            not len(tensors) == len(wants) == len(rows)
-            or len(modes) != len(parts)
-            or None in parts
-        ):
+        if type(modes) is not str or len(modes) != len(parts) or None in parts:
+            raise Refused("a module of another form than before")
+        if not len(tensors) == len(wants) == len(rows):
             raise Refused("a module of another form than before")
         for (table, name, open_), tensor, want in zip(
             rows, tensors, wants, strict=True
         ):
             if not isinstance(tensor, torch.Tensor):
                 raise Refused("a parameter of a form that no parameter has")
-            wish = (
-                want == "1" if isinstance(table.get(name), torch.nn.Parameter) else None
-            )
+            parameter = isinstance(table.get(name), torch.nn.Parameter)
+            wish = want == "1" if parameter else None
             self._tensor(reader, table, name, tensor, wish, new=False, open_=open_)
         for k, part, mode in zip(keys, parts, modes, strict=True):
             if part is not None and self._open(k):
                 part.training = mode == "1"
 
     def _all_keys(self, key: str, seen: dict[str, None]) -> dict[str, None]:
-        """The keys of a module and its parts, each once, in the order of torch's
-        ``modules()``."""
+        """The keys of a module and its parts, once each, as ``modules()``."""
         if key not in seen:
             seen[key] = None
             for part in self._rows.get(key, ([], [], []))[2]:
@@ -323,18 +282,14 @@ class Modules:
             finally:
                 torch.set_rng_state(states[0])
                 random.setstate(states[1])
-        if not self.strict and kind == "torch":
+        # a list or a dict holds modules, and does nothing of its own
+        of_torch = not self.strict and kind == "torch"
+        if of_torch or name in ("ModuleList", "ModuleDict"):
             made: torch.nn.Module = object.__new__(getattr(torch.nn, name))
             torch.nn.Module.__init__(made)
             return made
-        # they hold modules, and do nothing of their own
-        if name in ("ModuleList", "ModuleDict"):
-            made = object.__new__(getattr(torch.nn, name))
-            torch.nn.Module.__init__(made)
-            return made
-        held = type(
-            name if name.isidentifier() else "Module", (Held,), {"across": self}
-        )()
+        name = name if name.isidentifier() else "Module"
+        held = type(name, (Held,), {"across": self})()
         # the grader asks for what it knows of, never for what a student's process names
         if not self.strict:
             held.__dict__["_course_methods"] = fields["methods"]
@@ -343,22 +298,17 @@ class Modules:
     def _take(
         self, reader: Reader, mine: torch.nn.Module, fields: dict[str, Any], new: bool
     ) -> None:
-        """Let a module hold the values that came, and the message speak of the module's
-        own tensors."""
+        """Let a module hold the values that came, and the message its tensors."""
         open_ = self._open(fields["key"])
         for name, pair in fields["parameters"].items():
             if pair is None and (new or not self.strict):
                 mine._parameters[name] = None
             elif pair is not None:
-                if (
-                    type(pair) is not tuple
-                    or len(pair) != 2
-                    or not isinstance(pair[0], torch.Tensor)
-                ):
+                two = type(pair) is tuple and len(pair) == 2
+                if not two or not isinstance(pair[0], torch.Tensor):
                     raise Refused("a parameter of a form that no parameter has")
-                self._tensor(
-                    reader, mine._parameters, name, pair[0], pair[1] is True, new, open_
-                )
+                table, wants = mine._parameters, pair[1] is True
+                self._tensor(reader, table, name, pair[0], wants, new, open_)
         for name, value in fields["buffers"].items():
             if value is None and (new or not self.strict):
                 mine._buffers[name] = None
@@ -401,12 +351,10 @@ class Modules:
                 held = value.detach()
             elif not (value.is_floating_point() or value.is_complex()):
                 raise Refused("a parameter of whole numbers")
+            elif isinstance(value, torch.nn.Parameter):
+                held = value
             else:
-                held = (
-                    value
-                    if isinstance(value, torch.nn.Parameter)
-                    else torch.nn.Parameter(value.detach(), wants)
-                )
+                held = torch.nn.Parameter(value.detach(), wants)
             table[name] = held
             self.note(held)
         elif open_:
@@ -424,21 +372,16 @@ class Modules:
                 raise Refused("an optimizer that was never handed out")
             held = [p for group in mine.param_groups for p in group["params"]]
             values, gradients = fields.get("parameters"), fields.get("gradients")
-            if (
-                type(values) is not list
-                or type(gradients) is not list
-                or not len(values) == len(gradients) == len(held)
-            ):
+            if type(values) is not list or type(gradients) is not list:
+                raise Refused("an optimizer of a form that no optimizer has")
+            if not len(values) == len(gradients) == len(held):
                 raise Refused(
                     "an optimizer with other parameters than it was handed out with"
                 )
             for p, value, gradient in zip(held, values, gradients, strict=True):
                 index = reader.place_of(value)
                 for given in (None if reader.is_here(index) else value, gradient):
-                    if given is not None and (given.shape, given.dtype) != (
-                        p.shape,
-                        p.dtype,
-                    ):
+                    if given is not None and like(given) != like(p):
                         raise Refused(
                             "a gradient that is not of its parameter's shape and type"
                         )
@@ -451,21 +394,16 @@ class Modules:
                     reader.settle(index, p)
             return mine
         if key not in self.theirs:
-            places = [
-                [reader.place_of(p) for p in group["params"]]
-                for group in fields["groups"]
-            ]
+            groups = fields["groups"]
+            places = [[reader.place_of(p) for p in group["params"]] for group in groups]
             made: Any = object.__new__(HeldOptimizer)
 
             def settle() -> None:
-                groups = [
-                    {
-                        **group,
-                        "params": [reader.tensors[i] for i in row if i is not None],
-                    }
-                    for group, row in zip(fields["groups"], places, strict=True)
-                ]
-                HeldOptimizer.__init__(made, self, key, groups)
+                table = reader.tensors
+                rows = [[table[i] for i in row if i is not None] for row in places]
+                pairs = zip(groups, rows, strict=True)
+                settled = [{**group, "params": row} for group, row in pairs]
+                HeldOptimizer.__init__(made, self, key, settled)
 
             reader.later.append(settle)
             self.theirs[key] = made
@@ -477,29 +415,29 @@ class Modules:
         """Give the function that serves calls of this method."""
 
         def serve(module: Any, *args: Any, **kwargs: Any) -> Any:
+            optimizer = isinstance(module, torch.optim.Optimizer)
             if self.strict and not any(module is own for own in self.own.values()):
                 raise Refused("a method of an object that was never handed out")
-            if (
-                self.strict
-                and self.frozen
-                and isinstance(module, torch.optim.Optimizer)
-            ):
+            if self.strict and self.frozen and optimizer:
                 raise Refused("a step of an optimizer where nothing is to be trained")
             if name == "forward" and isinstance(module, torch.nn.Module):
                 return module(*args, **kwargs)
-            step = isinstance(module, torch.optim.Optimizer) and name == "step"
+            step = optimizer and name == "step"
             if self.strict and not step and name not in methods_of(module):
-                raise AttributeError(
-                    f"{type(module).__name__!r} object has no attribute {name!r}"
-                )
+                kind = type(module).__name__
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
             return getattr(module, name)(*args, **kwargs)
 
         return serve
 
 
 def _plain(group: dict[str, Any]) -> dict[str, Any]:
-    return {
-        n: v
-        for n, v in group.items()
-        if type(v) in (int, float, bool, type(None), tuple)
-    }
+    plain = (int, float, bool, type(None), tuple)
+    return {name: value for name, value in group.items() if type(value) in plain}
+
+
+def _is_named(table: Any) -> bool:
+    """Whether this is a dict by names, and not too large."""
+    if type(table) is not dict or len(table) > PARTS:
+        return False
+    return all(type(name) is str for name in table)

@@ -13,13 +13,12 @@ nothing else, waits no longer than its deadline, and rebuilds errors as builtin
 exceptions.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,8 +64,7 @@ GRAPHS = 200
 
 
 class PeerGone(BaseException):
-    """The other process ended, fell silent or sent no valid message; not to be caught
-    by tests that await errors."""
+    """The other process ended, hangs or writes nonsense; no test catches it."""
 
 
 class Peer:
@@ -82,11 +80,7 @@ class Peer:
         self.exports: dict[str, Any] = {}
         self.classes: dict[str, type] = {}
         self.handlers: dict[str, Callable[..., Any]] = {}
-        self.modules = Modules(
-            strict,
-            self.call,
-            lambda name: self._object_of(Handle(False, f"name:{name}", "", "")),
-        )
+        self.modules = Modules(strict, self.call, lambda name: self._of(f"name:{name}"))
         self.make: Callable[[Handle], Any] = self._far_object
         self.deadline = float("inf")
         self.failed_call_back: BaseException | None = None
@@ -103,13 +97,17 @@ class Peer:
 
     def _send(self, mark: bytes, data: bytes) -> None:
         if len(data) > MESSAGE_BYTES:
-            raise Refused(
-                f"a value of {len(data) / 2**20:.0f} MiB is too large to be sent"
-            )
-        try:
-            self.connection.settimeout(self._remaining())
+            size = f"{len(data) / 2**20:.0f} MiB"
+            raise Refused(f"a value of {size} is too large to be sent")
+        with self._in_time():
             self.connection.sendall(HEAD.pack(mark, len(data)))
             self.connection.sendall(data)
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        try:
+            self.connection.settimeout(self._remaining())
+            yield
         except TimeoutError:
             raise PeerGone("late") from None
         except OSError as error:
@@ -118,13 +116,8 @@ class Peer:
     def _receive_bytes(self, size: int) -> bytes:
         parts = []
         while size:
-            try:
-                self.connection.settimeout(self._remaining())
+            with self._in_time():
                 part = self.connection.recv(min(size, 2**20))
-            except TimeoutError:
-                raise PeerGone("late") from None
-            except OSError as error:
-                raise PeerGone("ended") from error
             if not part:
                 raise PeerGone("ended")
             if self.strict and time.monotonic() > self.deadline:
@@ -143,33 +136,25 @@ class Peer:
     # ---- what crosses
 
     def writer(self, known: dict[int, int] | None = None) -> Writer:
-        writer = Writer(
-            self._handle_of, lambda value: self._fields_of(writer, value), known
-        )
+        writer = Writer(self._handle_of, known=known)
+        writer.given = partial(self._fields_of, writer)
         writer.unchanged = self.modules.unchanged
         return writer
 
     def reader(self, data: bytes) -> Reader:
-        reader = Reader(
-            data,
-            self._object_of,
-            lambda name, fields: self._rebuild(reader, name, fields),
-        )
+        reader = Reader(data, self._object_of)
+        reader.given = partial(self._rebuild, reader)
         return reader
 
     def _far_object(self, handle: Handle) -> Any:
+        key, name, methods = handle.key, handle.name, handle.methods.split()
         if handle.kind == "object":
-            return HeldObject(
-                self.modules, handle.key, handle.name, handle.methods.split()
-            )
-        return RemoteFunction(self, handle.key, handle.name)
+            return HeldObject(self.modules, key, name, methods)
+        return RemoteFunction(self, key, name)
 
     def _handle_of(self, value: Any) -> Handle | None:
-        key = (
-            getattr(value, "_key", None)
-            if isinstance(value, RemoteFunction | HeldObject)
-            else None
-        )
+        far = isinstance(value, RemoteFunction | HeldObject)
+        key = getattr(value, "_key", None) if far else None
         key = key or getattr(value, "__dict__", {}).get("__course_key__")
         if isinstance(key, str):
             return Handle(False, key, "function", "")
@@ -184,13 +169,12 @@ class Peer:
         if self.strict and kind == "object":
             self.modules.own[key] = value
         name = str(getattr(value, "__name__", type(value).__name__))[:80]
-        return Handle(
-            True,
-            key,
-            kind,
-            name,
-            " ".join(methods_of(value)) if kind == "object" else "",
-        )
+        methods = " ".join(methods_of(value)) if kind == "object" else ""
+        return Handle(True, key, kind, name, methods)
+
+    def _of(self, key: str) -> Any:
+        """What the other side asks for by a key."""
+        return self._object_of(Handle(False, key, "", ""))
 
     def _object_of(self, handle: Handle) -> Any:
         if handle.mine:
@@ -217,18 +201,13 @@ class Peer:
         if name in ("module", "optimizer"):
             return self.modules.rebuild(reader, name, fields)
         if name not in self.classes:
-            raise Refused(
-                f"an object of a class {name[:80]!r} that the notebook does not give"
-            )
-        if self.strict and (
-            own := [
-                field
-                for field in fields
-                if callable(getattr(self.classes[name], field, None))
-            ]
-        ):
+            what = f"an object of a class {name[:80]!r}"
+            raise Refused(f"{what} that the notebook does not give")
+        kind = self.classes[name]
+        own = [field for field in fields if callable(getattr(kind, field, None))]
+        if self.strict and own:
             raise Refused(f"a {name} whose {own[0][:80]} is not the notebook's")
-        made: Any = object.__new__(self.classes[name])
+        made: Any = object.__new__(kind)
         vars(made).update(fields)
         return made
 
@@ -278,17 +257,8 @@ class Peer:
             writer = self.writer()
             with_gradients = torch.is_grad_enabled()
             watched = self.strict and watching()
-            request = (
-                "call",
-                call,
-                key,
-                args,
-                kwargs,
-                with_gradients,
-                self.randomness.to_send(),
-                watched,
-            )
-            message = writer.message(request)
+            how = with_gradients, self.randomness.to_send(), watched
+            message = writer.message(("call", call, key, args, kwargs, *how))
             self._send(ASK, message)
             reader = self.reader(self._await())
             if self.failed_call_back is not None:
@@ -301,18 +271,10 @@ class Peer:
                     )
                 if entry.same_as >= 0:
                     reader.tensors[index] = writer.tensors[entry.same_as]
-            hang_in(
-                self,
-                reader,
-                call,
-                (
-                    [t for t in writer.tensors if t.requires_grad]
-                    if with_gradients
-                    else []
-                ),
-            )
+            inputs = [t for t in writer.tensors if t.requires_grad and with_gradients]
+            hang_in(self, reader, call, inputs)
             answer = self._unpack(reader.value(), 8)
-            how, result, changed, after, states, generators, shared, sizes = answer
+            done, result, changed, after, states, generators, shared, sizes = answer
             if watched:
                 show(sizes)
             self._bring_home(writer, changed, generators)
@@ -320,11 +282,8 @@ class Peer:
                 share(shared, writer.tensors)
             if after is not None:
                 transplant((args, kwargs), after)
-            if self.strict:
-                self.randomness.accept(states)
-            else:
-                self.randomness.adopt(states)
-            if how == "raised":
+            self._go_on_from(states)
+            if done == "raised":
                 self.modules.forget_numbers()
                 raise rebuild(result)
             return result
@@ -332,38 +291,34 @@ class Peer:
             self._deep -= 1
             self.modules.frozen = frozen
 
+    def _go_on_from(self, states: Any) -> None:
+        """Draw on from the other side's random states, as far as this one trusts it."""
+        (self.randomness.accept if self.strict else self.randomness.adopt)(states)
+
     def _bring_home(self, writer: Writer, changed: Any, generators: Any) -> None:
-        """Change this side's tensors and generators as the call changed the other
-        side's copies."""
-        if (
-            type(changed) is not dict
-            or type(generators) is not list
-            or len(generators) > len(writer.generators)
-        ):
+        """Change tensors and generators here as the call changed the copies."""
+        if type(changed) is not dict or type(generators) is not list:
+            raise Refused("an answer of a form that no answer has")
+        if len(generators) > len(writer.generators):
             raise Refused("an answer of a form that no answer has")
         for index, tensor in changed.items():
             if type(index) is not int or not 0 <= index < len(writer.tensors):
                 raise Refused("a change of an argument that was not there")
             mine = writer.tensors[index]
-            if self.strict and self.modules.frozen and id(mine) in writer.leaves:
+            leaf = id(mine) in writer.leaves
+            if self.strict and self.modules.frozen and leaf:
                 continue
-            if like(tensor) == (mine.shape, mine.dtype):
+            floats = isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
+            if like(tensor) == like(mine):
                 with torch.no_grad():
                     mine.copy_(tensor)
-            elif (
-                id(mine) in writer.leaves
-                and isinstance(tensor, torch.Tensor)
-                and tensor.is_floating_point()
-            ):
-                put(
-                    mine, tensor
-                )  # a module's own tensor, in whose place another was put: `parameter.data = other`  # noqa: E501
+            elif leaf and floats:
+                # a module's own tensor, in whose place another was put: `p.data = q`
+                put(mine, tensor)
             else:
-                raise Refused(
-                    "a change of an argument's shape or type, which cannot be carried"
-                    " over"
-                )
-            if id(mine) in writer.leaves:
+                change = "a change of an argument's shape or type"
+                raise Refused(f"{change}, which cannot be carried over")
+            if leaf:
                 self.modules.note(mine)
         for mine_generator, state in zip(writer.generators, generators, strict=False):
             if type(state) is bytes:
@@ -376,34 +331,27 @@ class Peer:
         try:
             reader = self.reader(data)
             for index, entry in enumerate(reader.entries):
+                value = entry.value
                 if entry.parameter:
-                    reader.tensors[index] = torch.nn.Parameter(
-                        entry.value, entry.requires_grad
-                    )
+                    parameter = torch.nn.Parameter(value, entry.requires_grad)
+                    reader.tensors[index] = parameter
                 elif entry.requires_grad:
-                    leaf = entry.value.requires_grad_()
-                    reader.tensors[index] = (
-                        leaf.clone() if reader.computed[index] else leaf
-                    )
+                    leaf, computed = value.requires_grad_(), reader.computed[index]
+                    reader.tensors[index] = leaf.clone() if computed else leaf
             for index, state in enumerate(reader.states):
                 reader.generators[index] = with_state(state)
             request = reader.value()
             if type(request) is not tuple or not request or type(request[0]) is not str:
                 raise Refused("a request of a form that no request has")
-            if request[0] == "call":
-                message = self._serve_call(reader, *request[1:])
-            elif request[0] == "backward":
-                message = self.writer().message(
-                    ("done", self._serve_backward(*request[1:]))
-                )
-            elif request[0] in self.handlers:
-                message = self.writer().message(
-                    ("done", self.handlers[request[0]](*request[1:]))
-                )
+            asked, *about = request
+            handlers = {**self.handlers, "backward": self._serve_backward}
+            if asked == "call":
+                message = self._serve_call(reader, *about)
+            elif asked in handlers:
+                message = self.writer().message(("done", handlers[asked](*about)))
             else:
-                raise Refused(
-                    f"a request {request[0][:40]!r} that this side does not serve"
-                )
+                what = f"a request {asked[:40]!r}"
+                raise Refused(f"{what} that this side does not serve")
         except PeerGone:
             raise
         except BaseException as error:
@@ -412,11 +360,9 @@ class Peer:
         self._send(ANSWER, message)
 
     def _failed(self, error: BaseException) -> None:
-        swallowed = isinstance(error, AssertionError) or not isinstance(
-            error, Exception | Refused
-        )
-        if self.strict and swallowed:
-            self.failed_call_back = error
+        plain = isinstance(error, Exception | Refused)
+        if self.strict and (not plain or isinstance(error, AssertionError)):
+            self.failed_call_back = error  # the other side could swallow it
         self.modules.forget_numbers()
 
     def _serve_call(
@@ -430,31 +376,20 @@ class Peer:
         states: Any,
         watched: bool = False,
     ) -> bytes:
-        if (
-            type(key) is not str
-            or type(args) is not tuple
-            or type(kwargs) is not dict
-            or type(call) is not int
-        ):
+        if [*map(type, (key, args, kwargs, call))] != [str, tuple, dict, int]:
             raise Refused("a call of a form that no call has")
-        function = self._object_of(Handle(False, key, "", ""))
+        function = self._of(key)
         if not callable(function):
             raise TypeError(f"{type(function).__name__!r} object is not callable")
-        if self.strict:
-            self.randomness.accept(states)
-        else:
-            self.randomness.adopt(states)
+        self._go_on_from(states)
         began, asked = self.writer(), self._calls
         # the other side takes nothing over of what this does to its modules
         of_module = key.startswith("method:")
         given = (args[1:], kwargs) if of_module else (args, kwargs)
         before = began.structure(given), places_of_tensors(given)
         kept = began.leaves if of_module and not self.strict else set()
-        contents = {
-            i: t.detach().clone()
-            for i, t in enumerate(reader.tensors)
-            if id(t) not in kept
-        }
+        seen = [(i, t) for i, t in enumerate(reader.tensors) if id(t) not in kept]
+        contents = {i: t.detach().clone() for i, t in seen}
         places, failure = [place(tensor) for tensor in reader.tensors], None
         outcome: tuple[str, Any]
         noting = Noting()
@@ -466,34 +401,28 @@ class Peer:
                 outcome = "done", function(*args, **kwargs)
             except PeerGone:
                 raise
-            except BaseException as error:  # what it has changed by then is changed in the caller's arguments, too  # noqa: E501
+            # what it has changed by then is changed in the caller's arguments, too
+            except BaseException as error:
                 outcome, failure = ("raised", describe(error, self.strict)), error
                 self._failed(error)
+        table = dict(enumerate(reader.tensors))
         changed = {
-            i: t
-            for i, t in enumerate(reader.tensors)
-            if i in contents and not same_bytes(t, contents[i])
+            i: table[i] for i in contents if not same_bytes(table[i], contents[i])
         }
         ended = self.writer()
         now = ended.structure(given), places_of_tensors(given)
         after = None if now == before else (args, kwargs)
         if began.has_modules and not of_module and asked != self._calls:
             # The other side has seen modules in between: it gets their last state.
-            changed = {
-                i: t
-                for i, t in enumerate(reader.tensors)
-                if i in changed or id(t) in began.leaves
-            }
+            shown = changed.keys() | {i for i in table if id(table[i]) in began.leaves}
+            changed = {i: t for i, t in table.items() if i in shown}
             after = (args, kwargs)
         for tensor in changed.values():
             if id(tensor) in began.leaves:
                 self.modules.note(tensor)
-        known = {id(tensor): index for index, tensor in enumerate(reader.tensors)}
-        generators = [
-            state_of(generator)
-            for generator in reader.generators
-            if generator is not None
-        ]
+        known = {id(tensor): index for index, tensor in table.items()}
+        drawn = [generator for generator in reader.generators if generator is not None]
+        generators = [state_of(generator) for generator in drawn]
         writer = self.writer(known)
         mine = self.randomness.to_send() if self.strict else self.randomness.to_return()
         fresh = {i: t.detach().clone() for i, t in changed.items()}
@@ -506,11 +435,8 @@ class Peer:
             if failure is None:
                 raise
             raise failure from None
-        outputs = [
-            t
-            for t in writer.tensors
-            if t.requires_grad and id(t) not in known and id(t) not in writer.leaves
-        ]
+        old = known.keys() | writer.leaves
+        outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in old]
         if outputs:
             rows = zip(reader.tensors, reader.entries, reader.computed, strict=True)
             wanted = [
@@ -529,21 +455,17 @@ class Peer:
         if call not in self._graphs or type(gradients) is not list:
             raise Refused("gradients of a call that had none")
         outputs, inputs = self._graphs[call]
-        pairs = [
-            (o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad
-        ]
+        pairs = zip(outputs, gradients, strict=True)
+        own = [(output, given) for output, given in pairs if output.requires_grad]
+        ends, given = [output for output, _ in own], [gradient for _, gradient in own]
         # a module's own: what it has gathered is not for this answer
         kept = [tensor.grad for tensor in inputs]
         try:
             for tensor in inputs:
                 tensor.grad = None
-            torch.autograd.backward(
-                [o for o, _ in pairs], [g for _, g in pairs], retain_graph=True
-            )
-            return [
-                None if tensor.grad is None else tensor.grad.detach().clone()
-                for tensor in inputs
-            ]
+            torch.autograd.backward(ends, given, retain_graph=True)
+            found = [tensor.grad for tensor in inputs]
+            return [None if g is None else g.detach().clone() for g in found]
         finally:
             for tensor, gradient in zip(inputs, kept, strict=True):
                 tensor.grad = gradient

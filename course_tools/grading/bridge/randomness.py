@@ -7,8 +7,6 @@ all later test data zeros. So a state is accepted only if drawing from the state
 leads to it (:func:`reachable`); any other is ignored.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any
@@ -18,7 +16,7 @@ import torch
 #: torch's state of its Mersenne Twister: seed, words left in the block, a flag, place
 #: of the next word, the block.
 HEAD = struct.Struct("<Qiiq")
-BLOCK_BYTES = 624 * 8
+END = HEAD.size + 624 * 8
 STATE_BYTES = 5056
 BLOCKS = 20_000
 
@@ -27,24 +25,19 @@ def reachable(now: torch.Tensor, claimed: bytes) -> torch.Tensor | None:
     """Draw from a state until it is the one that is claimed."""
     if len(claimed) != STATE_BYTES or now.numel() != STATE_BYTES:
         return None
-    wanted_head = claimed[: HEAD.size]
-    wanted_block = claimed[HEAD.size : HEAD.size + BLOCK_BYTES]
+    wanted = claimed[:END]  # what follows does not decide what is drawn
     generator = torch.Generator()
     generator.set_state(now)
     for _ in range(BLOCKS):
-        state = generator.get_state().numpy().tobytes()
-        if state[HEAD.size : HEAD.size + BLOCK_BYTES] == wanted_block:
+        state = state_of(generator)[:END]
+        if state[HEAD.size :] == wanted[HEAD.size :]:
             break
         left = max(HEAD.unpack(state[: HEAD.size])[1], 1)
         torch.empty(left, dtype=torch.int32).random_(generator=generator)
     else:
         return None
     for _ in range(626):
-        state = generator.get_state().numpy().tobytes()
-        if (
-            state[: HEAD.size] == wanted_head
-            and state[HEAD.size : HEAD.size + BLOCK_BYTES] == wanted_block
-        ):
+        if state_of(generator)[:END] == wanted:
             return generator.get_state()
         torch.empty(1, dtype=torch.int32).random_(generator=generator)
     return None
@@ -56,8 +49,7 @@ NORMAL = struct.Struct("<d")
 
 
 def state_of(generator: Generator) -> bytes:
-    """The state of a generator of torch's, or of Python's, whose half-used normal pairs
-    are left out."""
+    """The state of a generator, of Python's without half-used normal pairs."""
     if isinstance(generator, random.Random):
         return PYTHON_STATE.pack(*generator.getstate()[1])
     return generator.get_state().numpy().tobytes()
@@ -78,40 +70,29 @@ def draw_on(generator: Generator, claimed: bytes) -> None:
     """Bring a generator to the state that is claimed, if drawing leads there."""
     if isinstance(generator, random.Random):
         if len(claimed) == PYTHON_STATE.size:
-            drawn = _python_reachable(
-                generator.getstate(), (3, PYTHON_STATE.unpack(claimed), None)
-            )
-            if drawn is not None:
-                generator.setstate(drawn)
+            _draw_on_python(generator, PYTHON_STATE.unpack(claimed))
     elif (accepted := reachable(generator.get_state(), claimed)) is not None:
         generator.set_state(accepted)
 
 
 class Randomness:
-    """The state of torch's and Python's own generators, as it goes back and forth with
-    the calls."""
+    """The states of torch's and Python's generators, as calls pass them on."""
 
     def __init__(self) -> None:
         self.sent: tuple[bytes, bytes] | None = None
 
     @staticmethod
     def now() -> tuple[bytes, bytes]:
-        """Both states as they are; Python's is 625 words, and half a pair of normal
-        numbers if one is kept."""
+        """Both states: Python's is 625 words, and perhaps half a normal pair."""
         _, words, normal = random.getstate()
         kept = b"" if normal is None else NORMAL.pack(normal)
         return torch.get_rng_state().numpy().tobytes(), PYTHON_STATE.pack(*words) + kept
 
     def watch_seeds(self) -> None:
-        """Notice each seeding from now on: a seed set twice is sent twice, though the
-        state is the same."""
-        for module, name in (
-            (torch, "manual_seed"),
-            (torch.random, "manual_seed"),
-            (torch, "set_rng_state"),
-        ):
+        """Notice each seeding: the same seed set twice is sent twice."""
+        seeding = [(torch, "manual_seed"), (torch.random, "manual_seed")]
+        for module, name in [*seeding, (torch, "set_rng_state"), (random, "seed")]:
             setattr(module, name, self._noticing(getattr(module, name)))
-        random.seed = self._noticing(random.seed)
 
     def _noticing(self, function: Any) -> Any:
         def seeding(*args: Any, **kwargs: Any) -> Any:
@@ -131,17 +112,11 @@ class Randomness:
     def adopt(self, states: tuple[bytes, bytes] | None) -> None:
         """Go on from the states that the trusted side sent."""
         if states is not None:
-            torch.set_rng_state(
-                torch.frombuffer(bytearray(states[0]), dtype=torch.uint8)
-            )
-            words, kept = states[1][: PYTHON_STATE.size], states[1][PYTHON_STATE.size :]
-            random.setstate(
-                (
-                    3,
-                    PYTHON_STATE.unpack(words),
-                    *(NORMAL.unpack(kept) if kept else (None,)),
-                )
-            )
+            theirs, python = states
+            torch.set_rng_state(torch.frombuffer(bytearray(theirs), dtype=torch.uint8))
+            words, kept = python[: PYTHON_STATE.size], python[PYTHON_STATE.size :]
+            (normal,) = NORMAL.unpack(kept) if kept else (None,)
+            random.setstate((3, PYTHON_STATE.unpack(words), normal))
         self.sent = self.now()
 
     def to_return(self) -> tuple[bytes | None, bytes | None]:
@@ -149,48 +124,37 @@ class Randomness:
         before, now = self.sent, self.now()
         if before is None:
             return now
-        return tuple(
-            new if new != old else None for new, old in zip(now, before, strict=True)
-        )  # type: ignore[return-value]
+        theirs, python = (
+            None if n == b else n for n, b in zip(now, before, strict=True)
+        )
+        return theirs, python
 
     def accept(self, states: Any) -> None:
         """Take over how far the other side drew, if it can be so."""
         if type(states) is not tuple or len(states) != 2:
             return
         theirs, python = states
-        if (
-            type(theirs) is bytes
-            and (state := reachable(torch.get_rng_state(), theirs)) is not None
-        ):
-            torch.default_generator.set_state(state)
+        if type(theirs) is bytes:
+            draw_on(torch.default_generator, theirs)
         if type(python) is bytes and len(python) >= PYTHON_STATE.size:
             words = PYTHON_STATE.unpack(python[: PYTHON_STATE.size])
-            if (
-                drawn := _python_reachable(random.getstate(), (3, words, None))
-            ) is not None:
-                random.setstate(drawn)
+            _draw_on_python(random, words)
         self.sent = self.now()
 
 
-def _python_reachable(now: tuple, claimed: tuple) -> tuple | None:
-    """The same for the generator of the module ``random``."""
-    words = claimed[1] if len(claimed) == 3 else ()
-    if (
-        type(words) is not tuple
-        or len(words) != 625
-        or any(type(word) is not int for word in words)
-    ):
-        return None
+def _draw_on_python(mine: Any, words: tuple[int, ...]) -> None:
+    """The same for a generator of the module ``random``, or the module's own."""
     generator = random.Random()
-    generator.setstate(now)
+    generator.setstate(mine.getstate())
     for _ in range(BLOCKS):
         block = generator.getstate()[1]
         if block[:624] == words[:624]:
-            for _ in range(626):
-                state = generator.getstate()
-                if state[1] == words:
-                    return state
-                generator.getrandbits(32)
-            return None
+            break
         generator.getrandbits(32 * (625 - block[624]) if block[624] <= 624 else 32)
-    return None
+    else:
+        return
+    for _ in range(626):
+        if generator.getstate()[1] == words:
+            mine.setstate(generator.getstate())
+            return
+        generator.getrandbits(32)

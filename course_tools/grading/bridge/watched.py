@@ -6,8 +6,6 @@ not exist. Here the student's process is taken at its word, as nowhere else: thi
 mistakes, and no liar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -28,18 +26,13 @@ class Noting(TorchFunctionMode):
         self.sizes: dict[tuple[tuple[int, ...], str], None] = {}
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Any = None,
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
         for part in result if isinstance(result, tuple | list) else [result]:
             if isinstance(part, torch.Tensor) and len(self.sizes) < SIZES:
-                self.sizes[
-                    tuple(part.shape), str(part.dtype).removeprefix("torch.")
-                ] = None
+                dtype = str(part.dtype).removeprefix("torch.")
+                self.sizes[tuple(part.shape), dtype] = None
         return result
 
 
@@ -49,20 +42,13 @@ def watching() -> bool:
 
 
 def show(sizes: Any) -> None:
-    """Let the test that watches see tensors of these sizes, which have no numbers and
-    take no memory."""
+    """Show tensors of these sizes, without numbers, to the test that watches."""
     if type(sizes) is not list or len(sizes) > SIZES:
         raise Refused("an answer of a form that no answer has")
     for size in sizes:
-        if (
-            type(size) is not tuple
-            or len(size) != 2
-            or type(size[0]) is not tuple
-            or size[1] not in DTYPES
-        ):
+        if type(size) is not tuple or len(size) != 2 or type(size[0]) is not tuple:
             raise Refused("a size of a form that no size has")
-        if any(
-            type(length) is not int or not 0 <= length < 2**40 for length in size[0]
-        ):
+        whole = all(type(n) is int and 0 <= n < 2**40 for n in size[0])
+        if not whole or size[1] not in DTYPES:
             raise Refused("a size of a form that no size has")
         torch.empty(size[0], dtype=DTYPES[size[1]], device="meta")

@@ -6,8 +6,6 @@ It compares the notebook with the released one
 tests that it runs are the visible ones; the grader runs more.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -16,7 +14,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import determine_grade
+from nbgrader.utils import determine_grade, is_grade, is_solution
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +28,7 @@ from course_tools.grading.check.check_run import (
 )
 from course_tools.grading.check.check_structure import (
     Problem,
+    by_name,
     cell_name,
     describe,
     grade_id,
@@ -55,22 +54,13 @@ FILE_OF_CELL = re.compile(r" \([^()]*, line \d+\)$")
 
 @dataclass(frozen=True)
 class Marks:
-    """What one graded cell earns from its visible tests.
+    """What one graded cell earns from its visible tests."""
 
-    Attributes:
-        part: the heading that it stands under in the released notebook.
-        cell: its ``grade_id``.
-        points: the most it can earn.
-        earned: what the visible tests give; None if it is marked by hand.
-        state: "passed", "partly", "failed", "not started", "not run", "written" or
-        "empty".
-    """
-
-    part: str
-    cell: str
-    points: float
-    earned: float | None
-    state: str
+    part: str  # the heading that it stands under in the released notebook
+    cell: str  # its ``grade_id``
+    points: float  # the most it can earn
+    earned: float | None  # what the visible tests give; None if it is marked by hand
+    state: str  # passed, partly, failed, not started, not run, written or empty
 
 
 @dataclass(frozen=True)
@@ -99,25 +89,17 @@ def check(
     """Check a student's notebook, which is read and never written."""
     with Reader({"opened": open_notebook, "compared": _compared}) as reader:
         try:
-            submitted = nbformat.from_dict(
-                reader.ask("opened", read_text(path), str(path))
-            )
+            given = reader.ask("opened", read_text(path), str(path))
+            submitted = nbformat.from_dict(given)
             released_path = released_path or find_released(path, submitted)
             released = read_released(released_path)
             told, restored = reader.ask("compared", submitted, released)
         except CannotRead as error:
             raise CannotCheck(str(error)) from error
-    problems = []
-    if path.stem != released_path.stem:
-        problems.append(
-            Problem(
-                "misnamed",
-                path.name,
-                f"The grader reads {released_path.name} alone. Hand it in under that"
-                " name.",
-            )
-        )
-    problems += [Problem(**problem) for problem in told]
+    problems = [Problem(**problem) for problem in told]
+    if (name := released_path.name) != f"{path.stem}{released_path.suffix}":
+        words = f"The grader reads {name} alone. Hand it in under that name."
+        problems.insert(0, Problem("misnamed", path.name, words))
     notebook = nbformat.from_dict(restored)
     try:
         runs = run_notebook(notebook, time_limit, released_path.parent)
@@ -125,36 +107,20 @@ def check(
         raise CannotCheck(str(error)) from error
     marks = _marks(notebook, released, runs)
     # A part that is not started is said once, not again for each cell that needs it.
-    not_started = {
-        problem.cell for problem in problems if problem.kind == "not-started"
-    }
-    told = [
-        run
-        for run in runs
-        if run.error == "NotImplementedError"
-        and run.place.partition(",")[0] in not_started
-    ]
-    problems += [
-        problem
-        for run in runs
-        if run not in told
-        for problem in _run_problems(notebook, run, time_limit)
-    ]
+    not_started = {one.cell for one in problems if one.kind == "not-started"}
+    for run in runs:
+        known = run.place.partition(",")[0] in not_started
+        if not (known and run.error == "NotImplementedError"):
+            problems += _run_problems(notebook, run, time_limit)
     finished = {cell_name(notebook, run.index) for run in runs if run.state == "done"}
     for mark in marks:
-        if (
-            mark.earned is not None
-            and mark.earned < mark.points
-            and mark.cell in finished
-        ):
-            words = (
-                f"{mark.cell} earns {mark.earned:g} of {mark.points:g} points in the"
-                " visible tests."
-            )
+        part = mark.earned is not None and mark.earned < mark.points
+        if part and mark.cell in finished:
+            earned = f"{mark.earned:g} of {mark.points:g} points"
+            words = f"{mark.cell} earns {earned} in the visible tests."
             problems.append(Problem("failing", mark.cell, words))
-    return Report(
-        str(path), str(released_path), marks, problems, sum(run.seconds for run in runs)
-    )
+    seconds = sum(run.seconds for run in runs)
+    return Report(str(path), str(released_path), marks, problems, seconds)
 
 
 def _compared(
@@ -162,40 +128,23 @@ def _compared(
 ) -> tuple[list[dict[str, str]], NotebookNode]:
     """What is wrong with a notebook as it stands, and the notebook as it is graded."""
     one, other = nbformat.from_dict(submitted), nbformat.from_dict(released)
-    return [asdict(problem) for problem in structure_problems(one, other)], as_graded(
-        one, other
-    )
+    problems = [asdict(problem) for problem in structure_problems(one, other)]
+    return problems, as_graded(one, other)
 
 
 def find_released(path: Path, submitted: NotebookNode) -> Path:
-    """Find the released notebook that shares most cell names with a student's: the file
-    may have been renamed."""
-    names = {name for cell in submitted.cells if (name := grade_id(cell))}
-    places = [
-        *(parent / "exercises" for parent in [Path.cwd(), *path.resolve().parents]),
-        EXERCISES,
-    ]
-    best: Path | None = None
-    most = 0
-    for candidate in (
-        file for place in places for file in sorted(place.glob("*/*.ipynb"))
-    ):
-        shared = len(
-            names
-            & {
-                name
-                for cell in read_notebook(candidate).cells
-                if (name := grade_id(cell))
-            }
-        )
-        if shared > most:
-            best, most = candidate, shared
-    if best is None:
-        why = (
-            "has no cell marked for grading"
-            if not names
-            else "belongs to no assignment in a folder exercises/"
-        )
+    """Find the released notebook that shares most cell names with a student's."""
+    names = by_name(submitted.cells).keys()
+    parents = [Path.cwd(), *path.resolve().parents]
+    best, most = Path(), 0
+    for place in [*(parent / "exercises" for parent in parents), EXERCISES]:
+        for candidate in sorted(place.glob("*/*.ipynb")):
+            shared = len(names & by_name(read_notebook(candidate).cells).keys())
+            if shared > most:
+                best, most = candidate, shared
+    if not most:
+        why = "belongs to no assignment in a folder exercises/"
+        why = why if names else "has no cell marked for grading"
         raise CannotCheck(
             f"{path} {why}, so there is nothing to compare it with. Start from the"
             " released notebook, or name it: course check NOTEBOOK --released"
@@ -207,32 +156,24 @@ def find_released(path: Path, submitted: NotebookNode) -> Path:
 def _marks(
     notebook: NotebookNode, released: NotebookNode, runs: list[CellRun]
 ) -> list[Marks]:
-    by_name = {
-        name: run for run in runs if (name := grade_id(notebook.cells[run.index]))
-    }
-    cells = {name: cell for cell in notebook.cells if (name := grade_id(cell))}
+    of_cell = {grade_id(notebook.cells[run.index]): run for run in runs}
+    cells = by_name(notebook.cells)
     marks, part = [], ""
     for expected in released.cells:
-        if expected.cell_type == "markdown" and (
-            heading := re.search(r"^##? +(.+)$", expected.source, re.MULTILINE)
-        ):
+        heading = re.search(r"^##? +(.+)$", expected.source, re.MULTILINE)
+        if expected.cell_type == "markdown" and heading:
             part = re.sub(r" *\([\d.]+ points\)$", "", heading[1])
-        if (name := grade_id(expected)) is None or not expected.metadata.nbgrader.get(
-            "grade"
-        ):
+        name = grade_id(expected)
+        if name is None or not is_grade(expected):
             continue
-        points = float(expected.metadata.nbgrader.points)
-        if expected.metadata.nbgrader.get("solution"):
-            state = (
-                "empty"
-                if cells[name].source.strip() in ("", expected.source.strip())
-                else "written"
-            )
+        points, cell = float(expected.metadata.nbgrader.points), cells[name]
+        if is_solution(expected):
+            untouched = cell.source.strip() in ("", expected.source.strip())
+            state = "empty" if untouched else "written"
             marks.append(Marks(part, name, points, None, state))
         else:
-            marks.append(
-                Marks(part, name, points, *_earned(cells[name], by_name[name], points))
-            )
+            earned = _earned(cell, of_cell[name], points)
+            marks.append(Marks(part, name, points, *earned))
     return marks
 
 
@@ -252,41 +193,26 @@ def _run_problems(
 ) -> list[Problem]:
     """Say in words what became of a cell; nothing if it ran through."""
     cell, name = notebook.cells[run.index], cell_name(notebook, run.index)
-    what = f"The {describe(cell)}" if grade_id(cell) else name.capitalize()
-    problems = []
+    found, late = [], f"took longer than {time_limit} s and"
     if run.flooded:
-        problems.append(
-            Problem(
-                "flooding",
-                name,
-                f"{what} prints more than a million characters. Print less.",
-            )
-        )
+        found.append(("flooding", "prints more than a million characters. Print less."))
     if run.state == "stopped":
-        words = (
-            f"{what} took longer than {time_limit} s and was stopped: an endless loop,"
-            " or far too slow."
-        )
-        problems.append(Problem("slow", name, words))
+        words = f"{late} was stopped: an endless loop, or far too slow."
+        found.append(("slow", words))
     elif run.state == "deaf":
-        words = (
-            f"{what} took longer than {time_limit} s and could not be stopped; the"
-            " cells after it were not run."
-        )
-        problems.append(
-            Problem("slow", name, words + " Does a loop catch every exception?")
-        )
+        words = f"{late} could not be stopped; the cells after it were not run."
+        found.append(("slow", f"{words} Does a loop catch every exception?"))
     elif run.state == "died":
-        words = f"{what} ended Python itself, and the cells after it were not run."
-        advice = (
-            " Remove exit(), quit() or os._exit(); if there is none, it used up the"
-            " memory."
+        words = (
+            "ended Python itself, and the cells after it were not run. Remove exit(),"
+            " quit() or os._exit(); if there is none, it used up the memory."
         )
-        problems.append(Problem("dead", name, words + advice))
+        found.append(("dead", words))
     elif run.state == "error":
         kind = "not-started" if run.error == "NotImplementedError" else "failing"
-        problems.append(Problem(kind, name, f"{what} {_error_words(run)}"))
-    return problems
+        found.append((kind, _error_words(run)))
+    what = f"The {describe(cell)}" if grade_id(cell) else name.capitalize()
+    return [Problem(kind, name, f"{what} {words}") for kind, words in found]
 
 
 def _error_words(run: CellRun) -> str:
@@ -303,53 +229,34 @@ def _error_words(run: CellRun) -> str:
     if run.error in ("SyntaxError", "IndentationError", "TabError"):
         return f"is not valid Python: {FILE_OF_CELL.sub('', run.message)}{where}."
     if run.error == "AssertionError":
-        return (
-            f"fails: {run.message}"
-            if run.message
-            else f"fails: an assertion does not hold{where}."
-        )
+        return f"fails: {run.message or f'an assertion does not hold{where}.'}"
     return f"fails with {run.error}: {run.message}{where}."
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Show the marks part by part, what is wrong, and a last line that says whether
-    anything is."""
-    console.print(
-        Text(
-            f"{report.notebook}: compared with {report.released}, ran"
-            f" {report.seconds:.0f} s"
-        )
-    )
+    """Show the marks part by part, what is wrong, and a verdict."""
+    head = f"{report.notebook}: compared with {report.released}"
+    console.print(Text(f"{head}, ran {report.seconds:.0f} s"))
     table = Table("part", "cell", "points", "", box=None, pad_edge=False)
     part = ""
     for mark in report.marks:
         earned = "by hand" if mark.earned is None else f"{mark.earned:g} of"
-        colour = {"passed": "green", "written": "green"}.get(mark.state, "red")
-        heading = mark.part if mark.part != part else ""
-        table.add_row(
-            Text(heading),
-            Text(mark.cell),
-            Text(f"{earned} {mark.points:g}"),
-            Text(mark.state, style=colour),
-        )
+        state = Text(mark.state)
+        state.stylize("green" if mark.state in ("passed", "written") else "red")
+        cells = [mark.part if mark.part != part else "", mark.cell]
+        table.add_row(*map(Text, [*cells, f"{earned} {mark.points:g}"]), state)
         part = mark.part
     console.print(table)
     tested = [mark for mark in report.marks if mark.earned is not None]
-    total = (
-        f"{sum(mark.earned or 0.0 for mark in tested):g} of"
-        f" {sum(mark.points for mark in tested):g} points"
-    )
-    console.print(
-        Text(f"Visible tests: {total}. The grader runs more tests than these.")
-    )
+    earned = f"{sum(mark.earned or 0.0 for mark in tested):g}"
+    total = f"{earned} of {sum(mark.points for mark in tested):g} points"
+    words = f"Visible tests: {total}. The grader runs more tests than these."
+    console.print(Text(words))
     findings = Table.grid(padding=(0, 2))
     for problem in report.problems:
         findings.add_row(Text(problem.kind, style="bold red"), Text(problem.message))
     console.print(findings)
     count = len(report.problems)
-    last = (
-        "Nothing is wrong."
-        if report.ok
-        else f"{count} thing{'s' if count > 1 else ''} to mend."
-    )
+    last = f"{count} thing{'s' if count > 1 else ''} to mend."
+    last = "Nothing is wrong." if report.ok else last
     console.print(Text(last, style="bold green" if report.ok else "bold red"))

@@ -7,14 +7,12 @@ Python, or kills its kernel. Each of these ends here in bounded time and as a
 sandbox: it can do what its user can.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,65 +23,49 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from traitlets import HasTraits, Int
 
-from course_tools.grading.check.check_structure import cell_name, grade_id
+from course_tools.grading.check.check_structure import by_name, cell_name, grade_id
 
 #: Characters of output that one cell may print; the rest is thrown away.
 OUTPUT_LIMIT = 1_000_000
 #: Seconds that a kernel has to answer after it was interrupted.
 PATIENCE = 5
 TIMEOUT = "CellTimeoutError"
+PRINTS = {"stream", "display_data", "update_display_data", "execute_result"}
+NOT_SHIPPED = ("*.ipynb", "*.py", ".ipynb_checkpoints", "__pycache__")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PLACE = re.compile(r"Cell In\s*\[(\d+)\], line (\d+)")
 
 
 class KernelProblem(Exception):
-    """The notebook cannot be run at all, whatever is in it: the message says what to
-    install."""
+    """No notebook can be run here; the message says what to install."""
 
 
 @dataclass(frozen=True)
 class CellRun:
-    """What became of one code cell.
+    """What became of one code cell."""
 
-    Attributes:
-        index: its place in the notebook, from 0.
-        seconds: wall-clock time it took.
-        state: "done", "error", "stopped" (the time limit), "deaf" (did not stop when
-            interrupted), "died" (took its kernel with it) or "not run" (an earlier cell
-            was deaf or died).
-        error: the exception's name, "" if there was none.
-        message: the exception's text.
-        place: where it was raised in the notebook: "masked-softmax, line 3", "" if not
-        known.
-        flooded: it printed more than OUTPUT_LIMIT characters.
-    """
-
-    index: int
-    seconds: float = 0.0
-    state: str = "done"
-    error: str = ""
-    message: str = ""
-    place: str = ""
-    flooded: bool = False
+    index: int  # its place in the notebook, from 0
+    seconds: float = 0.0  # wall-clock time it took
+    state: str = "done"  # done, error, stopped, deaf to interrupts, died, not run
+    error: str = ""  # the exception's name, "" if there was none
+    message: str = ""  # the exception's text
+    place: str = ""  # in the notebook, as "masked-softmax, line 3"; "" if unknown
+    flooded: bool = False  # it printed more than OUTPUT_LIMIT characters
 
 
 def as_graded(submitted: NotebookNode, released: NotebookNode) -> NotebookNode:
-    """Make the notebook that the grader runs: the student's answers, and every other
-    released cell as it was released."""
+    """Make the notebook that is graded: answers amid cells as released."""
     notebook = nbformat.from_dict(submitted)  # a copy, and faster than deepcopy
     notebook.metadata = nbformat.from_dict(released.metadata)
-    notebook.metadata.setdefault(
-        "kernelspec", {"name": "python3", "display_name": "Python 3"}
-    )
-    names = {name for cell in released.cells if (name := grade_id(cell)) is not None}
+    python = {"name": "python3", "display_name": "Python 3"}
+    notebook.metadata.setdefault("kernelspec", python)
+    names = by_name(released.cells)
     for cell in notebook.cells:
         if grade_id(cell) not in names:
             cell.metadata.pop("nbgrader", None)
     marked = [grade_id(cell) for cell in notebook.cells]
     before = -1  # index of the released cell before this one
-    for expected in released.cells:
-        if (name := grade_id(expected)) is None:
-            continue
+    for name, expected in names.items():
         places = [index for index, other in enumerate(marked) if other == name]
         for index in places[:-1]:
             del notebook.cells[index].metadata["nbgrader"]
@@ -115,16 +97,10 @@ class LimitedOutput(HasTraits):
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
-        if msg["msg_type"] in (
-            "stream",
-            "display_data",
-            "update_display_data",
-            "execute_result",
-        ):
+        if msg["msg_type"] in PRINTS:
             content = msg["content"]
-            size = len(content.get("text", "")) + sum(
-                len(str(value)) for value in content.get("data", {}).values()
-            )
+            size = len(content.get("text", ""))
+            size += sum(len(str(value)) for value in content.get("data", {}).values())
             self.printed[cell_index] = self.printed.get(cell_index, 0) + size
             if self.printed[cell_index] > self.output_limit:
                 return None
@@ -132,8 +108,7 @@ class LimitedOutput(HasTraits):
 
 
 class _Client(LimitedOutput, NotebookClient):
-    """nbclient's runner, with a limit on what a cell may print and a note of each
-    cell's exception."""
+    """nbclient's runner, with bounded output and a note of each exception."""
 
     def __init__(self, nb: NotebookNode, **options: Any) -> None:
         super().__init__(nb, on_cell_error=self._note_error, **options)
@@ -146,11 +121,9 @@ class _Client(LimitedOutput, NotebookClient):
         self.replies[cell_index] = execute_reply["content"]
 
     def answers(self) -> bool:
-        """Whether the kernel is free to reply; asked after an interrupt, which some
-        loops swallow."""
+        """Whether the kernel replies after an interrupt, which loops may swallow."""
         assert self.kc is not None
-        before = self.timeout
-        self.timeout = PATIENCE
+        before, self.timeout = self.timeout, PATIENCE
         try:
             return self.wait_for_reply(self.kc.kernel_info()) is not None
         except DeadKernelError:
@@ -161,8 +134,7 @@ class _Client(LimitedOutput, NotebookClient):
 
 @dataclass
 class _Log:
-    """The runs so far, and which execution count belongs to which cell (tracebacks name
-    the count)."""
+    """The runs so far, and the cell of each execution count in a traceback."""
 
     notebook: NotebookNode
     runs: list[CellRun] = field(default_factory=list)
@@ -171,23 +143,18 @@ class _Log:
     def place(self, traceback: list[str]) -> str:
         found = PLACE.findall(COLOUR.sub("", "\n".join(traceback)))
         for count, line in reversed(found):
-            if int(count) in self.counts:
-                return (
-                    f"{cell_name(self.notebook, self.counts[int(count)])}, line {line}"
-                )
+            if (cell := self.counts.get(int(count))) is not None:
+                return f"{cell_name(self.notebook, cell)}, line {line}"
         return ""
 
 
 def run_notebook(
     notebook: NotebookNode, time_limit: int, files: Path | None = None
 ) -> list[CellRun]:
-    """Run every code cell, in order, in a fresh kernel and an empty temporary
-    folder."""
+    """Run every code cell, in order, in a fresh kernel and an empty folder."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         if files is not None:
-            ignore = shutil.ignore_patterns(
-                "*.ipynb", "*.py", ".ipynb_checkpoints", "__pycache__"
-            )
+            ignore = shutil.ignore_patterns(*NOT_SHIPPED)
             shutil.copytree(files, folder, dirs_exist_ok=True, ignore=ignore)
         kernel = notebook.metadata.kernelspec.name
         client = _Client(
@@ -200,9 +167,8 @@ def run_notebook(
             skip_cells_with_tag="",
             shutdown_kernel="immediate",
             shell_timeout_interval=1,
-            extra_arguments=[
-                "--log-level=ERROR"
-            ],  # the kernel's own warnings are no findings
+            # the kernel's own warnings are no findings
+            extra_arguments=["--log-level=ERROR"],
             record_timing=False,
             resources={"metadata": {"path": folder}},
         )
@@ -240,13 +206,12 @@ def _run_cells(client: _Client, notebook: NotebookNode) -> list[CellRun]:
         try:
             client.execute_cell(cell, index)
         except DeadKernelError:
-            log.runs.append(CellRun(index, time.monotonic() - begin, "died"))
-            gone = True
-            continue
-        run = _outcome(client, log, index, time.monotonic() - begin)
-        if run.state == "stopped" and not client.answers():
-            run = CellRun(index, run.seconds, "deaf", flooded=run.flooded)
-            gone = True
+            run = CellRun(index, time.monotonic() - begin, "died")
+        else:
+            run = _outcome(client, log, index, time.monotonic() - begin)
+            if run.state == "stopped" and not client.answers():
+                run = replace(run, state="deaf")
+        gone = run.state in ("died", "deaf")
         log.runs.append(run)
     return log.runs
 

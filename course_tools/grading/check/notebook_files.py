@@ -6,17 +6,15 @@ nbformat; and from a stranger, so it has bounds, and of what it says beside its 
 more is kept than grading needs.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 from nbgrader.utils import compute_checksum
 
-from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.check.check_structure import by_name
 from course_tools.grading.run.reader import CannotRead
 from course_tools.grading.shown import shown
 
@@ -24,77 +22,46 @@ from course_tools.grading.shown import shown
 #: of one, and depth of nesting.
 LARGEST, CELLS, CELL, METADATA, DEEPEST = 20 * 2**20, 5_000, 10**6, 10**5, 100
 #: What is kept of nbgrader's metadata, where it is plain and short.
-MARKS = (
-    "grade",
-    "solution",
-    "locked",
-    "task",
-    "points",
-    "cell_type",
-    "grade_id",
-    "checksum",
-    "schema_version",
-)
+MARKS = {"grade", "solution", "locked", "task", "points", "cell_type", "grade_id"}
+MARKS |= {"checksum", "schema_version"}
 LONGEST_MARK = 200
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
 class CannotCheck(CannotRead):
-    """There is nothing to check, or nothing to check it with; the message says why and
-    what to do."""
+    """There is nothing to check, or nothing to check it with; the text says why."""
 
 
 def open_notebook(text: str, name: str) -> NotebookNode:
     """Take a stranger's text for a notebook."""
     notebook = parse_notebook(text, name)
-    return nbformat.v4.new_notebook(
-        cells=[_plain(cell, f"own-{n}") for n, cell in enumerate(notebook.cells)]
-    )
+    cells = [_plain(cell, f"own-{n}") for n, cell in enumerate(notebook.cells)]
+    return v4.new_notebook(cells=cells)
 
 
 def _plain(cell: NotebookNode, name: str) -> NotebookNode:
+    def short(value: object) -> bool:
+        plain = isinstance(value, str | int | float)
+        return plain and len(str(value)) <= LONGEST_MARK
+
     kept: dict[str, Any] = {}
-    marks = cell.metadata.get("nbgrader")
+    marks, tags = cell.metadata.get("nbgrader"), cell.metadata.get("tags")
     if isinstance(marks, dict) and isinstance(marks.get("grade_id"), str):
-        short = {
-            key: marks[key]
-            for key in MARKS
-            if isinstance(marks.get(key), str | int | float)
-        }
-        kept["nbgrader"] = {
-            key: value
-            for key, value in short.items()
-            if len(str(value)) <= LONGEST_MARK
-        }
-    tags = cell.metadata.get("tags")
+        kept["nbgrader"] = {n: v for n, v in marks.items() if n in MARKS and short(v)}
     if isinstance(tags, list):
-        kept["tags"] = [
-            tag for tag in tags if isinstance(tag, str) and len(tag) <= LONGEST_MARK
-        ]
-    make = {
-        "code": nbformat.v4.new_code_cell,
-        "markdown": nbformat.v4.new_markdown_cell,
-    }
-    plain = make.get(cell.cell_type, nbformat.v4.new_raw_cell)(
-        cell.source, metadata=kept
-    )
-    if cell.cell_type == "markdown" and isinstance(cell.get("attachments"), dict):
+        kept["tags"] = [tag for tag in tags if isinstance(tag, str) and short(tag)]
+    kinds = {"code": v4.new_code_cell, "markdown": v4.new_markdown_cell}
+    plain = kinds.get(cell.cell_type, v4.new_raw_cell)(cell.source, metadata=kept)
+    attached = cell.get("attachments")
+    if cell.cell_type == "markdown" and isinstance(attached, dict):
         pictures = {
-            name: _pictures(of)
-            for name, of in cell.attachments.items()
+            name: {k: v for k, v in of.items() if k in PICTURES and isinstance(v, str)}
+            for name, of in attached.items()
             if isinstance(of, dict)
         }
         plain.attachments = {name: of for name, of in pictures.items() if of}
     plain.id = name
     return plain
-
-
-def _pictures(attachment: dict[str, Any]) -> dict[str, str]:
-    return {
-        kind: data
-        for kind, data in attachment.items()
-        if kind in PICTURES and isinstance(data, str)
-    }
 
 
 def read_notebook(path: Path) -> NotebookNode:
@@ -152,19 +119,14 @@ def parse_notebook(text: str, path: str) -> NotebookNode:
             " released notebook."
         )
     # JSON can spell half a character, which no file and no database takes
-    text = (
-        json.dumps(content, ensure_ascii=False)
-        .encode("utf-8", "replace")
-        .decode("utf-8")
-    )
+    whole = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace").decode()
     try:
         invalid: dict[str, Exception] = {}
-        notebook = nbformat.reads(text, as_version=4, capture_validation_error=invalid)
+        notebook = nbformat.reads(whole, as_version=4, capture_validation_error=invalid)
         for fault in invalid.values():
             raise fault
-    except (
-        Exception
-    ) as error:  # nbformat raises whatever its converters meet in a broken file
+    # nbformat raises whatever its converters meet in a broken file
+    except Exception as error:
         first_line = shown(str(error).strip().partition("\n")[0])
         raise CannotCheck(
             f"{path} is a broken notebook: {first_line}. Save it again from Jupyter."
@@ -173,14 +135,10 @@ def parse_notebook(text: str, path: str) -> NotebookNode:
 
 
 def _beyond_bounds(content: dict[str, Any]) -> str:
-    """Say in words which bound a notebook goes beyond, after its outputs, which may be
-    large, are taken away."""
+    """Say which bound a notebook exceeds, its outputs taken away."""
     listed = content.get("cells")
-    cells = (
-        [cell for cell in listed if isinstance(cell, dict)]
-        if isinstance(listed, list)
-        else []
-    )
+    cells = listed if isinstance(listed, list) else []
+    cells = [cell for cell in cells if isinstance(cell, dict)]
     if len(cells) > CELLS:
         return f"more than {CELLS:,} cells"
     for cell in cells:
@@ -199,18 +157,9 @@ def _beyond_bounds(content: dict[str, Any]) -> str:
         if depth > DEEPEST:
             return f"values nested more than {DEEPEST} deep"
         inside = value.values() if isinstance(value, dict) else value
-        waiting += [
-            (each, depth + 1) for each in inside if isinstance(each, dict | list)
-        ]
-    of_cells = (
-        [cell.get("metadata") for cell in cells or [] if isinstance(cell, dict)]
-        if isinstance(cells, list)
-        else []
-    )
-    if any(
-        len(json.dumps(about)) > METADATA
-        for about in [content.get("metadata"), *of_cells]
-    ):
+        waiting += [(one, depth + 1) for one in inside if isinstance(one, dict | list)]
+    metadata = [about.get("metadata") for about in (content, *cells)]
+    if any(len(json.dumps(about)) > METADATA for about in metadata):
         return f"more than {METADATA:,} characters of metadata in one place"
     return ""
 
@@ -218,10 +167,8 @@ def _beyond_bounds(content: dict[str, Any]) -> str:
 def read_released(path: Path) -> NotebookNode:
     """Read a released notebook, whose cells must still be what their checksums say."""
     released = read_notebook(path)
-    for cell in released.cells:
-        if (name := grade_id(cell)) and compute_checksum(
-            cell
-        ) != cell.metadata.nbgrader.get("checksum"):
+    for name, cell in by_name(released.cells).items():
+        if compute_checksum(cell) != cell.metadata.nbgrader.get("checksum"):
             raise CannotCheck(
                 f"{path} is not as it was released: {name} has been changed, so your"
                 " work cannot be compared with it. Keep your work under another path,"

@@ -6,8 +6,6 @@ attempts the latest counts. What the notebook is worth, nobody asks here:
 :mod:`course_tools.grading.collect.intake` reads it when it is graded.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,6 +29,7 @@ from course_tools.grading.run.reader import Reader
 from course_tools.grading.run.reading import readable
 from course_tools.grading.shown import shown
 
+Handed = tuple[Label, File]
 TIMESTAMP = "timestamp.txt"
 MOST_ARCHIVES = 10  # of one student: each that is looked into is held in memory
 MOST_REFUSED = 10  # files of an archive that are named
@@ -38,25 +37,17 @@ MOST_REFUSED = 10  # files of an archive that are named
 
 @dataclass
 class Taken:
-    """What was collected of one student.
+    """What was collected of one student."""
 
-    Attributes:
-        student: the id.
-        source: where it lay in the download; "" if nothing could be taken.
-        notes: what a person should know.
-        problem: why there is nothing that could be graded, in words.
-    """
-
-    student: str
-    source: str = ""
-    notes: list[str] = field(default_factory=list)
-    problem: str = ""
+    student: str  # the id
+    source: str = ""  # where it lay in the download; "" if nothing could be taken
+    notes: list[str] = field(default_factory=list)  # what a person should know
+    problem: str = ""  # why there is nothing that could be graded, in words
 
 
 @dataclass
 class Collection:
-    """What became of a download: by student, what belongs to nobody, and how it was
-    read."""
+    """What became of a download: by student, what is nobody's, how it was read."""
 
     taken: list[Taken]
     strangers: list[str]
@@ -95,76 +86,43 @@ def collect(
     if names:
         read_names = [_by_pattern(names, place) for place in places]
     else:
-        read_names, about = labels(
-            places, name, roster.knows if roster.students else None, platform
-        )
-    by_student: dict[str, list[tuple[Label, File]]] = {}
+        is_student = roster.knows if roster.students else None
+        read_names, about = labels(places, name, is_student, platform)
+    by_student: dict[str, list[Handed]] = {}
     notes: dict[str, list[str]] = {}
     for told, file in zip(read_names, files, strict=True):
-        if told is None:
-            strangers.append(
-                f"{file.place} is left out: its name says nothing about a student."
-            )
-            continue
-        student, words = roster.find(told)
-        if NAME.fullmatch(student) is None:
+        student, words = "", "its name says nothing about a student."
+        if told is not None:
+            student, words = roster.find(told)
+        if told is None or NAME.fullmatch(student) is None:
             strangers.append(f"{file.place} is left out: {words or student}")
             continue
         by_student.setdefault(student, []).append((told, file))
-        if words and words not in notes.setdefault(student, []):
+        if words not in ("", *notes.setdefault(student, [])):
             notes[student].append(words)
-    taken = []
-    for student in sorted(by_student):
-        if (
-            len(
-                people := {
-                    told.identity: told.name or told.ids[-1]
-                    for told, _ in by_student[student]
-                }
-            )
-            > 1
-        ):
-            strangers.append(
-                f"{student} is meant by several people of the download:"
-                f" {', '.join(people.values())}."
-            )
-            continue
-        one = Taken(student, notes=[f"{words}." for words in notes.get(student, [])])
-        folder = Path(courses.format_path(courses.submitted_directory, student, name))
-        _take(
-            one,
-            by_student[student],
-            name,
-            folder,
-            zone,
-            known_times.get(student),
-            timestamps,
-        )
-        taken.append(one)
+    submitted, taken = courses.submitted_directory, []
     with Reader({"readable": readable}) as reader:
-        for one in taken:
-            if one.source:
-                folder = Path(
-                    courses.format_path(courses.submitted_directory, one.student, name)
+        for student, handed_in in sorted(by_student.items()):
+            people = {told.identity: told.name or told.ids[-1] for told, _ in handed_in}
+            if len(people) > 1:
+                strangers.append(
+                    f"{student} is meant by several people of the download:"
+                    f" {', '.join(people.values())}."
                 )
-                one.problem = read(
-                    one.student, folder, name, partial(reader.ask, "readable")
-                ).problem
-    # here, and nowhere before, a stranger's words are made fit to be read
-    taken = [
-        replace(
-            one,
-            source=shown(one.source),
-            notes=[*map(shown, one.notes)],
-            problem=shown(one.problem),
-        )
-        for one in taken
-    ]
-    return Collection(
-        taken,
-        [shown(words) for words in dict.fromkeys(strangers)],
-        [*map(shown, about)],
-    )
+                continue
+            one = Taken(student, notes=[f"{words}." for words in notes[student]])
+            folder = Path(courses.format_path(submitted, student, name))
+            when = known_times.get(student)
+            _take(one, handed_in, name, folder, zone, when, timestamps)
+            if one.source:
+                ask = partial(reader.ask, "readable")
+                one.problem = read(student, folder, name, ask).problem
+            taken.append(one)
+    for one in taken:  # here alone a stranger's words are made fit to be read
+        one.source, one.problem = shown(one.source), shown(one.problem)
+        one.notes = [*map(shown, one.notes)]
+    nobodys = [*map(shown, dict.fromkeys(strangers))]
+    return Collection(taken, nobodys, [*map(shown, about)])
 
 
 def _zone(timezone: str) -> ZoneInfo:
@@ -192,69 +150,57 @@ def _by_pattern(names: FileNameCollectorPlugin, place: PurePosixPath) -> Label |
     found = names.collect(place.as_posix())
     if not found:
         return None
-    file = PurePosixPath(found["file_id"])
+    file, student = PurePosixPath(found["file_id"]), found["student_id"]
     when = "-".join(re.findall(r"\d+", found.get("timestamp") or ""))
-    return Label(
-        (found["student_id"],),
-        when=when,
-        file=file.with_suffix(file.suffix or ".ipynb"),
-        identity=found["student_id"],
-    )
+    file = file.with_suffix(file.suffix or ".ipynb")
+    return Label((student,), when=when, file=file, identity=student)
 
 
 def _take(
     one: Taken,
-    handed_in: list[tuple[Label, File]],
+    handed_in: list[Handed],
     assignment: str,
     folder: Path,
     zone: ZoneInfo,
     when: datetime | None,
     timestamps: bool,
 ) -> None:
-    """Choose the notebook of one student, write it, and say in words whatever was not
-    plain."""
-    archives = [each for each in handed_in if each[0].file.suffix.lower() == ".zip"]
-    opened = [each for each in handed_in if each[0].file.suffix.lower() != ".zip"]
-    opened += [
-        inner for each in archives[-MOST_ARCHIVES:] for inner in _opened(one, *each)
-    ]
-    if len(archives) > MOST_ARCHIVES:
+    """Choose and write a student's notebook, and say what was not plain."""
+    archives: list[Handed] = []
+    opened: list[Handed] = []
+    for each in handed_in:
+        zipped = each[0].file.suffix.lower() == ".zip"
+        (archives if zipped else opened).append(each)
+    for each in archives[-MOST_ARCHIVES:]:
+        opened += _opened(one, *each)
+    if (more := len(archives) - MOST_ARCHIVES) > 0:
         one.notes.append(
-            f"{len(archives) - MOST_ARCHIVES} more archives stay closed; the last"
-            f" {MOST_ARCHIVES} count."
+            f"{more} more archives stay closed; the last {MOST_ARCHIVES} count."
         )
     found = [(told, file) for told, file in opened if _is_notebook(told.file)]
     if not found:
-        names = (
-            ", ".join(sorted(str(told.file) for told, _ in opened))
-            or "nothing that can be read"
-        )
+        names = _names(opened) or "nothing that can be read"
         one.problem = f"There is no notebook. Handed in: {names}."
         return
     latest = max(told.when for told, _ in found)
     now = [(told, file) for told, file in found if told.when == latest]
-    if len(now) < len(found):
+    if earlier := len(found) - len(now):
         one.notes.append(
-            f"{len(found) - len(now)} earlier notebooks are left out; the latest"
-            " attempt counts."
+            f"{earlier} earlier notebooks are left out; the latest attempt counts."
         )
+    right = f"{assignment}.ipynb"
     chosen = _chosen(now, assignment)
     if chosen is None:
-        names = ", ".join(sorted(str(told.file) for told, _ in now))
-        one.problem = (
-            f"There are several notebooks and none is called {assignment}.ipynb:"
-            f" {names}."
-        )
+        several = f"There are several notebooks and none is called {right}"
+        one.problem = f"{several}: {_names(now)}."
         return
     told, file = chosen
     if len(now) > 1:
-        others = sorted(str(other.file) for other, at in now if at is not file)
-        one.notes.append(f"{told.file} was taken; left out: {', '.join(others)}.")
-    elif told.file.name != f"{assignment}.ipynb":
-        one.notes.append(
-            f"{told.file.name} should be called {assignment}.ipynb; the only notebook"
-            " was taken."
-        )
+        others = _names([each for each in now if each[1] is not file])
+        one.notes.append(f"{told.file} was taken; left out: {others}.")
+    elif told.file.name != right:
+        wrong = f"{told.file.name} should be called {right}"
+        one.notes.append(f"{wrong}; the only notebook was taken.")
     try:
         data = file.read()
     except CannotUnpack as error:
@@ -265,21 +211,23 @@ def _take(
     _write(one, data, when, folder, assignment)
 
 
-def _opened(one: Taken, told: Label, file: File) -> list[tuple[Label, File]]:
+def _names(files: list[Handed]) -> str:
+    return ", ".join(sorted(str(told.file) for told, _ in files))
+
+
+def _opened(one: Taken, told: Label, file: File) -> list[Handed]:
     """Look into a zip that a student handed in; a zip in it stays closed."""
     try:
         inside, refused = inner_zip(file.read())
     except CannotUnpack as error:
         one.notes.append(f"{told.file} stays closed: {error}.")
         return []
-    one.notes += [f"In {told.file}, {words}" for words in refused[:MOST_REFUSED]]
-    if len(refused) > MOST_REFUSED:
-        one.notes.append(
-            f"In {told.file}, {len(refused) - MOST_REFUSED} more are refused."
-        )
-    one.notes.append(
-        f"{told.file} is an archive of the student's own; it was looked into."
-    )
+    faults = refused[:MOST_REFUSED]
+    if more := len(refused) - len(faults):
+        faults.append(f"{more} more are refused.")
+    one.notes += [f"In {told.file}, {words}" for words in faults]
+    looked = "is an archive of the student's own; it was looked into."
+    one.notes.append(f"{told.file} {looked}")
     return [
         (replace(told, file=each.place), File(file.place / each.place, each.read))
         for each in inside
@@ -287,60 +235,37 @@ def _opened(one: Taken, told: Label, file: File) -> list[tuple[Label, File]]:
 
 
 def _is_notebook(file: PurePosixPath) -> bool:
-    """Whether a name is a notebook's; browsers append .txt or .json to a name that they
-    do not know."""
+    """Whether a name is a notebook's, .txt or .json of a browser's behind it."""
     return re.search(r"\.ipynb(\.txt|\.json)?$", file.name, re.IGNORECASE) is not None
 
 
-def _chosen(
-    found: list[tuple[Label, File]], assignment: str
-) -> tuple[Label, File] | None:
-    """The notebook with the right name; of numbered copies, as Canvas and browsers make
-    them, the last."""
-    numbered = re.compile(
-        re.escape(assignment) + r"(?:-(\d+)| ?\((\d+)\))?\.ipynb(\.txt|\.json)?",
-        re.IGNORECASE,
-    )
+def _chosen(found: list[Handed], assignment: str) -> Handed | None:
+    """The notebook with the right name; of numbered copies the last."""
+    form = re.escape(assignment) + r"(?:-(\d+)| ?\((\d+)\))?\.ipynb(\.txt|\.json)?"
     named = [
-        (int(match[1] or match[2] or 0), -len(told.file.parts), told, file)
+        ((int(match[1] or match[2] or 0), -len(told.file.parts)), (told, file))
         for told, file in found
-        if (match := numbered.fullmatch(told.file.name))
+        if (match := re.fullmatch(form, told.file.name, re.IGNORECASE))
     ]
     if named:
-        best = max(each[:2] for each in named)
-        return next(
-            (told, file)
-            for number, depth, told, file in named
-            if (number, depth) == best
-        )
+        return max(named, key=lambda each: each[0])[1]
     return found[0] if len(found) == 1 else None
 
 
 def _time(
-    told: Label,
-    handed_in: list[tuple[Label, File]],
-    zone: ZoneInfo,
-    one: Taken,
-    timestamps: bool,
+    told: Label, handed_in: list[Handed], zone: ZoneInfo, one: Taken, timestamps: bool
 ) -> datetime | None:
-    """When it was handed in, in UTC, if the download says so: in the name, or in
-    nbgrader's file."""
+    """When it was handed in, in UTC: by the name, or by nbgrader's file."""
     if told.when:
+        digits = "-".join([*told.when.split("-"), "00", "00", "00"][:6])
         try:
-            digits = "-".join([*told.when.split("-"), "00", "00", "00"][:6])
-            return (
-                datetime.strptime(digits, "%Y-%m-%d-%H-%M-%S")
-                .replace(tzinfo=zone)
-                .astimezone(UTC)
-            )
+            local = datetime.strptime(digits, "%Y-%m-%d-%H-%M-%S")
+            return local.replace(tzinfo=zone).astimezone(UTC)
         except ValueError:
             one.notes.append(f"{told.when} is no time; it is left out.")
             return None
-    stamps = [
-        file
-        for other, file in handed_in
-        if other.platform == "folders" and other.file.as_posix() == TIMESTAMP
-    ]
+    folders = [each for each in handed_in if each[0].platform == "folders"]
+    stamps = [file for other, file in folders if other.file.as_posix() == TIMESTAMP]
     if stamps and not timestamps:
         one.notes.append(
             f"{TIMESTAMP} is left out, as the student could have written it: see course"
@@ -348,28 +273,25 @@ def _time(
         )
     elif stamps:
         try:
-            return parse_utc(stamps[0].read()[:100].decode().strip()).replace(
-                tzinfo=UTC
-            )
-        except (CannotUnpack, UnicodeDecodeError, ValueError, OverflowError):
+            return _utc(stamps[0].read()[:100])
+        except (CannotUnpack, ValueError, OverflowError):
             one.notes.append(f"{TIMESTAMP} holds no time; it is left out.")
     if told.late:
-        one.notes.append(
-            f"{told.platform} says that it is late, not how much. Write the time into"
-            f" {TIMESTAMP}."
-        )
+        late = f"{told.platform} says that it is late, not how much."
+        one.notes.append(f"{late} Write the time into {TIMESTAMP}.")
     return None
+
+
+def _utc(stamp: bytes) -> datetime:
+    return parse_utc(stamp.decode().strip()).replace(tzinfo=UTC)
 
 
 def _write(
     one: Taken, data: bytes, when: datetime | None, folder: Path, assignment: str
 ) -> None:
     notebook, stamp = folder / f"{assignment}.ipynb", folder / TIMESTAMP
-    before = (
-        notebook.read_bytes()
-        if notebook.is_file() and not notebook.is_symlink()
-        else None
-    )
+    plain = notebook.is_file() and not notebook.is_symlink()
+    before = notebook.read_bytes() if plain else None
     if before is not None and before != data:
         if when and stamp.is_file() and (old := _old(stamp)) and old > when:
             one.notes.append("What was collected before is later; it stays.")
@@ -385,6 +307,6 @@ def _write(
 
 def _old(stamp: Path) -> datetime | None:
     try:
-        return parse_utc(stamp.read_text(encoding="utf-8").strip()).replace(tzinfo=UTC)
-    except (UnicodeDecodeError, ValueError, OverflowError):
+        return _utc(stamp.read_bytes())
+    except (ValueError, OverflowError):
         return None

@@ -17,11 +17,9 @@ whether there is such a student.
   nbgrader's ``submitted``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from course_tools.grading.shown import shown
@@ -29,17 +27,14 @@ from course_tools.grading.shown import shown
 MARK = re.compile(r"_attempt_(?P<when>\d{4}(?:-\d\d){5})", re.ASCII)
 #: Each stops at the first mark of the platform's: the same mark in the name of a
 #: student's file comes later.
+NAMED = r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)"
+NUMBERED = r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<number>\d+)"
+ATTEMPT = rf"(?P<before>.+?){MARK.pattern}"
+HOW = re.ASCII | re.DOTALL
 FORMS = {
-    platform: re.compile(form, re.ASCII | re.DOTALL)
-    for platform, form in {
-        "Moodle": (
-            r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?"
-        ),
-        "Canvas": (
-            r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<number>\d+)_(?P<file>.*)"
-        ),
-        "Blackboard": rf"(?P<before>.+?){MARK.pattern}(?:_(?P<file>.*)|\.txt)",
-    }.items()
+    "Moodle": re.compile(rf"{NAMED}(?:_(?P<file>.*))?", HOW),
+    "Canvas": re.compile(rf"{NUMBERED}_(?P<file>.*)", HOW),
+    "Blackboard": re.compile(rf"{ATTEMPT}(?:_(?P<file>.*)|\.txt)", HOW),
 }
 PLATFORMS = (*FORMS, "Folders")
 Top = tuple[str, bool]
@@ -47,27 +42,16 @@ Top = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Label:
-    """What a place in a download says.
+    """What a place in a download says."""
 
-    Attributes:
-        ids: what may be the student's id, the likeliest first.
-        name: the student's name, as far as the platform writes it.
-        number: the student's number on the platform; "" if it says none.
-        when: the attempt's time, as digits that sort by time; "" if it says none.
-        late: the platform calls it late.
-        file: the name that the student gave.
-        identity: what differs between two people of one name.
-        platform: which one writes names so.
-    """
-
-    ids: tuple[str, ...] = ()
-    name: str = ""
-    number: str = ""
-    when: str = ""
-    late: bool = False
+    ids: tuple[str, ...] = ()  # what may be the student's id, the likeliest first
+    name: str = ""  # as far as the platform writes it
+    number: str = ""  # the student's number on the platform; "" if it says none
+    when: str = ""  # digits that sort by time; "" if it says none
+    late: bool = False  # the platform calls it late
     file: PurePosixPath = field(default_factory=PurePosixPath)
-    platform: str = "folders"
-    identity: str = ""
+    platform: str = "folders"  # which one writes names so
+    identity: str = ""  # what differs between two people of one name
 
 
 def labels(
@@ -94,11 +78,9 @@ def labels(
     if platform == "Folders":
         return [_in_folder(part, assignment) for part in parts], notes
     found = {one: _match(platform, one) for one in top}
-    users = (
-        _users([match["before"] for match in found.values() if match])
-        if platform == "Blackboard"
-        else {}
-    )
+    board = platform == "Blackboard"
+    befores = [match["before"] for match in found.values() if match and board]
+    users = _users(befores) if board else {}
     texts = {
         name
         for name in names
@@ -107,46 +89,36 @@ def labels(
     read: list[Label | None] = []
     for part in parts:
         match = found[part[0], len(part) > 1]
-        if match is None or (
-            platform == "Blackboard" and not _is_certain(part[0], names, texts)
-        ):
+        if match is None or (board and not _is_certain(part[0], names, texts)):
             read.append(None)
             continue
         said = match.groupdict()
         one = Label(
-            users[said["before"]] if platform == "Blackboard" else (),
+            users[said["before"]] if board else (),
             name=said.get("name", ""),
+            number=said["user"] if platform == "Canvas" else "",
             when=said.get("when", ""),
             late=bool(said.get("late")),
+            file=PurePosixPath(said["file"] or "about.txt" * board, *part[1:]),
             platform=platform,
             identity=said.get("before") or said.get("user") or said["number"],
         )
-        nameless = "about.txt" if platform == "Blackboard" else ""
-        file = PurePosixPath(said["file"] or nameless, *part[1:])
-        number = said["user"] if platform == "Canvas" else ""
-        read.append(replace(one, file=file, number=number))
+        read.append(one)
     return read, notes
 
 
 def _match(platform: str, top: Top) -> re.Match[str] | None:
-    """Match a name at the top; of a folder only Moodle writes the name, and nothing of
-    the student's stands in it."""
+    """Match a name at the top; of a folder, only if Moodle made all of it."""
     name, is_folder = top
     match = FORMS[platform].fullmatch(name)
-    return (
-        match
-        if match and not (is_folder and (platform != "Moodle" or match["file"]))
-        else None
-    )
+    if match and is_folder and (platform != "Moodle" or match["file"]):
+        return None
+    return match
 
 
 def _platform(names: set[str]) -> str:
-    """Say in whose form most names are; a student's file has at least the form of the
-    platform that it came through."""
-    forms = {
-        platform: {name for name in names if form.fullmatch(name)}
-        for platform, form in FORMS.items()
-    }
+    """Say in whose form most names are."""
+    forms = {key: set(filter(form.fullmatch, names)) for key, form in FORMS.items()}
     most = max(len(those) for those in forms.values())
     if not most or len(names - set().union(*forms.values())) > most:
         return "Folders"
@@ -160,23 +132,17 @@ def _platform(names: set[str]) -> str:
 
 
 def _users(names: list[str]) -> dict[str, tuple[str, ...]]:
-    """By what stands before the attempt, title and user, what the user may be called:
-    the title is the same for all."""
+    """By what stands before the attempt (title, user), what the user may be."""
     pieces = [name.split("_") for name in names]
     shortest = min((len(one) for one in pieces), default=0)
-    differ = (
-        n for n, each in enumerate(zip(*pieces, strict=False)) if len(set(each)) > 1
-    )
-    title = min(next(differ, shortest), shortest - 1)
-    return {
-        "_".join(one): tuple("_".join(one[n:]) for n in range(title + 1))
-        for one in pieces
-    }
+    columns = enumerate(zip(*pieces, strict=False))
+    differ = (n for n, each in columns if len(set(each)) > 1)
+    starts = range(min(next(differ, shortest), shortest - 1) + 1)
+    return {"_".join(one): tuple("_".join(one[n:]) for n in starts) for one in pieces}
 
 
 def _is_certain(name: str, names: set[str], texts: set[str]) -> bool:
-    """Say whether a name of Blackboard's tells its attempt: of two times, one stands in
-    a user's or in a file's name."""
+    """Say whether a name of Blackboard's tells its attempt, of two times in it."""
     first, *later = [name[: mark.end()] + ".txt" for mark in MARK.finditer(name)]
     return not later or ((not texts or first in texts) and names.isdisjoint(later))
 
@@ -184,22 +150,13 @@ def _is_certain(name: str, names: set[str], texts: set[str]) -> bool:
 def _in_folder(parts: tuple[str, ...], assignment: str) -> Label | None:
     if len(parts) > 1:
         rest = parts[2:] if parts[1] == assignment and len(parts) > 2 else parts[1:]
-        return Label(
-            (parts[0],), parts[0], file=PurePosixPath(*rest), identity=parts[0]
-        )
-    stem = (
-        PurePosixPath(parts[0])
-        .stem.removeprefix(assignment)
-        .removesuffix(assignment)
-        .strip("_- ")
-    )
-    return (
-        Label(
-            (stem,), stem, file=PurePosixPath(parts[0]), platform="files", identity=stem
-        )
-        if stem
-        else None
-    )
+        name, file, platform = parts[0], PurePosixPath(*rest), "folders"
+    else:
+        file, platform = PurePosixPath(parts[0]), "files"
+        name = file.stem.removeprefix(assignment).removesuffix(assignment).strip("_- ")
+    if len(parts) == 1 and not name:
+        return None
+    return Label((name,), name, file=file, platform=platform, identity=name)
 
 
 def _is_wrapped(
@@ -207,17 +164,15 @@ def _is_wrapped(
     assignment: str,
     is_student: Callable[[str], bool] | None,
 ) -> bool:
-    """Say whether one folder stands around all students', as zips and nbgrader's
-    ``submitted`` have one."""
+    """Say whether one folder stands around all students', as in most zips."""
     if len({part[0] for part in parts}) != 1 or any(len(part) == 1 for part in parts):
         return False
     name = parts[0][0]
     if _match("Moodle", (name, True)) or (is_student and is_student(name)):
         return False
     inside = {(part[1], len(part) > 2) for part in parts}
-    students = is_student and any(
-        is_student(one) for one, is_folder in inside if is_folder
-    )
+    folders = [one for one, is_folder in inside if is_folder]
+    students = is_student and any(map(is_student, folders))
     platforms = any(_match(platform, one) for platform in FORMS for one in inside)
     if is_student and (students or platforms):
         return True

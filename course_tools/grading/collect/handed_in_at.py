@@ -6,8 +6,6 @@ Its rows are found as those of any table of a platform
 (:func:`course_tools.grading.reports.export.known`).
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -40,10 +38,7 @@ def times(
         said = row[columns[0]].strip() if len(row) == len(head) else ""
         if said in ("", "-"):
             continue  # nothing was handed in
-        student = next(
-            (one for key, place in keys if (one := known(key, row[place], roster))),
-            None,
-        )
+        student = known(keys, row, roster)
         if student is None:
             notes.append(f"{table.name}, line {number} is no student of the gradebook.")
             continue
@@ -52,7 +47,6 @@ def times(
         except (ValueError, OverflowError):
             notes.append(f"{table.name}, line {number}: {said!r} is no time.")
             continue
-        found[student] = (
-            when if when.tzinfo else when.replace(tzinfo=zone)
-        ).astimezone(UTC)
+        when = when if when.tzinfo else when.replace(tzinfo=zone)
+        found[student] = when.astimezone(UTC)
     return found, notes

@@ -5,8 +5,6 @@ Nothing is skipped in silence: a submission that cannot be read is one with a pr
 in words, and gets no points.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -27,30 +25,20 @@ from course_tools.grading.shown import shown
 #: Reads the text of a notebook, which messages call by a name, and gives what JSON can
 #: say.
 Read = Callable[[str, str], Any]
-NONE: Mapping[str, str] = MappingProxyType({})
+NOBODY: Mapping[str, str] = MappingProxyType({})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
 @dataclass
 class Submission:
-    """One student's work.
+    """One student's work."""
 
-    Attributes:
-        student: the name of the folder, which is the student's id in the gradebook.
-        path: the notebook.
-        digest: SHA-256 of its bytes; "" if there are none to read.
-        packed: what reading it gave, compressed: of a large class all are held at once,
-        though few are open.
-        problem: why it cannot be graded, in words; "" if it can.
-        notes: what a person should know about it.
-    """
-
-    student: str
-    path: Path
-    digest: str = ""
-    packed: bytes = b""
-    problem: str = ""
-    notes: list[str] = field(default_factory=list)
+    student: str  # the name of the folder, which is the student's id in the gradebook
+    path: Path  # the notebook
+    digest: str = ""  # SHA-256 of its bytes; "" if there are none to read
+    packed: bytes = b""  # what reading it gave, compressed: a class may be large
+    problem: str = ""  # why it cannot be graded, in words; "" if it can
+    notes: list[str] = field(default_factory=list)  # what a person should know about it
 
     @property
     def content(self) -> Any:
@@ -60,18 +48,19 @@ class Submission:
 
 @dataclass
 class Collected:
-    """All that lies in the folder of submissions: what can be graded or explained, and
-    what belongs to nobody."""
+    """All that lies among submissions: what is somebody's, and what is nobody's."""
 
     submissions: list[Submission]
     strangers: list[str]
 
 
 def collect(
-    folder: Path, assignment: str, read_text: Read, graded: Mapping[str, str] = NONE
+    folder: Path,
+    assignment: str,
+    read_text: Read,
+    graded: Mapping[str, str] = MappingProxyType({}),
 ) -> Collected:
-    """Read every submission of an assignment:
-    ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``."""
+    """Read the submissions ``folder/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``."""
     submissions, strangers = [], []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith("."):
@@ -83,68 +72,55 @@ def collect(
             )
         elif NAME.fullmatch(entry.name) is None:
             alike = unicodedata.normalize("NFKC", entry.name)
-            hint = (
-                f" It looks like {shown(alike)!r}."
-                if alike != entry.name and NAME.fullmatch(alike)
-                else ""
-            )
+            fits = alike != entry.name and NAME.fullmatch(alike)
+            hint = f" It looks like {shown(alike)!r}." if fits else ""
             strangers.append(
                 f"The folder {shown(ascii(entry.name))} is no student's id (letters,"
                 f" digits, . _ @ + -).{hint}"
             )
         elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
             submissions.append(
-                read(entry.name, place, assignment, read_text, graded.get(entry.name))
+                read(
+                    entry.name, place, assignment, read_text, graded.get(entry.name, "")
+                )
             )
     return Collected(submissions, strangers)
 
 
 def read(
-    student: str,
-    folder: Path,
-    assignment: str,
-    read_text: Read,
-    graded: str | None = None,
+    student: str, folder: Path, assignment: str, read_text: Read, graded: str = ""
 ) -> Submission:
-    """Read one submission."""
-    submission = Submission(student, folder / f"{assignment}.ipynb")
+    """Read one submission, unless its bytes are those that are graded."""
+    name = f"{assignment}.ipynb"
+    submission = Submission(student, folder / name)
     if folder.is_symlink() or not folder.is_dir():
-        submission.problem = (
-            f"{folder.name} is a link or a file, not a folder with a notebook."
-        )
+        link = f"{folder.name} is a link or a file"
+        submission.problem = f"{link}, not a folder with a notebook."
         return submission
     if not os.path.lexists(submission.path):
         others = sorted(path for path in folder.iterdir() if path.suffix == ".ipynb")
         if len(others) != 1:
             names = ", ".join(shown(path.name) for path in others) or "none"
-            submission.problem = (
-                f"There is no {assignment}.ipynb; notebooks here: {names}."
-            )
+            submission.problem = f"There is no {name}; notebooks here: {names}."
             return submission
         submission.path = others[0]
-        submission.notes.append(
-            f"The notebook should be called {assignment}.ipynb; the only one here was"
-            " taken."
-        )
+        only = "the only one here was taken."
+        submission.notes.append(f"The notebook should be called {name}; {only}")
     try:
         data = plain_bytes(submission.path)
         submission.digest = hashlib.sha256(data).hexdigest()
-        if submission.digest == graded:
-            return submission
-        content = read_text(data.decode("utf-8"), f"{assignment}.ipynb")
-        submission.packed = zlib.compress(json.dumps(content).encode())
+        if submission.digest != graded:
+            content = read_text(data.decode("utf-8"), name)
+            submission.packed = zlib.compress(json.dumps(content).encode())
     except UnicodeDecodeError as error:
-        submission.problem = (
-            f"{assignment}.ipynb cannot be read as text ({error.reason})."
-        )
+        submission.problem = f"{name} cannot be read as text ({error.reason})."
     except CannotRead as error:
         submission.problem = shown(error)
     return submission
 
 
 def plain_bytes(path: Path) -> bytes:
-    """Read a plain file of bounded size; no link is followed, no pipe or device
-    opened."""
+    """Read a plain file of bounded size: no link, no pipe, no device."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:

@@ -8,12 +8,9 @@ is what came after the due date in the gradebook (``nbgrader db assignment add N
 a due date or a time nothing is late.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 
 from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.coursedir import CourseDirectory
@@ -59,9 +56,8 @@ class Late:
     penalty: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.student}: {_span(self.seconds)} late, {self.penalty:g} points off"
-        )
+        late = f"{self.student}: {_span(self.seconds)} late"
+        return f"{late}, {self.penalty:g} points off"
 
 
 class LateWork:
@@ -74,63 +70,45 @@ class LateWork:
         self.policy = step.plugin_inst
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             self.due = gradebook.find_assignment(assignment).duedate
-            submissions = gradebook.assignment_submissions(assignment)
-            self.extensions = {
-                each.student.id: each.extension
-                for each in submissions
-                if each.extension
-            }
+            handed_in = gradebook.assignment_submissions(assignment)
+            self.extensions = {each.student.id: each.extension for each in handed_in}
+
+    def _handed_in_at(self, student: str) -> datetime | None:
+        where = self.courses.submitted_directory
+        place = self.courses.format_path(where, student, self.assignment)
+        return self.courses.get_existing_timestamp(place)
 
     def seconds(self, student: str) -> float:
-        """Say by how much a student's submission came late; 0 where it did not, or
-        where nobody knows."""
-        place = Path(
-            self.courses.format_path(
-                self.courses.submitted_directory, student, self.assignment
-            )
-        )
-        when = self.courses.get_existing_timestamp(str(place))
+        """Say by how much a submission came late; 0 if not, or unknown."""
+        when = self._handed_in_at(student)
         if when is None or self.due is None:
             return 0.0
-        return max(
-            0.0,
-            (
-                when - self.due - self.extensions.get(student, timedelta())
-            ).total_seconds(),
-        )
+        late = when - self.due - (self.extensions.get(student) or timedelta())
+        return max(0.0, late.total_seconds())
 
     def words(self, student: str) -> list[str]:
-        """Tell the student that it came late and what the policy takes; nothing if it
-        came in time."""
+        """Tell a late student how late and what the policy takes."""
         seconds = self.seconds(student)
         if not seconds:
             return []
-        taken = (
-            f": {self.policy.percent(seconds):g}% of its points are taken off"
-            if _ours(self.policy)
-            else ""
-        )
+        taken = ""
+        if isinstance(self.policy, LatePolicy):
+            share = f"{self.policy.percent(seconds):g}%"
+            taken = f": {share} of its points are taken off"
         return [f"It came {_span(seconds)} late{taken}."]
 
     def assign(self) -> list[Late]:
-        """Enter the penalty of every submission, in one transaction: due dates, times
-        and marks by hand may be new."""
+        """Enter every penalty in one transaction: dates and marks may be new."""
         found = []
         with Gradebook(self.courses.db_url, self.courses.course_id) as gradebook:
             for submission in gradebook.assignment_submissions(self.assignment):
-                place = self.courses.format_path(
-                    self.courses.submitted_directory,
-                    submission.student.id,
-                    self.assignment,
-                )
-                if when := self.courses.get_existing_timestamp(place):
+                if when := self._handed_in_at(submission.student.id):
                     submission.timestamp = when
                 seconds, total = submission.total_seconds_late, 0.0
                 for notebook in submission.notebooks:
-                    notebook.late_submission_penalty = self._penalty(
-                        submission, notebook
-                    )
-                    total += notebook.late_submission_penalty or 0.0
+                    penalty = self._penalty(submission, notebook)
+                    notebook.late_submission_penalty = penalty
+                    total += penalty or 0.0
                 if seconds > 0:
                     found.append(Late(submission.student.id, seconds, total))
             gradebook.db.commit()
@@ -142,28 +120,19 @@ class LateWork:
         seconds = submission.total_seconds_late
         if seconds <= 0:
             return None
-        said = self.policy.late_submission_penalty(
-            submission.student.id, notebook.score, seconds
-        )
-        return None if said is None else min(max(0.0, said), notebook.score)
+        student, score = submission.student.id, notebook.score
+        said = self.policy.late_submission_penalty(student, score, seconds)
+        return None if said is None else min(max(0.0, said), score)
 
     def outdated(self, gradebook: Gradebook) -> list[str]:
-        """Name the students whose penalty is not what the policy gives for their marks
-        of now."""
+        """Name students whose penalty is not what the policy gives now."""
         return sorted(
             submission.student.id
             for submission in gradebook.assignment_submissions(self.assignment)
             for notebook in submission.notebooks
-            if abs(
-                (self._penalty(submission, notebook) or 0.0)
-                - (notebook.late_submission_penalty or 0.0)
-            )
-            > 1e-9
+            for now in [self._penalty(submission, notebook) or 0.0]
+            if abs(now - (notebook.late_submission_penalty or 0.0)) > 1e-9
         )
-
-
-def _ours(policy: LateSubmissionPlugin) -> bool:
-    return isinstance(policy, LatePolicy)
 
 
 def _span(seconds: float) -> str:

@@ -6,8 +6,6 @@ columns ``id``, and as far as you have them ``first_name``, ``last_name``, ``ema
 ``lms_user_id`` (a student's number on Canvas).
 """
 
-from __future__ import annotations
-
 import csv
 import unicodedata
 from collections.abc import Iterable
@@ -43,8 +41,7 @@ class Student:
 
 
 def plain(name: str) -> str:
-    """A name as platforms shorten it: no accents, spaces, signs or capitals; letters of
-    other scripts stay other."""
+    """A name as platforms shorten it: no accents, spaces, signs or capitals."""
     apart = unicodedata.normalize("NFKD", name)
     return "".join(letter for letter in apart.casefold() if letter.isalnum())
 
@@ -64,78 +61,53 @@ class Roster:
         for one in label.ids:
             if one in self.students:
                 return one, ""
-        if label.number:
-            by_number = [
-                student.id
-                for student in self.students.values()
-                if student.lms_user_id == label.number
-            ]
+        students, number = self.students.values(), label.number
+        if number:
+            by_number = [one.id for one in students if one.lms_user_id == number]
             if len(by_number) == 1:
                 return by_number[0], ""
         alike = {plain(one) for one in (*label.ids, label.name)} - {""}
-        found = sorted(
-            student.id
-            for student in self.students.values()
-            # whose number is another one is somebody else, be the name the same
-            if alike & _ways(student) and not (label.number and student.lms_user_id)
-        )
+        # whose number is another one is somebody else, be the name the same
+        others = [one for one in students if not (number and one.lms_user_id)]
+        found = sorted(one.id for one in others if alike & _ways(one))
         if len(found) == 1:
             # that a platform has names alone is no news; that somebody wrote an id in
             # another way is
-            return found[0], (
-                f"{label.name or label.ids[0]} is taken to be {found[0]}"
-                if label.ids
-                else ""
-            )
+            note = f"{label.name or label.ids[0]} is taken to be {found[0]}"
+            return found[0], note if label.ids else ""
         who = label.name or label.ids[-1]
         if found:
+            several = f"{who} could be {' or '.join(found)}."
             return (
                 "",
-                (
-                    f"{who} could be {' or '.join(found)}. Give both their number on"
-                    " the platform as lms_user_id."
-                ),
+                f"{several} Give both their number on the platform as lms_user_id.",
             )
-        if label.platform in ("Blackboard", "folders") and NAME.fullmatch(
-            label.ids[-1]
-        ):
+        stated = label.platform in ("Blackboard", "folders")
+        if stated and NAME.fullmatch(new := label.ids[-1]):
             # an id that the platform, or whoever made the folders, states
-            note = (
-                f"{label.ids[-1]} is not in the gradebook yet; the id is taken as it"
-                " stands"
-            )
-            return label.ids[-1], note if self.students else ""
-        return (
-            "",
-            (
-                f"{who} is nobody in the gradebook. List the class: course collect"
-                " --students students.csv"
-            ),
-        )
+            note = f"{new} is not in the gradebook yet; the id is taken as it stands"
+            return new, note if self.students else ""
+        nobody = f"{who} is nobody in the gradebook."
+        return "", f"{nobody} List the class: course collect --students students.csv"
 
 
 def _ways(student: Student) -> set[str]:
     first, last = student.first_name, student.last_name
+    both = (first + last, last + first) if first and last else ()
     written = (student.id, student.email, student.email.partition("@")[0])
-    return {
-        plain(way)
-        for way in (*written, *((first + last, last + first) if first and last else ()))
-    } - {""}
+    return {plain(way) for way in (*written, *both)} - {""}
 
 
 def class_of(gradebook: Gradebook) -> Roster:
     """Read the class from a gradebook that is open."""
     return Roster(
-        Student(
-            student.id, *(str(getattr(student, column) or "") for column in COLUMNS)
-        )
-        for student in gradebook.students
+        Student(one.id, *(str(getattr(one, column) or "") for column in COLUMNS))
+        for one in gradebook.students
     )
 
 
 def enter(gradebook: Gradebook, listing: Path) -> int:
-    """Enter a list of students into the gradebook; who is there already gets what the
-    list says."""
+    """Enter a list of students into the gradebook, or bring it up to date."""
     try:
         with listing.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -145,19 +117,16 @@ def enter(gradebook: Gradebook, listing: Path) -> int:
         ) from error
     seen: set[str] = set()
     for number, row in enumerate(rows, start=2):
-        student = row.get("id") or ""
+        student, line = row.get("id") or "", f"{listing}, line {number}"
         if NAME.fullmatch(student) is None:
             raise CannotReadRoster(
-                f"{listing}, line {number}: {student!r} is no id. It needs a column id"
-                " with letters, digits, . _ @ + -"
+                f"{line}: {student!r} is no id. It needs a column id with letters,"
+                " digits, . _ @ + -"
             )
         if student.casefold() in seen:
-            raise CannotReadRoster(
-                f"{listing}, line {number}: {student} stands there twice."
-            )
+            raise CannotReadRoster(f"{line}: {student} stands there twice.")
         seen.add(student.casefold())
     for row in rows:
-        gradebook.update_or_create_student(
-            row["id"], **{name: row[name] for name in COLUMNS if row.get(name)}
-        )
+        fields = {name: row[name] for name in COLUMNS if row.get(name)}
+        gradebook.update_or_create_student(row["id"], **fields)
     return len(rows)

@@ -10,8 +10,6 @@ are made, and what it cannot place it skips with a line in a log. So its extract
 not used here; its patterns for names are (``--pattern``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -30,13 +28,10 @@ from course_tools.grading.collect.intake import LARGEST, plain_bytes
 # in an archive of a student's own: a whole download is as large as its class
 MOST_FILES = 50_000
 #: What systems leave behind; nobody handed it in.
-LEFT_BY_SYSTEMS = (
-    "__MACOSX",
-    ".DS_Store",
-    "Thumbs.db",
-    "desktop.ini",
-    ".ipynb_checkpoints",
-)
+LEFT_BY_SYSTEMS = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+LEFT_BY_SYSTEMS |= {".ipynb_checkpoints"}
+#: What reading a zip raises that is broken, or not as Python can read it.
+BROKEN = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError)
 
 
 class CannotUnpack(Exception):
@@ -45,15 +40,10 @@ class CannotUnpack(Exception):
 
 @dataclass(frozen=True)
 class File:
-    """A plain file of a download.
+    """A plain file of a download."""
 
-    Attributes:
-        place: where it lies there.
-        read: brings its bytes, or raises `CannotUnpack`.
-    """
-
-    place: PurePosixPath
-    read: Callable[[], bytes]
+    place: PurePosixPath  # where it lies there
+    read: Callable[[], bytes]  # brings its bytes, or raises `CannotUnpack`
 
 
 def contents(download: Path) -> tuple[list[File], list[str]]:
@@ -63,13 +53,11 @@ def contents(download: Path) -> tuple[list[File], list[str]]:
     if not download.exists():
         raise CannotUnpack(f"There is no {download}.")
     if not zipfile.is_zipfile(download):
-        raise CannotUnpack(
-            f"{download} is neither a folder nor a zip file. Unpack it, and name the"
-            " folder."
-        )
+        neither = f"{download} is neither a folder nor a zip file."
+        raise CannotUnpack(f"{neither} Unpack it, and name the folder.")
     try:
         return of_zip(zipfile.ZipFile(download))
-    except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
+    except BROKEN as error:
         raise CannotUnpack(f"{download} cannot be read: {error}.") from error
 
 
@@ -83,18 +71,16 @@ def of_zip(archive: zipfile.ZipFile) -> tuple[list[File], list[str]]:
         place = PurePosixPath(name)
         if entry.is_dir() or name.endswith("/") or _left_by_system(place):
             continue
-        if (
-            name.startswith("/")
-            or not place.parts
-            or ".." in place.parts
-            or re.match(r"[A-Za-z]:", name)
-            or "\0" in name
-        ):
-            refused.append(f"{name} is refused: its name leads out of the archive.")
+        leads_out = re.match(r"/|[A-Za-z]:", name) or "\0" in name or not place.parts
+        why = ""
+        if leads_out or ".." in place.parts:
+            why = "its name leads out of the archive"
         elif kind not in (0, stat.S_IFREG):
-            refused.append(f"{name} is refused: it is a link or a device, not a file.")
+            why = "it is a link or a device, not a file"
         elif entry.flag_bits & 1:
-            refused.append(f"{name} is refused: it is locked with a password.")
+            why = "it is locked with a password"
+        if why:
+            refused.append(f"{name} is refused: {why}.")
         else:
             files.append(File(place, partial(_from_zip, archive, entry)))
     return sorted(files, key=lambda file: file.place), refused
@@ -104,18 +90,16 @@ def inner_zip(data: bytes) -> tuple[list[File], list[str]]:
     """List the files of a zip that a student handed in; zips in it stay closed."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+    except BROKEN as error:
         raise CannotUnpack(f"it cannot be read: {error}") from error
     if (count := len(archive.infolist())) > MOST_FILES:
-        raise CannotUnpack(
-            f"it holds {count} files; more than {MOST_FILES} are not read"
-        )
+        most = f"more than {MOST_FILES} are not read"
+        raise CannotUnpack(f"it holds {count} files; {most}")
     return of_zip(archive)
 
 
 def _name_of(entry: zipfile.ZipInfo) -> str:
-    """The name as it was meant: old programs leave out the mark that it is UTF-8, or
-    write Windows' separators."""
+    """The name as it was meant, in UTF-8 and with slashes."""
     name = entry.filename
     if not entry.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError, UnicodeDecodeError):
@@ -127,14 +111,7 @@ def _from_zip(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             data = file.read(LARGEST + 1)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
+    except (*BROKEN, zlib.error, EOFError, RuntimeError) as error:
         raise CannotUnpack(f"it cannot be unpacked: {error}") from error
     if len(data) > LARGEST:
         raise CannotUnpack(f"it unpacks to more than {LARGEST // 2**20} MiB")
@@ -152,10 +129,8 @@ def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
         try:
             entries = list(os.scandir(here))
         except OSError as error:
-            refused.append(
-                f"{here.relative_to(folder)} is refused: it cannot be opened"
-                f" ({error.strerror})."
-            )
+            why = f"it cannot be opened ({error.strerror})"
+            refused.append(f"{here.relative_to(folder)} is refused: {why}.")
             continue
         for entry in entries:
             path = here / entry.name
@@ -167,9 +142,8 @@ def _of_folder(folder: Path) -> tuple[list[File], list[str]]:
             elif entry.is_file(follow_symlinks=False):
                 files.append(File(place, partial(_from_folder, path)))
             else:
-                refused.append(
-                    f"{place} is refused: it is a link or a device, not a file."
-                )
+                why = "it is a link or a device, not a file"
+                refused.append(f"{place} is refused: {why}.")
     return sorted(files, key=lambda file: file.place), sorted(refused)
 
 

@@ -8,8 +8,6 @@ link would begin, unless it is known to be harmless: the text reads as before, a
 parser sees more than text in it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 
@@ -20,31 +18,32 @@ NOTHING = "\u200b"
 #: Where a link may lead.
 LINK = r"(?:https?://|mailto:|#)"
 #: What a picture may be.
-PICTURE = r"\[[^\[\]]*\]\((?:attachment:|data:image/(?:png|jpeg|gif);base64,)"
+HERE = "(?:attachment:|data:image/(?:png|jpeg|gif);base64,)"
+PICTURE = rf"\[[^\[\]]*\]\({HERE}"
+#: What in TeX makes links, loads extensions, sets attributes of HTML, or makes commands
+#: that do.
+TEX = r"href|url|require|style|class|cssId|data|html\w*|unicode"
+TEX += "|csname|def|let|newcommand|renewcommand"
 ATTACHED = re.compile(r"attachment:([^\s()<>\"']*)")
 RULES = (
     # a tag, a comment, a link in angle brackets
     (re.compile(r"<(?=[A-Za-z/!?])"), "<"),
     (re.compile(rf"!(?=\[)(?!{PICTURE})"), "!"),  # a picture: it becomes a link
     # a link
-    (re.compile(rf"\](?=\()(?!\({LINK}|\(attachment:|\(data:image/(?:png|jpeg|gif);base64,)"), "]"),  # noqa: E501
+    (re.compile(rf"\](?=\()(?!\((?:{LINK}|{HERE}))"), "]"),
     # the target of a link, on a line of its own
     (re.compile(rf"\](?=:)(?!:[ \t]*{LINK})"), "]"),
-    # TeX that makes links, loads extensions, sets attributes of HTML, or makes commands
-    # that do
-    (re.compile(r"\\(?=(?:href|url|require|style|class|cssId|data|html\w*|unicode|csname|def|let|newcommand|renewcommand)"
-                r"(?![a-z]))"), "\\\\"),
-)  # fmt: skip
+    (re.compile(rf"\\(?=(?:{TEX})(?![a-z]))"), "\\\\"),
+)
 
 
 def harmless(source: str, attached: Collection[str] = ()) -> str:
     r"""Change a Markdown text so that it can be shown."""
-    source = ATTACHED.sub(
-        lambda found: (
-            found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}"
-        ),
-        source,
-    )
+
+    def known(found: re.Match[str]) -> str:
+        return found[0] if found[1] in attached else f"attachment{NOTHING}:{found[1]}"
+
+    source = ATTACHED.sub(known, source)
     for rule, kept in RULES:
         source = rule.sub(kept + NOTHING, source)
     return source

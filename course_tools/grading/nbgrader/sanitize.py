@@ -6,8 +6,6 @@ setting of nbgrader 0.9.6 does. What runs is still the stock command; the sandbo
 keeps hostile code from the gradebook is not here.
 """
 
-from __future__ import annotations
-
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -21,8 +19,7 @@ class ForgetOldMarks(NbGraderPreprocessor):
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict
     ) -> tuple[NotebookNode, ResourcesDict]:
-        """Set each automatic mark to "not graded" and pass the notebook on
-        unchanged."""
+        """Set each automatic mark to "not graded"."""
         place = resources["nbgrader"]
         with Gradebook(place["db_url"]) as gradebook:
             submitted = gradebook.find_submission_notebook(
@@ -36,56 +33,41 @@ class ForgetOldMarks(NbGraderPreprocessor):
 
 
 class RestoreReleasedCells(NbGraderPreprocessor):
-    """Put back the nbgrader metadata of every released cell, and every deleted cell
-    that is not a test."""
+    """Put back released cells' metadata, and deleted cells that are no tests."""
 
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict
     ) -> tuple[NotebookNode, ResourcesDict]:
-        """Return the notebook with the released cells' roles, and the released form of
-        cells that are missing."""
+        """Return the notebook with roles and missing cells as released."""
         place = resources["nbgrader"]
         with Gradebook(place["db_url"]) as gradebook:
             released = gradebook.find_notebook(place["notebook"], place["assignment"])
             roles = _released_metadata(released)
             sources = {cell.name: cell.source for cell in released.source_cells}
         for cell in nb.cells:
-            if (grade_id := _grade_id(cell)) in roles:
-                cell.metadata.nbgrader = NotebookNode(roles[grade_id])
+            if (name := _grade_id(cell)) in roles:
+                cell.metadata.nbgrader = NotebookNode(roles[name])
             else:
                 cell.metadata.pop("nbgrader", None)
-        self._restore_missing(nb, roles, sources)
-        return nb, resources
-
-    def _restore_missing(
-        self, nb: NotebookNode, roles: dict[str, dict], sources: dict[str, str]
-    ) -> None:
         before = -1  # index of the nearest earlier released cell that is there
-        for grade_id, role in roles.items():
-            here = [
-                index
-                for index, cell in enumerate(nb.cells)
-                if _grade_id(cell) == grade_id
-            ]
+        for name, role in roles.items():
+            here = [n for n, cell in enumerate(nb.cells) if _grade_id(cell) == name]
             if here:
                 before = here[-1]
             elif role["solution"] or not role["grade"]:
-                self.log.warning(
-                    "Cell %s is missing from the submission; it is put back as it was"
-                    " released",
-                    grade_id,
+                said = (
+                    "is missing from the submission; it is put back as it was released"
                 )
-                new_cell = (
-                    new_code_cell if role["cell_type"] == "code" else new_markdown_cell
-                )
-                before += 1
-                restored = new_cell(
-                    sources[grade_id], metadata={"nbgrader": dict(role)}
-                )
+                self.log.warning("Cell %s %s", name, said)
+                code = role["cell_type"] == "code"
+                new_cell = new_code_cell if code else new_markdown_cell
+                restored = new_cell(sources[name], metadata={"nbgrader": dict(role)})
                 if (nb.nbformat, nb.nbformat_minor) < (4, 5):
                     # Colab writes nbformat 4.0, in which a cell has none
                     del restored["id"]
+                before += 1
                 nb.cells.insert(before, restored)
+        return nb, resources
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
@@ -94,10 +76,8 @@ def _grade_id(cell: NotebookNode) -> str | None:
 
 def _released_metadata(released: Notebook) -> dict[str, dict]:
     """The nbgrader metadata of each released cell, in the order of the notebook."""
-    points = {
-        cell.name: cell.max_score
-        for cell in [*released.grade_cells, *released.task_cells]
-    }
+    scored = [*released.grade_cells, *released.task_cells]
+    points = {cell.name: cell.max_score for cell in scored}
     grades = {cell.name for cell in released.grade_cells}
     tasks = {cell.name for cell in released.task_cells}
     solutions = {cell.name for cell in released.solution_cells}

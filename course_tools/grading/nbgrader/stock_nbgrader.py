@@ -11,15 +11,13 @@ or time than it is given. `course grade` defends marks, too. Turn this on in
     c.Autograde.autograde_preprocessors = shut_in()
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from nbgrader.preprocessors import Execute
 from traitlets import Instance, Int
 
 from course_tools.grading.check.check_run import LimitedOutput
+from course_tools.grading.sandbox import kernel_inside
 from course_tools.grading.sandbox.confine import NOBODY
 from course_tools.grading.sandbox.isolation import (
     INSTALL,
@@ -43,7 +42,7 @@ from course_tools.grading.sandbox.sandbox import Limits
 
 #: Variables of the grader's environment that the kernel sees: nbgrader's own sign that
 #: this is grading.
-SEEN = ("NBGRADER_EXECUTION", "NBGRADER_VALIDATING")
+SEEN = {"NBGRADER_EXECUTION", "NBGRADER_VALIDATING"}
 BROUGHT_BACK = 64 * 2**20
 
 
@@ -65,43 +64,32 @@ class ShutInKernelManager(AsyncKernelManager):
             for place in (self.folder, *self.folder.rglob("*")):
                 os.chown(place, NOBODY, NOBODY, follow_symlinks=False)
         work, wire = self.folder / "work", self.folder / "wire"
-        seen = [
-            item
-            for name in SEEN
-            if name in os.environ
-            for item in ("--setenv", name, os.environ[name])
-        ]
-        limits = json.dumps(
-            asdict(self.limits) | {"hide": [*map(str, PACKAGES)], "work": str(work)}
-        )
-        inside = [
-            sys.executable,
-            "-s",
-            "-m",
-            "course_tools.grading.sandbox.kernel_inside",
-            limits,
-        ]
+        seen: list[str] = []
+        for name in SEEN & os.environ.keys():
+            seen += ["--setenv", name, os.environ[name]]
+        about = {"hide": [*map(str, PACKAGES)], "work": str(work)}
+        inside = [sys.executable, "-s", "-m", kernel_inside.__name__]
+        limits = json.dumps(asdict(self.limits) | about)
         kernel = super().format_kernel_cmd(extra_arguments)
         wall = command(bwrap)
         closing = wall.index("--remount-ro")  # from here on no folder can be made
+        folders = [*_writable(work), *_writable(wire)]
         return [
             *wall[:closing],
-            *_writable(work),
-            *_writable(wire),
+            *folders,
             *wall[closing:],
             *seen,
             *inside,
+            limits,
             *kernel,
         ]
 
 
 def _writable(place: Path) -> list[str]:
-    parents = [
-        item
-        for parent in reversed(place.parents[:-1])
-        for item in ("--perms", "0755", "--dir", str(parent))
-    ]
-    return [*parents, "--bind", str(place), str(place)]
+    made: list[str] = []
+    for parent in reversed(place.parents[:-1]):
+        made += ["--perms", "0755", "--dir", str(parent)]
+    return [*made, "--bind", str(place), str(place)]
 
 
 class ShutInExecute(LimitedOutput, Execute):
@@ -114,12 +102,9 @@ class ShutInExecute(LimitedOutput, Execute):
     def preprocess(
         self, nb: NotebookNode, resources: ResourcesDict, km: Any = None
     ) -> tuple[NotebookNode, ResourcesDict]:
-        """Run the notebook on a copy of its folder, and bring back the files that it
-        wrote there."""
+        """Run the notebook on a copy of its folder, and bring new files back."""
         there = Path(resources["metadata"]["path"])
-        with tempfile.TemporaryDirectory(
-            prefix="shut-in-", ignore_cleanup_errors=True
-        ) as folder:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             self.folder = Path(folder)
             shutil.copytree(there, self.folder / "work", symlinks=True)
             (self.folder / "wire").mkdir()
@@ -129,31 +114,27 @@ class ShutInExecute(LimitedOutput, Execute):
         return done
 
     def create_kernel_manager(self) -> AsyncKernelManager:
-        """Make the manager of a kernel that is shut in; the kernel must be
-        installed."""
+        """Make the manager of a kernel that is shut in."""
         self.kernel_manager_class = ShutInKernelManager
         manager: Any = super().create_kernel_manager()
         manager.transport = "ipc"
         manager.connection_file = str(self.folder / "wire" / "kernel.json")
         manager.ip = str(self.folder / "wire" / "kernel")
         manager.folder = self.folder
-        manager.limits = replace(Limits(), memory=self.memory_mib * 2**20, processes=48)
-        manager.kernel_spec.interrupt_mode = (  # no signal gets through the wall
-            "message"
-        )
+        manager.limits = Limits(memory=self.memory_mib * 2**20, processes=48)
+        # no signal gets through the wall
+        manager.kernel_spec.interrupt_mode = "message"
         return manager
 
     def on_cell_executed(self, **kwargs: Any) -> None:
-        """Give up a kernel that has used up its memory: what it says from then on is
-        chance."""
+        """Give up a kernel without memory: what it says from then on is chance."""
         super().on_cell_executed(**kwargs)
         if kwargs["execute_reply"]["content"].get("ename") == "MemoryError":
             raise DeadKernelError(f"The kernel has used up its {self.memory_mib} MiB.")
 
 
 def bring_back(work: Path, there: Path) -> None:
-    """Copy the files that a kernel wrote or changed from its folder to the
-    submission's: plain ones, and not too large."""
+    """Copy plain files, not too large, that a kernel wrote to the submission's."""
     left = BROUGHT_BACK
     for folder, names, files in os.walk(work):
         target = there / Path(folder).relative_to(work)
@@ -161,12 +142,8 @@ def bring_back(work: Path, there: Path) -> None:
         for name in files:
             source, place = Path(folder, name), target / name
             about = source.lstat()
-            if (
-                not stat.S_ISREG(about.st_mode)
-                or about.st_nlink > 1
-                or place.suffix == ".ipynb"
-                or place.is_symlink()
-            ):
+            plain = stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+            if not plain or place.suffix == ".ipynb" or place.is_symlink():
                 continue
             left -= about.st_size
             if left < 0:
@@ -178,7 +155,5 @@ def bring_back(work: Path, there: Path) -> None:
 
 def shut_in() -> list[Any]:
     """nbgrader's steps of autograding, with the kernel shut in."""
-    return [
-        ShutInExecute if step is Execute else step
-        for step in Autograde().autograde_preprocessors
-    ]
+    steps = Autograde().autograde_preprocessors
+    return [ShutInExecute if step is Execute else step for step in steps]

@@ -5,8 +5,6 @@ Marks come from ``gradebook.db``, so marks given by hand count; what was noticed
 from the log of ``course grade``.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from course_lib._files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.notebook_files import read_released
 from course_tools.grading.collect.intake import collect
+from course_tools.grading.reports.export import marks_of, points_of
 from course_tools.grading.reports.fingerprints import Alike, alike
 from course_tools.grading.run.reader import Reader
 from course_tools.grading.run.reading import answers
@@ -31,60 +30,55 @@ Marks = Mapping[str, Mapping[str, float | None]]
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto;
-padding: 0 1rem }} table {{ border-collapse: collapse }} th, td {{ border-top: 1px solid; padding: .3rem .8rem;
-text-align: left; vertical-align: top }} td.bar {{ width: 20rem }} td.bar span {{ display: block; height: 1rem;
-background: currentColor }}</style></head>
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'">
+<style>:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 sans-serif;
+max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse }} th, td {{ border-top: 1px solid;
+padding: .3rem .8rem; text-align: left; vertical-align: top }}
+td.bar {{ width: 20rem }}
+td.bar span {{ display: block; height: 1rem; background: currentColor }}</style></head>
 <body><h1>{title}</h1><p>{summary}</p>
 <h2>How many got how much</h2>{distribution}
 <h2>Questions</h2>
-<p>Discrimination is the correlation of a question's marks with the sum of all others. Near 0, or below, the question
-does not tell those who know more from those who know less: look at its wording and its tests.</p>{questions}
+<p>Discrimination is the correlation of a question's marks with the sum of all others.
+Near 0, or below, the question does not tell those who know more from those who know
+less: look at its wording and its tests.</p>{questions}
 <h2>To look at</h2>{noticed}
 <h2>Submissions that are alike</h2>
-<p>Share of the tokens' fingerprints that are in both, without those of the released notebook and of the common way to
-answer. It is a reason to look, and no proof.</p>{pairs}
+<p>Share of the tokens' fingerprints that are in both, without those of the released
+notebook and of the common way to answer. It is a reason to look, and no proof.</p>
+{pairs}
 </body></html>
-"""  # noqa: E501
+"""
 
 
 @dataclass(frozen=True)
 class Question:
-    """How a class did on one question.
+    """How a class did on one question."""
 
-    Attributes:
-        name: its ``grade_id``.
-        points: the most it can earn.
-        marked: how many students have a mark.
-        mean: of the marks, as a share of the points.
-        full: share of the marks that are full.
-        none: share of the marks that are 0.
-        discrimination: correlation with the sum of the other questions; None where one
-        of the two never varies.
-    """
+    name: str  # its ``grade_id``
+    points: float  # the most it can earn
+    marked: int  # how many students have a mark
+    mean: float  # of the marks, as a share of the points
+    full: float  # share of the marks that are full
+    none: float  # share of the marks that are 0
+    discrimination: float | None  # None where a mark or the rest never varies
 
-    name: str
-    points: float
-    marked: int
-    mean: float
-    full: float
-    none: float
-    discrimination: float | None
+    def cells(self) -> tuple[str, ...]:
+        """What stands in its row of the page."""
+        shares = [f"{100 * share:.0f}%" for share in (self.mean, self.full, self.none)]
+        varies = self.discrimination is not None
+        tells = f"{self.discrimination:.2f}" if varies else "never varies"
+        head = (escape(self.name), f"{self.points:g}", str(self.marked))
+        return (*head, *shares, tells)
 
 
 def question(name: str, points: float, marks: Marks) -> Question:
     """Measure one question."""
-    known = {
-        student: mark
-        for student, of in marks.items()
-        if (mark := of.get(name)) is not None
-    }
-    values = list(known.values())
-    rest = [
-        sum(mark or 0.0 for other, mark in marks[student].items() if other != name)
-        for student in known
-    ]
+    known = [of for of in marks.values() if of.get(name) is not None]
+    values = [of[name] or 0.0 for of in known]
+    rest = [sum(of[other] or 0.0 for other in of if other != name) for of in known]
     varies = len(set(values)) > 1 and len(set(rest)) > 1
     count = len(values) or 1
     return Question(
@@ -111,15 +105,11 @@ def page(
     waiting = sum(mark is None for of in marks.values() for mark in of.values())
     summary = f"{len(totals)} submissions, {most:g} points."
     if totals:
-        summary += (
-            f" Mean {statistics.mean(totals):.1f}, median"
-            f" {statistics.median(totals):.1f}."
-        )
+        mean, median = statistics.mean(totals), statistics.median(totals)
+        summary += f" Mean {mean:.1f}, median {median:.1f}."
     if waiting:
-        summary += (
-            f" {waiting} answers are still to be marked by hand and count as 0 until"
-            " then."
-        )
+        by_hand = "answers are still to be marked by hand"
+        summary += f" {waiting} {by_hand} and count as 0 until then."
     bins = [0] * BINS
     for total in totals:
         bins[min(int(BINS * total / most), BINS - 1)] += 1
@@ -133,61 +123,30 @@ def page(
         )
         for place, count in enumerate(bins)
     ]
-    measured = [
-        question(name, most_of_it, marks) for name, most_of_it in points.items()
+    measured = [question(name, full, marks) for name, full in points.items()]
+    seen = [
+        (escape(student), "<br>".join(map(escape, filter(None, words))))
+        for student, words in noticed.items()
+        if any(words)
+    ]
+    alike = [
+        (escape(p.one), escape(p.other), str(p.common), f"{100 * p.share:.0f}%")
+        for p in pairs
     ]
     return PAGE.format(
         title=escape(f"{assignment}: the class"),
         summary=escape(summary),
-        distribution=_table(("of all points", "students", ""), distribution, bars=True),
+        distribution=_table("of all points,students,", distribution, bars=True),
         questions=_table(
-            (
-                "question",
-                "points",
-                "marked",
-                "mean",
-                "full marks",
-                "nothing",
-                "discrimination",
-            ),
-            [
-                (
-                    escape(found.name),
-                    f"{found.points:g}",
-                    str(found.marked),
-                    f"{100 * found.mean:.0f}%",
-                    f"{100 * found.full:.0f}%",
-                    f"{100 * found.none:.0f}%",
-                    (
-                        "never varies"
-                        if found.discrimination is None
-                        else f"{found.discrimination:.2f}"
-                    ),
-                )
-                for found in measured
-            ],
+            "question,points,marked,mean,full marks,nothing,discrimination",
+            [found.cells() for found in measured],
         ),
-        noticed=_table(
-            ("student", "noticed"),
-            [
-                (escape(student), "<br>".join(map(escape, words)))
-                for student, words in noticed.items()
-                if words
-            ],
-        ),
-        pairs=_table(
-            ("one", "other", "fingerprints", "share"),
-            [
-                (escape(p.one), escape(p.other), str(p.common), f"{100 * p.share:.0f}%")
-                for p in pairs
-            ],
-        ),
+        noticed=_table("student,noticed", seen),
+        pairs=_table("one,other,fingerprints,share", alike),
     )
 
 
-def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], bars: bool = False
-) -> str:
+def _table(head: str, rows: Sequence[Sequence[str]], bars: bool = False) -> str:
     if not rows:
         return "<p>None.</p>"
     last = ' class="bar"' if bars else ""
@@ -195,7 +154,7 @@ def _table(
         "".join(f"<td>{cell}</td>" for cell in row[:-1]) + f"<td{last}>{row[-1]}</td>"
         for row in rows
     ]
-    heads = "".join(f'<th scope="col">{name}</th>' for name in head)
+    heads = "".join(f'<th scope="col">{name}</th>' for name in head.split(","))
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -205,41 +164,21 @@ def report(name: str, root: Path = Path()) -> Path:
     courses = CourseDirectory(config=course_settings(root))
     log = Records(courses, name).done()
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
-        points = {
-            cell.name: float(cell.max_score)
-            for notebook in gradebook.find_assignment(name).notebooks
-            for cell in notebook.grade_cells
-        }
-        marks = {
-            submission.student.id: {
-                grade.name: None if grade.needs_manual_grade else float(grade.score)
-                for notebook in submission.notebooks
-                for grade in notebook.grades
-            }
-            for submission in gradebook.assignment_submissions(name)
-        }
+        points = points_of(gradebook.find_assignment(name))
+        submissions = gradebook.assignment_submissions(name)
+        marks = {each.student.id: marks_of(each) for each in submissions}
     submitted = root / courses.submitted_directory
     released = root / "exercises" / name / f"{name}.ipynb"
     read_released(released)
     with Reader({"answers": answers}) as reader:
-        read_answers = partial(reader.ask, "answers")
-        handed_in = (
-            collect(submitted, name, read_answers).submissions
-            if submitted.is_dir()
-            else []
-        )
-        given = frozenset(
-            read_answers(released.read_text(encoding="utf-8"), released.name)
-        )
-    prints = {
-        each.student: frozenset(each.content) for each in handed_in if not each.problem
-    }
+        read_answers, there = partial(reader.ask, "answers"), submitted.is_dir()
+        handed_in = collect(submitted, name, read_answers).submissions if there else []
+        text = released.read_text(encoding="utf-8")
+        given = frozenset(read_answers(text, released.name))
+    readable = [each for each in handed_in if not each.problem]
+    prints = {each.student: frozenset(each.content) for each in readable}
     noticed = {
-        student: [
-            *line["tampering"],
-            *([line["problem"]] if line["problem"] else []),
-            *line["notes"],
-        ]
+        student: [*line["tampering"], line["problem"], *line["notes"]]
         for student, line in sorted(log.items())
     }
     place = root / "reports" / f"{name}.html"

@@ -6,20 +6,17 @@ A table is opened in spreadsheets, where a cell that begins with ``=``, ``+``, `
 a cell to begin: names are students' own choice.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.coursedir import CourseDirectory
 
 from course_lib._files import write_whole
@@ -35,48 +32,28 @@ NUMBER = re.compile(r"-|-?\d+(\.\d+)?", re.ASCII)
 MOST_LINES = 40  # of what failed, for Gradescope
 #: In which column of a platform's own table a student's id, email or number stands, the
 #: surest first.
-KEYS = (
-    "id",
-    "sis login id",
-    "sis user id",
-    "username",
-    "id number",
-    "student id",
-    "email address",
-    "email",
-    "full name",
-)
+KEYS = ["id", "sis login id", "sis user id", "username", "id number", "student id"]
+KEYS += ["email address", "email", "full name"]
 
 
 class CannotExport(Exception):
-    """There is nothing to export, or nowhere to put it; the text says why and what to
-    do."""
+    """There is nothing to export, or nowhere to put it; the text says why."""
 
 
 @dataclass
 class Row:
-    """One student's marks.
-
-    Attributes:
-        student: who.
-        marks: by question; None where a person has still to mark.
-        raw: their sum.
-        penalty: what late work costs.
-        comments: by question, what a person wrote.
-        handed_in: whether there is anything.
-    """
+    """One student's marks."""
 
     student: Student
     marks: dict[str, float | None] = field(default_factory=dict)
-    raw: float = 0.0
-    penalty: float = 0.0
+    raw: float = 0.0  # the sum of the marks
+    penalty: float = 0.0  # what late work costs
     comments: dict[str, str] = field(default_factory=dict)
-    handed_in: bool = False
+    handed_in: bool = False  # whether there is anything
 
     @property
     def score(self) -> float:
-        """What counts: the marks without the penalty, and never less than nothing, as
-        nbgrader's own export."""
+        """What counts, as in nbgrader's own export: never less than nothing."""
         return max(0.0, self.raw - self.penalty)
 
 
@@ -89,8 +66,7 @@ class Exported:
 
 
 def safe(cell: str) -> str:
-    """Make a cell that no spreadsheet runs: an apostrophe stands before each sign that
-    could begin a formula."""
+    """Put an apostrophe before each sign that could begin a formula."""
     if NUMBER.fullmatch(cell):
         return cell
     written, begins = "", True
@@ -114,81 +90,59 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def _last_first(row: Row) -> str:
-    student = row.student
-    both = student.last_name and student.first_name
-    return f"{student.last_name}, {student.first_name}" if both else student.name
-
-
-Column = Callable[[Row], str]
-NOTHING: Column = lambda row: ""  # noqa: E731
-ID: Column = attrgetter("student.id")
-FIRST: Column = attrgetter("student.first_name")
-LAST: Column = attrgetter("student.last_name")
-EMAIL: Column = attrgetter("student.email")
-SCORE: Column = lambda row: f"{row.score:g}"  # noqa: E731
-
-
-def columns(
-    to: str, name: str, most: float, points: dict[str, float]
-) -> list[tuple[str, Column]]:
-    """Say which columns a platform takes and what stands in them; ``csv`` has
-    everything: each question, the sum, the penalty, what counts, what waits for a
-    person."""
-
-    def mark(part: str) -> Column:
-        return lambda row: "" if (m := row.marks.get(part)) is None else f"{m:g}"
-
-    forms: dict[str, list[tuple[str, Column]]] = {
-        "canvas": [
-            ("Student", _last_first), ("ID", attrgetter("student.lms_user_id")),
-            ("SIS User ID", NOTHING), ("SIS Login ID", ID),
-            ("Section", NOTHING), (name, SCORE),
-        ],
-        "moodle": [
-            ("Username", ID), ("First name", FIRST), ("Last name", LAST),
-            ("Email address", EMAIL), (name, SCORE),
-            ("Maximum grade", lambda _: f"{most:g}"),
-        ],
-        "blackboard": [
-            ("Last Name", LAST), ("First Name", FIRST), ("Username", ID),
-            (f"{name} [Total Pts: {most:g} Score]", SCORE),
-        ],
-        "csv": [
-            ("id", ID), ("last_name", LAST), ("first_name", FIRST), ("email", EMAIL),
-            *((part, mark(part)) for part in points),
-            ("raw", lambda row: f"{row.raw:g}"),
-            ("late_penalty", lambda row: f"{row.penalty:g}"),
-            ("score", SCORE), ("max_score", lambda _: f"{most:g}"),
-            ("to_mark", lambda row: str(sum(m is None for m in row.marks.values()))),
-        ],
-    }  # fmt: skip
-    return forms[to]
+HEADS = {
+    "canvas": "Student,ID,SIS User ID,SIS Login ID,Section",
+    "moodle": "Username,First name,Last name,Email address",
+    "blackboard": "Last Name,First Name,Username",
+    "csv": "id,last_name,first_name,email",
+}
+FORMS = (*HEADS, "gradescope")
 
 
 def form(
     to: str, name: str, most: float, points: dict[str, float], rows: list[Row]
 ) -> str:
-    """Write the table that a platform imports."""
-    found = columns(to, name, most, points)
-    body = [[column(row) for _, column in found] for row in rows]
+    """Write the table that a platform imports; ``csv`` has everything."""
+    full = f"{most:g}"
+    behind = {
+        "canvas": [name],
+        "moodle": [name, "Maximum grade"],
+        "blackboard": [f"{name} [Total Pts: {full} Score]"],
+        "csv": [*points, "raw", "late_penalty", "score", "max_score", "to_mark"],
+    }
+    body = [_cells(to, row, full, list(points)) for row in rows]
     if to == "canvas":  # a row of points stands before the students
-        body.insert(0, ["    Points Possible", "", "", "", "", f"{most:g}"])
-    return table([[head for head, _ in found], *body])
+        body.insert(0, ["    Points Possible", "", "", "", "", full])
+    return table([[*HEADS[to].split(","), *behind[to]], *body])
 
 
-FORMS = ("canvas", "moodle", "blackboard", "csv")
+def _cells(to: str, row: Row, full: str, parts: list[str]) -> list[str]:
+    student, score = row.student, f"{row.score:g}"
+    first, last = student.first_name, student.last_name
+    if to == "canvas":
+        name = f"{last}, {first}" if last and first else student.name
+        return [name, student.lms_user_id, "", student.id, "", score]
+    if to == "moodle":
+        return [student.id, first, last, student.email, score, full]
+    if to == "blackboard":
+        return [last, first, student.id, score]
+    marks = [row.marks.get(part) for part in parts]
+    numbers = ["" if mark is None else f"{mark:g}" for mark in marks]
+    sums = [f"{row.raw:g}", f"{row.penalty:g}", score, full, str(_to_mark(row))]
+    return [student.id, last, first, student.email, *numbers, *sums]
+
+
+def _to_mark(row: Row) -> int:
+    return sum(mark is None for mark in row.marks.values())
 
 
 def export(
     name: str, to: str, root: Path = Path(), into: Path | None = None
 ) -> Exported:
     """Write the marks of an assignment into ``exports/``."""
-    if to not in (*FORMS, "gradescope"):
-        raise CannotExport(
-            f"There is no form {to!r}. Choose one of"
-            f" {', '.join([*FORMS, 'gradescope'])}."
-        )
+    if to not in FORMS:
+        known = ", ".join(FORMS)
+        raise CannotExport(f"There is no form {to!r}. Choose one of {known}.")
     courses = CourseDirectory(config=course_settings(root))
     with Gradebook(courses.db_url, courses.course_id) as gradebook:
         try:
@@ -198,75 +152,68 @@ def export(
                 f"The gradebook does not know {name}. Run: course release {name}"
             ) from error
         most = float(assignment.max_score)
-        points = {
-            cell.name: float(cell.max_score)
-            for book in assignment.notebooks
-            for cell in book.grade_cells
-        }
+        points = points_of(assignment)
         roster = class_of(gradebook)
-        found = {
-            each.student.id: each for each in gradebook.assignment_submissions(name)
-        }
-        rows = [
-            _row(student, found.get(student.id))
-            for _, student in sorted(roster.students.items())
-        ]
-        outdated = LateWork(courses, name).outdated(gradebook)
-    notes = [
-        f"{row.student.id} handed in nothing: 0 points."
-        for row in rows
-        if not row.handed_in
-    ]
+        submissions = gradebook.assignment_submissions(name)
+        found = {each.student.id: each for each in submissions}
+        students = sorted(roster.students.items())
+        rows = [_row(student, found.get(key)) for key, student in students]
+        outdated = ", ".join(LateWork(courses, name).outdated(gradebook))
+    handed_in = [row for row in rows if row.handed_in]
+    nothing = [row.student.id for row in rows if not row.handed_in]
+    notes = [f"{student} handed in nothing: 0 points." for student in nothing]
     notes += [
         f"{row.student.id} has {waits} answers that nobody marked yet; they count as 0."
         for row in rows
-        if (waits := sum(mark is None for mark in row.marks.values()))
+        if (waits := _to_mark(row))
     ]
     if outdated:
-        notes.append(
-            f"The penalty of {', '.join(outdated)} is not up to date. Run: course grade"
-            f" {name}"
-        )
+        late = f"The penalty of {outdated} is not up to date."
+        notes.append(f"{late} Run: course grade {name}")
     folder = root / "exports"
     folder.mkdir(exist_ok=True)
     if to == "gradescope":
         place = folder / f"{name}-gradescope"
-        _gradescope(
-            place, courses, name, points, [row for row in rows if row.handed_in]
-        )
+        _gradescope(place, courses, name, points, handed_in)
     else:
         place = folder / f"{name}-{to}.csv"
-        text = (
-            form(to, name, most, points, rows)
-            if into is None
-            else fill(into, name, rows, roster, notes)
-        )
-        write_whole(place, text)
+        if into is None:
+            write_whole(place, form(to, name, most, points, rows))
+        else:
+            write_whole(place, fill(into, name, rows, roster, notes))
     return Exported(place, notes)
 
 
 def _row(student: Student, submission: SubmittedAssignment | None) -> Row:
     if submission is None:
         return Row(student)
-    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-    comments = [
-        comment for notebook in submission.notebooks for comment in notebook.comments
-    ]
+    comments = [one for notebook in submission.notebooks for one in notebook.comments]
     return Row(
         student,
-        {
-            grade.name: None if grade.needs_manual_grade else float(grade.score)
-            for grade in grades
-        },
+        marks_of(submission),
         float(submission.score),
         float(submission.late_submission_penalty or 0.0),
-        {
-            comment.name: comment.manual_comment
-            for comment in comments
-            if comment.manual_comment
-        },
+        {one.name: one.manual_comment for one in comments if one.manual_comment},
         True,
     )
+
+
+def marks_of(submission: SubmittedAssignment) -> dict[str, float | None]:
+    """By question, what a submission has; None where a person has still to mark."""
+    return {
+        grade.name: None if grade.needs_manual_grade else float(grade.score)
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+    }
+
+
+def points_of(assignment: Assignment) -> dict[str, float]:
+    """By question, the most it can earn."""
+    return {
+        cell.name: float(cell.max_score)
+        for notebook in assignment.notebooks
+        for cell in notebook.grade_cells
+    }
 
 
 def fill(
@@ -275,60 +222,37 @@ def fill(
     """Fill the assignment's column of a platform's own table; all else in it stays."""
     cells = read_table(into)
     head = [cell.strip().casefold() for cell in cells[0]]
-    columns = [
-        place for place, cell in enumerate(head) if cell.startswith(name.casefold())
-    ]
-    columns = columns or [place for place, cell in enumerate(head) if cell == "grade"]
+    starts = [n for n, cell in enumerate(head) if cell.startswith(name.casefold())]
+    columns = starts or [n for n, cell in enumerate(head) if cell == "grade"]
     if len(columns) != 1:
-        raise CannotExport(
-            f"{into} has {len(columns)} columns whose name begins with {name}; it needs"
-            " one."
-        )
+        many = f"{into} has {len(columns)} columns whose name begins with {name}"
+        raise CannotExport(f"{many}; it needs one.")
     keys = [(key, head.index(key)) for key in KEYS if key in head]
     left = {row.student.id: row for row in rows}
     for line in cells[1:]:
         if len(line) < len(head) or not any(line[place].strip() for _, place in keys):
             # Canvas has rows on points and on posting between its head and its students
             continue
-        student = next(
-            (
-                found
-                for key, place in keys
-                if (found := known(key, line[place], roster))
-            ),
-            None,
-        )
+        student = known(keys, line, roster)
         if student is None:
-            notes.append(
-                f"The row of {safe(line[0]) or 'nobody'} in {into.name} is no student"
-                " of the gradebook."
-            )
+            row = f"The row of {safe(line[0]) or 'nobody'} in {into.name}"
+            notes.append(f"{row} is no student of the gradebook.")
         elif student in left:
             line[columns[0]] = f"{left.pop(student).score:g}"
-    notes += [
-        f"{student} has no row in {into.name}."
-        for student, row in left.items()
-        if row.handed_in
-    ]
+    without = [student for student, row in left.items() if row.handed_in]
+    notes += [f"{student} has no row in {into.name}." for student in without]
     return table(cells)
 
 
 def read_table(into: Path) -> list[list[str]]:
-    """Read a table as platforms write them: with commas, semicolons or tabs, in UTF-8
-    or UTF-16."""
+    """Read a platform's table, with , ; or tabs, in UTF-8 or UTF-16."""
     try:
         data = into.read_bytes()
-        text = data.decode(
-            "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        )
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = data.decode("utf-16" if wide else "utf-8-sig")
         first = text.partition("\n")[0]
-        delimiter = (
-            "\t"
-            if "\t" in first
-            else ";"
-            if first.count(";") > first.count(",")
-            else ","
-        )
+        delimiter = ";" if first.count(";") > first.count(",") else ","
+        delimiter = "\t" if "\t" in first else delimiter
         # a student's own text may stand in a cell
         csv.field_size_limit(max(csv.field_size_limit(), len(text)))
         cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -339,22 +263,19 @@ def read_table(into: Path) -> list[list[str]]:
     return cells
 
 
-def known(key: str, cell: str, roster: Roster) -> str | None:
-    """Say which student a cell of a platform's table means, by the kind of its column;
-    None if nobody or two."""
-    cell = cell.strip()
-    kinds: dict[str, Callable[[Student], str]] = {
-        "id": lambda student: student.lms_user_id, "full name": lambda student: plain(student.name),  # noqa: E501
-        "email": lambda student: student.email, "email address": lambda student: student.email,  # noqa: E501
-    }  # fmt: skip
-    kind = kinds.get(key, lambda student: student.id)
-    wanted = plain(cell) if key == "full name" else cell
-    found = [
-        student.id
-        for student in roster.students.values()
-        if wanted and kind(student) == wanted
-    ]
-    return found[0] if len(found) == 1 else None
+def known(keys: list[tuple[str, int]], row: list[str], roster: Roster) -> str | None:
+    """Say which one student a row means, by the first column that tells; or None."""
+    fields = {"id": "lms_user_id", "email": "email", "email address": "email"}
+    for key, place in keys:
+        wanted, field = row[place].strip(), fields.get(key, "id")
+        students = {one: getattr(one, field) for one in roster.students.values()}
+        if key == "full name":
+            wanted = plain(wanted)
+            students = {one: plain(one.name) for one in students}
+        found = [one.id for one, said in students.items() if wanted and said == wanted]
+        if len(found) == 1:
+            return found[0]
+    return None
 
 
 def _gradescope(
@@ -364,51 +285,39 @@ def _gradescope(
     points: dict[str, float],
     rows: list[Row],
 ) -> None:
-    """Write ``STUDENT/results.json`` as Gradescope's autograders do: a test for each
-    question, and what failed."""
+    """Write ``STUDENT/results.json`` as Gradescope's autograders do."""
     ours = Records(courses, name).done()
     for row in rows:
         place = folder / row.student.id / "results.json"
         place.parent.mkdir(parents=True, exist_ok=True)
         # a page that stock nbgrader made may quote hidden tests; what `course grade`
         # says never does
-        words = _words(
-            Path(
-                courses.format_path(courses.autograded_directory, row.student.id, name)
-            ),
-            name,
-        )
+        student, graded = row.student.id, courses.autograded_directory
+        line = ours.get(student)
+        folder_of = Path(courses.format_path(graded, student, name))
+        words = {} if line is None else _words(folder_of / f"{name}.ipynb")
         tests = [
             {
                 "name": part,
                 "score": mark or 0.0,
                 "max_score": points[part],
-                "output": (
-                    row.comments.get(part)
-                    or (words.get(part, "") if row.student.id in ours else "")
-                ),
+                "output": row.comments.get(part) or words.get(part, ""),
             }
             for part, mark in row.marks.items()
         ]
-        notes = ours.get(row.student.id, {}).get("notes", [])
         results = {
             "score": row.score,
-            "output": "\n".join(notes),
+            "output": "\n".join(line.get("notes", []) if line else []),
             "visibility": "visible",
             "tests": tests,
+            "stdout_visibility": "hidden",
         }
-        write_whole(
-            place,
-            json.dumps(
-                results | {"stdout_visibility": "hidden"}, indent=1, ensure_ascii=False
-            )
-            + "\n",
-        )
+        text = json.dumps(results, indent=1, ensure_ascii=False)
+        write_whole(place, f"{text}\n")
 
 
-def _words(folder: Path, name: str) -> dict[str, str]:
+def _words(place: Path) -> dict[str, str]:
     """By question, what failed, as the graded notebook has it."""
-    place = folder / f"{name}.ipynb"
     if not place.is_file():
         return {}
     return {

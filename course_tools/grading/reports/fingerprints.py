@@ -12,8 +12,6 @@ What is found is a reason to look, and no proof: short answers to the same quest
 alike by themselves.
 """
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import keyword
@@ -37,8 +35,7 @@ KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 @dataclass(frozen=True)
 class Alike:
-    """Two submissions, the fingerprints that they share, and these as a share of the
-    one that has fewer."""
+    """Two submissions, and the fingerprints of the shorter one in both."""
 
     one: str
     other: str
@@ -47,11 +44,8 @@ class Alike:
 
 
 def tokens(source: str) -> list[str]:
-    """Cut code into tokens in which chosen names, numbers and texts are nameless;
-    comments are left out."""
-    return [
-        _kind(token) for token in TOKEN.findall(source) if not token.startswith("#")
-    ]
+    """Cut code into tokens; chosen names, numbers and texts are nameless."""
+    return [_kind(token) for token in TOKEN.findall(source) if token[0] != "#"]
 
 
 def _kind(token: str) -> str:
@@ -59,13 +53,8 @@ def _kind(token: str) -> str:
         return "s"
     if token[0].isdigit():
         return "0"
-    if (
-        token.startswith(".")
-        or token in KEPT
-        or not (token[0].isalpha() or token[0] == "_")
-    ):
-        return token
-    return "n"
+    chosen = token not in KEPT and (token[0].isalpha() or token[0] == "_")
+    return "n" if chosen else token
 
 
 def fingerprints(sources: Iterable[str]) -> frozenset[int]:
@@ -73,18 +62,15 @@ def fingerprints(sources: Iterable[str]) -> frozenset[int]:
     found: set[int] = set()
     for source in sources:
         cut = tokens(source)
-        runs = [
-            " ".join(cut[start : start + RUN]) for start in range(len(cut) - RUN + 1)
-        ]
-        hashes = [
-            int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest())
-            for run in runs
-        ]
-        found.update(
-            min(hashes[start : start + WINDOW])
-            for start in range(max(len(hashes) - WINDOW + 1, bool(hashes)))
-        )
+        runs = [" ".join(cut[n : n + RUN]) for n in range(len(cut) - RUN + 1)]
+        hashes = [_hash(run) for run in runs]
+        starts = range(max(len(hashes) - WINDOW + 1, bool(hashes)))
+        found.update(min(hashes[start : start + WINDOW]) for start in starts)
     return frozenset(found)
+
+
+def _hash(run: str) -> int:
+    return int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest())
 
 
 def alike(
@@ -92,21 +78,12 @@ def alike(
 ) -> list[Alike]:
     """Name the pairs that share most of what is their own."""
     having = Counter(mark for marks in submissions.values() for mark in marks)
-    usual = {
-        mark
-        for mark, count in having.items()
-        if count > max(2, COMMON_WAY * len(submissions))
-    }
+    many = max(2, COMMON_WAY * len(submissions))
+    usual = {mark for mark, count in having.items() if count > many}
     own = {student: marks - given - usual for student, marks in submissions.items()}
     pairs = []
     for (one, first), (other, second) in combinations(sorted(own.items()), 2):
-        common = len(first & second)
-        if common >= LEAST_COMMON and common >= LEAST_SHARE * min(
-            len(first), len(second)
-        ):
-            pairs.append(
-                Alike(one, other, common, common / min(len(first), len(second)))
-            )
-    return sorted(
-        pairs, key=lambda pair: (-pair.share, -pair.common, pair.one, pair.other)
-    )
+        common, least = len(first & second), min(len(first), len(second))
+        if common >= LEAST_COMMON and common >= LEAST_SHARE * least:
+            pairs.append(Alike(one, other, common, common / least))
+    return sorted(pairs, key=lambda p: (-p.share, -p.common, p.one, p.other))

@@ -1,8 +1,6 @@
 """An assignment as the grader needs it: the instructor's notebook, the released one,
 and what marks depend on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade
+from nbgrader.utils import is_grade, is_solution
 
 from course_tools.grading.assignments.source import read_source
 from course_tools.grading.check.check import read_released
@@ -21,14 +19,12 @@ VERSION = "1"  # of the rules by which marks are made; a new one grades everybod
 
 
 class CannotGrade(Exception):
-    """There is nothing to grade, or nothing to grade it with; the text says why and
-    what to do."""
+    """There is nothing to grade, or nothing to grade it with; the text says why."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The instructor's notebook, the released one, the files beside it, and a checksum
-    of all, and of each test."""
+    """Both notebooks, the files beside them, and checksums of all and each test."""
 
     name: str
     instructor: NotebookNode
@@ -63,52 +59,35 @@ def load(name: str, root: Path) -> Assignment:
             f"There is no assignment {name} that was released here. Run: course release"
             f" {name}"
         )
-    instructor = (
-        read_source(source)
-        if source.is_file()
-        else nbformat.read(notebook, as_version=4)
-    )
+    there = source.is_file()
+    instructor = read_source(source) if there else nbformat.read(notebook, 4)
+    given = read_released(released)
     files = {
         path.name: path.read_bytes()
         for path in sorted(released.parent.iterdir())
         if path.is_file() and path.suffix not in (".ipynb", ".py")
     }
-    digest = hashlib.sha256(VERSION.encode())
-    digest.update(
-        json.dumps(
-            [instructor.cells, read_released(released).cells], sort_keys=True
-        ).encode()
-    )
+    text = json.dumps([instructor.cells, given.cells], sort_keys=True)
+    digest = hashlib.sha256(f"{VERSION}{text}".encode())
     for file in sorted(files):
         digest.update(file.encode() + hashlib.sha256(files[file]).digest())
-    cells = _checksums(instructor, read_released(released), files)
-    return Assignment(
-        name, instructor, read_released(released), files, digest.hexdigest(), cells
-    )
+    cells = _checksums(instructor, given, files)
+    return Assignment(name, instructor, given, files, digest.hexdigest(), cells)
 
 
 def _checksums(
     instructor: NotebookNode, released: NotebookNode, files: dict[str, bytes]
 ) -> dict[str, str]:
-    """By question, a checksum of its test; under "" one of all that every mark depends
-    on."""
-    tests = {
-        grade_id(cell)
-        for cell in released.cells
-        if is_grade(cell) and not cell.metadata.nbgrader.get("solution")
-    }
-    parts: dict[str, Any] = {
-        "": [
-            VERSION,
-            *(hashlib.sha256(files[file]).hexdigest() for file in sorted(files)),
-        ]
-    }
+    """By question, a checksum of its test; under "" one of all the rest."""
+    graded = [cell for cell in released.cells if is_grade(cell)]
+    tests = {grade_id(cell) for cell in graded if not is_solution(cell)}
+    shipped = [hashlib.sha256(files[file]).hexdigest() for file in sorted(files)]
+    parts: dict[str, list[Any]] = {"": [VERSION, *shipped]}
     for cell in [*instructor.cells, *released.cells]:
         name = grade_id(cell)
-        parts.setdefault(name if name in tests and name is not None else "", []).append(
-            cell
-        )
+        parts.setdefault((name or "") if name in tests else "", []).append(cell)
+    states = {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
     return {
-        name: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16]
-        for name, part in parts.items()
+        name: hashlib.sha256(state.encode()).hexdigest()[:16]
+        for name, state in states.items()
     }

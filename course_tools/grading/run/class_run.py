@@ -16,8 +16,6 @@ its environment: no node of another one is there. Nothing asks for CUDA before a
 forks a submission, since a process that has asked cannot be forked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import queue
@@ -52,40 +50,29 @@ Finished = queue.SimpleQueue[tuple[str, Transcript | BaseException]]
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """Something that runs submissions on other machines
-    (:class:`course_tools.grading.sandbox.cluster.Cluster`)."""
+    """What runs submissions elsewhere: a cluster, or devices."""
 
     def hands(
         self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
     ) -> list[Run]:
-        """Give as many functions that run one round of a submission as shall be called
-        at a time."""
+        """Give as many functions that run one round as may run at a time."""
         ...
 
 
 @dataclass
 class Work:
     """Submissions that run the same cells. What may be long is packed, because a class
-    may be large.
+    may be large."""
 
-    Attributes:
-        steps: of :func:`course_tools.grading.run.plan.steps`.
-        visible: what their visible round gave; nothing yet if it is empty.
-        submissions: who handed them in.
-    """
-
-    steps: bytes
-    visible: bytes = b""
-    submissions: list[Submission] = field(default_factory=list)
+    steps: bytes  # of :func:`course_tools.grading.run.plan.steps`
+    visible: bytes = b""  # what their visible round gave; nothing yet if it is empty
+    submissions: list[Submission] = field(default_factory=list)  # who handed them in
 
     def round(self, hidden: bool) -> Round:
         """Give the one or the other round."""
         steps = json.loads(zlib.decompress(self.steps))
-        return (
-            hidden_round(steps, unpacked_transcript(self.visible))
-            if hidden
-            else visible_round(steps)
-        )
+        seen = unpacked_transcript(self.visible) if hidden else None
+        return visible_round(steps) if seen is None else hidden_round(steps, seen)
 
 
 def run_class(
@@ -108,15 +95,13 @@ def run_class(
         if isinstance(warm, Elsewhere):
             runs = warm.hands(files, limits, chancy)[: len(runnable)]
         else:
-            sockets = warm.fork(min(workers, len(runnable)), many=len(runnable) >= MANY)
-            here = [
-                stack.enter_context(Worker(limits, warm, orders)) for orders in sockets
-            ]
-            runs = [partial(run_settled, worker, files, chancy) for worker in here]
+            runs, many = [], len(runnable) >= MANY
+            for orders in warm.fork(min(workers, len(runnable)), many):
+                worker = stack.enter_context(Worker(limits, warm, orders))
+                runs.append(partial(run_settled, worker, files, chancy))
         crew = _Crew(runs, stack)
-        for key, visible in crew.run(
-            _to_be_seen(runnable, plan, files, rounds, works), works, hidden=False
-        ):
+        unseen = _to_be_seen(runnable, plan, files, rounds, works)
+        for key, visible in crew.run(unseen, works, hidden=False):
             work = works[key]
             if rounds is None:
                 work.visible = packed_transcript(visible)
@@ -126,15 +111,10 @@ def run_class(
             work.visible = work.visible or packed_transcript(visible)
             for submission in work.submissions:
                 rounds.keep(submission.student, key, work.visible)
-        unfinished = {
-            key: seen
-            for key, work in works.items()
-            if (seen := unpacked_transcript(work.visible)).trouble
-        }
-        for key, visible in unfinished.items():
-            yield from (
-                (submission, visible) for submission in works.pop(key).submissions
-            )
+        for key, work in list(works.items()):
+            if (visible := unpacked_transcript(work.visible)).trouble:
+                yield from ((submission, visible) for submission in work.submissions)
+                del works[key]
         if rounds and works:
             rounds.begin_hidden()
         for key, hidden in crew.run(list(works), works, hidden=True):
@@ -150,18 +130,14 @@ def _to_be_seen(
     rounds: Rounds | None,
     works: dict[str, Work],
 ) -> Iterator[str]:
-    """Fill the works, and name those whose visible round is to be run: no earlier
-    command has, nor an equal one."""
-    shipped = sorted(
-        (name, hashlib.sha256(data).hexdigest()) for name, data in files.items()
-    )
+    """Fill the works, and name those whose visible round is still to be run."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     for submission in submissions:
         steps = plan(submission)
-        seen = json.dumps([visible_round(steps).steps, shipped], sort_keys=True)
-        key = hashlib.sha256(seen.encode()).hexdigest()
-        work = works.setdefault(
-            key, Work(zlib.compress(json.dumps(steps).encode(), level=1))
-        )
+        seen = [visible_round(steps).steps, sorted(digests.items())]
+        key = hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+        packed = zlib.compress(json.dumps(steps).encode(), level=1)
+        work = works.setdefault(key, Work(packed))
         work.submissions.append(submission)
         if rounds and work.visible:
             rounds.keep(submission.student, key, work.visible)
@@ -186,8 +162,7 @@ class _Crew:
     def run(
         self, keys: Iterable[str], works: Mapping[str, Work], hidden: bool
     ) -> Iterator[tuple[str, Transcript]]:
-        """Run a round of works; at the end, one at a time, of those again that others
-        may have made late."""
+        """Run a round of works, then again, one at a time, of those made late."""
         waiting, in_hand, late = iter(keys), 0, dict[str, int]()
         while True:
             while in_hand < 2 * self.size and (key := next(waiting, None)) is not None:
@@ -228,9 +203,8 @@ class _Crew:
                 return
             with self._lock:
                 beside = self._beside.pop(key)
-            transcript.late_beside = (
-                beside if set(transcript.late) - set(one.slow) else 0
-            )
+            late = set(transcript.late) - set(one.slow)
+            transcript.late_beside = beside if late else 0
             self.finished.put((key, transcript))
 
 
@@ -239,8 +213,7 @@ NEEDS, TAKES = "gpu", "gpu or cpu"
 
 
 class OneWorkerADevice:
-    """A warm process behind a wall of its own for each device: what runs submissions in
-    the place of one for all."""
+    """A warm process behind a wall of its own for each device."""
 
     def __init__(self, isolation: str, found: list[Device], memory: int) -> None:
         self.warms: list[Warm] = [Warm(isolation, memory, device) for device in found]
@@ -250,11 +223,11 @@ class OneWorkerADevice:
         self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
     ) -> list[Run]:
         """Give a function for each device that runs one round of a submission there."""
-        workers = [
-            self._workers.enter_context(Worker(limits, warm, warm.fork(1)[0]))
-            for warm in self.warms
-        ]
-        return [partial(run_settled, worker, files, chancy) for worker in workers]
+        runs: list[Run] = []
+        for warm in self.warms:
+            worker = self._workers.enter_context(Worker(limits, warm, warm.fork(1)[0]))
+            runs.append(partial(run_settled, worker, files, chancy))
+        return runs
 
     def close(self) -> None:
         """End all that runs on the devices."""
@@ -275,11 +248,8 @@ def on_what_it_asks_for(
         )
     found = devices() if wish and isinstance(warm, Warm) else []
     if wish == NEEDS and not found:
-        where = (
-            "on this machine, by its own torch"
-            if isinstance(warm, Warm)
-            else "through Dask"
-        )
+        here = isinstance(warm, Warm)
+        where = "on this machine, by its own torch" if here else "through Dask"
         raise NoIsolation(
             f"The assignment needs a GPU, and none is found {where}. Grade on a machine"
             " where nvidia-smi lists one and torch.cuda.is_available() is true,"

@@ -13,8 +13,6 @@ in the assignment's source: where it fails it is run again, and the best counts.
 other test is ever run again, and a student's own tags count for nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import json
@@ -38,41 +36,20 @@ REPORT_BYTES = 8 * 2**20
 
 @dataclass
 class Transcript:
-    """What the referee said.
-
-    Attributes:
-        cells: by place in the student's notebook, what the cell printed and raised.
-        tests: by name, what the visible tests of a test cell gave, and their words.
-        marks: by name, what the test cell earned with its hidden tests.
-        given: given cells that raised an error.
-        trouble: why the report is incomplete, in words; "" if it is complete.
-        over: of what the submission's processes together took more than they may, in
-        words.
-        seconds: by the clock.
-        repeated: tests that depend on chance and failed, and how often each was run
-        (:mod:`course_tools.grading.run.execute`).
-        deadly: cells that ended their process or could not be interrupted: the hidden
-        round does not run them again.
-        late: cells and tests that were stopped by the clock, and "" if the whole round
-        was.
-        late_beside: so many other submissions ran when it was late and was therefore
-        run again alone; 0 if it was not.
-        points_alone: whether nothing but points may be told
-        (:mod:`course_tools.grading.run.rounds`).
-    """
+    """What the referee said."""
 
     cells: dict[int, dict[str, Any]] = field(default_factory=dict)
     tests: dict[str, dict[str, Any]] = field(default_factory=dict)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: list[dict[str, Any]] = field(default_factory=list)
-    trouble: str = ""
-    over: str = ""
-    seconds: float = 0.0
+    trouble: str = ""  # why the report is incomplete, in words
+    over: str = ""  # of what all its processes together took too much
+    seconds: float = 0.0  # by the clock
     repeated: dict[str, int] = field(default_factory=dict)
-    deadly: list[int] = field(default_factory=list)
-    late: list[str] = field(default_factory=list)
-    late_beside: int = 0
-    points_alone: bool = False
+    deadly: list[int] = field(default_factory=list)  # not to be run again
+    late: list[str] = field(default_factory=list)  # "" if the whole round was
+    late_beside: int = 0  # others that ran when it was late and run again
+    points_alone: bool = False  # nothing but points may be told
 
 
 Steps = list[dict[str, Any]]
@@ -80,22 +57,13 @@ Steps = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Round:
-    """What the referee is told of one round of a submission.
+    """What the referee is told of one round of a submission."""
 
-    Attributes:
-        hidden: whether tests are whole, and only points are told.
-        steps: as :func:`course_tools.grading.run.plan.steps` gives them, but of each
-        test the source of this round alone.
-        deadly: cells that are not run.
-        spent: seconds of the submission's time that another round has used up.
-        slow: what was late in another round though it ran alone.
-    """
-
-    hidden: bool
-    steps: Steps
-    deadly: list[int] = field(default_factory=list)
-    spent: float = 0.0
-    slow: list[str] = field(default_factory=list)
+    hidden: bool  # whether tests are whole, and only points are told
+    steps: Steps  # of each test the source of this round alone
+    deadly: list[int] = field(default_factory=list)  # cells that are not run
+    spent: float = 0.0  # seconds of its time that another round has used up
+    slow: list[str] = field(default_factory=list)  # late though it ran alone
 
 
 #: Runs one round, here or elsewhere.
@@ -104,13 +72,11 @@ Run = Callable[[Round], Transcript]
 
 def visible_round(steps: Steps) -> Round:
     """The round of the tests that students see: no hidden test is anywhere in it."""
-    return Round(
-        False,
-        [
-            step | {"source": step["visible"]} if step["kind"] == "test" else step
-            for step in steps
-        ],
-    )
+    seen = [
+        step | {"source": step["visible"]} if step["kind"] == "test" else step
+        for step in steps
+    ]
+    return Round(False, seen)
 
 
 def hidden_round(steps: Steps, visible: Transcript) -> Round:
@@ -127,8 +93,7 @@ class Unreadable(Exception):
 
 
 class _Control:
-    """The grader's end of the pipe to the referee, with a time and a size that it may
-    take."""
+    """The grader's end of the referee's pipe, with bounds of time and size."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self.connection = connection
@@ -176,21 +141,15 @@ def execute(worker: Worker, one_round: Round, files: dict[str, bytes]) -> Transc
     try:
         with theirs:
             started.append(worker.start("referee", [theirs]))
-        control = _Control(ours, worker.limits.total_seconds - one_round.spent)
-        limits = {
-            "cell_seconds": worker.limits.cell_seconds,
-            "total_seconds": worker.limits.total_seconds,
+        limits = worker.limits
+        control = _Control(ours, limits.total_seconds - one_round.spent)
+        job: dict[str, Any] = {
+            name: getattr(one_round, name) for name in ("hidden", "steps", "deadly")
         }
+        job["cell_seconds"] = limits.cell_seconds
+        job["total_seconds"] = limits.total_seconds
         packed = {name: base64.b64encode(data).decode() for name, data in files.items()}
-        control.send(
-            {
-                "hidden": one_round.hidden,
-                "steps": one_round.steps,
-                "deadly": one_round.deadly,
-                "files": packed,
-                **limits,
-            }
-        )
+        control.send(job | {"files": packed})
         while True:
             event, content = control.hear()
             if event == "done":
@@ -244,9 +203,8 @@ def unpacked_transcript(data: bytes) -> Transcript:
 @functools.cache
 def environment() -> str:
     """Name it; machines that say the same give the same marks."""
-    packages = " ".join(
-        f"{name} {version(name)}" for name in ("torch", "numpy", "ipython", "nbgrader")
-    )
+    names = ("torch", "numpy", "ipython", "nbgrader")
+    packages = " ".join(f"{name} {version(name)}" for name in names)
     return f"Python {platform.python_version()} {packages} {platform.machine()}"
 
 
@@ -254,21 +212,17 @@ RUNS = 3
 
 
 def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transcript:
-    """Run a round of a submission, and again while a declared test fails, `RUNS` times
-    at most."""
+    """Run a round, and again while a declared test fails, `RUNS` times at most."""
     transcript = run()
     for count in range(2, RUNS + 1):
-        failing = [
-            name
-            for name, points in flaky.items()
-            if 0 <= _earned(transcript, name) < points
-        ]
+        earned = {name: _earned(transcript, name) for name in flaky}
+        failing = [name for name in flaky if 0 <= earned[name] < flaky[name]]
         if not failing or transcript.trouble:
             break
         again = run()
         for name in failing:
             transcript.repeated[name] = count
-            if _earned(again, name) > _earned(transcript, name):
+            if _earned(again, name) > earned[name]:
                 _results(transcript)[name] = _results(again)[name]
     return transcript
 
@@ -276,20 +230,17 @@ def settled(run: Callable[[], Transcript], flaky: Mapping[str, float]) -> Transc
 def run_settled(
     worker: Worker, files: dict[str, bytes], flaky: Mapping[str, float], one: Round
 ) -> Transcript:
-    """Run one round of a submission on a worker, and again while a declared
-    test fails."""
+    """Run one round on a worker, and again while a declared test fails."""
     return settled(partial(execute, worker, one, files), flaky)
 
 
 def _results(transcript: Transcript) -> dict[str, dict[str, Any]]:
-    """What the tests gave, in whichever round this is: a hidden one has marks, a
-    visible one none."""
+    """What the tests gave: a hidden round has marks, a visible one none."""
     return transcript.marks or transcript.tests
 
 
 def _earned(transcript: Transcript, name: str) -> float:
-    """What a test earned; less than nothing if it was not reached or looks tampered
-    with: no second chance for that."""
+    """What a test earned; -1, so no second chance, if not reached or tampered."""
     told = _results(transcript).get(name)
     if told is None or told["tampering"] or type(told["earned"]) not in (int, float):
         return -1.0

@@ -7,8 +7,6 @@ A student writes what a module does; what it consists of is mostly given, as
 imports no torch, and the first submission starts the sooner.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 
@@ -18,22 +16,22 @@ def given_classes(sources: list[str], namespace: dict[str, Any]) -> dict[str, ty
     import torch  # here, because the grader reads names and needs no torch
 
     found = {}
-    for source in sources:
-        try:
-            tree = ast.parse(source)
-        except SyntaxError:
+    for node in (node for source in sources for node in _classes(source)):
+        kind = namespace.get(node.name)
+        if not isinstance(kind, type) or issubclass(kind, torch.nn.Module):
             continue
-        for node in tree.body:
-            if not isinstance(node, ast.ClassDef):
-                continue
-            kind = namespace.get(node.name)
-            if (
-                isinstance(kind, type)
-                and not issubclass(kind, torch.nn.Module)
-                and kind.__name__ == node.name
-            ):
-                found[node.name] = kind
+        if kind.__name__ == node.name:
+            found[node.name] = kind
     return found
+
+
+def _classes(source: str) -> list[ast.ClassDef]:
+    """The classes at the top level of a cell; none where it is no Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
 def defined_names(source: str) -> list[str]:
@@ -43,26 +41,21 @@ def defined_names(source: str) -> list[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names += [
-                (alias.asname or alias.name).partition(".")[0] for alias in node.names
-            ]
+            bound = [alias.asname or alias.name for alias in node.names]
+            names += [name.partition(".")[0] for name in bound]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.append(node.id)
     return list(dict.fromkeys(name for name in names if name != "*"))
 
 
 def _shallow(tree: ast.Module) -> ast.Module:
-    """The same code with the bodies of its functions and classes left out, and what
-    comprehensions bind."""
+    """The code without the bodies of functions and classes, or comprehensions."""
 
     class Cut(ast.NodeTransformer):
         def cut(self, node: Any) -> Any:
             node.body, node.decorator_list = [], []
-            node.args = (
-                ast.arguments([], [], None, [], [], None, [])
-                if hasattr(node, "args")
-                else None
-            )
+            if hasattr(node, "args"):
+                node.args = ast.arguments([], [], None, [], [], None, [])
             return node
 
         visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = cut
@@ -70,9 +63,8 @@ def _shallow(tree: ast.Module) -> ast.Module:
         def drop(self, node: Any) -> Any:
             return ast.Constant(None)
 
-        visit_Lambda = visit_ListComp = visit_SetComp = visit_DictComp = (
-            visit_GeneratorExp
-        ) = drop
+        visit_Lambda = visit_ListComp = visit_SetComp = drop
+        visit_DictComp = visit_GeneratorExp = drop
 
     return Cut().visit(tree)
 
@@ -88,29 +80,20 @@ def interfaces(instructor: str, released: str) -> dict[str, str]:
 
 
 def _module_classes(source: str) -> dict[str, ast.ClassDef]:
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return {}
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return {
         node.name: node
-        for node in classes
-        if any(ast.unparse(b).endswith("nn.Module") for b in node.bases)
+        for node in _classes(source)
+        if any(ast.unparse(base).endswith("nn.Module") for base in node.bases)
     }
 
 
 def _start(node: ast.ClassDef) -> str:
-    """All that decides how an object of this class begins, and what of it will not be
-    asked for."""
+    """All that decides how an object begins, and what is not asked for."""
     return "".join(ast.dump(part) for part in node.body if not _is_asked_for(part))
 
 
 def _is_asked_for(part: ast.stmt) -> bool:
-    """Whether the referee's class asks the student's process for it; a property would
-    be the instructor's own."""
-    return (
-        isinstance(part, ast.FunctionDef)
-        and not part.name.startswith("__")
-        and not part.decorator_list
-    )
+    """Whether the referee's class asks for it; a property is the instructor's."""
+    if not isinstance(part, ast.FunctionDef) or part.decorator_list:
+        return False
+    return not part.name.startswith("__")

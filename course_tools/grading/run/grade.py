@@ -6,12 +6,10 @@ whose tests, are those of the log's line has its marks. So the command can be ki
 any moment and started again.
 """
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from io import TextIOBase
@@ -25,9 +23,9 @@ from tqdm import tqdm
 from course_lib._files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import grade_id
-from course_tools.grading.collect.intake import Submission, collect
+from course_tools.grading.collect.intake import NOBODY, Collected, Submission, collect
 from course_tools.grading.collect.late import Late, LateWork
-from course_tools.grading.run.assignment import Assignment, CannotGrade, load
+from course_tools.grading.run.assignment import CannotGrade, load
 from course_tools.grading.run.class_run import Elsewhere, on_what_it_asks_for, run_class
 from course_tools.grading.run.execute import Steps, Transcript, environment
 from course_tools.grading.run.judge import Mark, page
@@ -36,7 +34,7 @@ from course_tools.grading.run.reader import CannotRead, Reader
 from course_tools.grading.run.reading import reader_of
 from course_tools.grading.run.record import Entry, Records, now
 from course_tools.grading.run.rounds import Rounds
-from course_tools.grading.sandbox.sandbox import Limits, NoIsolation, Warm
+from course_tools.grading.sandbox.sandbox import Limits, Warm
 from course_tools.grading.shown import shown
 
 
@@ -65,9 +63,56 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether nothing needs a person."""
-        return not self.strangers and not any(
-            result.problem or result.tampering for result in self.results
-        )
+        faulty = [one for one in self.results if one.problem or one.tampering]
+        return not self.strangers and not faulty
+
+
+Reading = tuple[Reader, Collected]
+
+
+class Cohort:
+    """The submissions to an assignment that lie in a course folder."""
+
+    def __init__(self, name: str, root: Path, submitted: Path | None) -> None:
+        courses = course_of(root, submitted)
+        self.assignment = load(name, root)
+        self.folder = root / courses.submitted_directory
+        if not self.folder.is_dir():
+            raise CannotGrade(f"There is no folder {self.folder} of submissions.")
+        self.feedback = root / courses.feedback_directory
+        self.records, self.late = Records(courses, name), LateWork(courses, name)
+        self.kept = Rounds(Path(courses.root), name, self.assignment.released)
+
+    @contextmanager
+    def read(self, graded: Mapping[str, str] = NOBODY) -> Iterator[Reading]:
+        """Read all that is not graded yet, and let go of what was opened for it."""
+        with reader_of(self.assignment) as reader, closing(self.records):
+            ask = partial(reader.ask, "prepared")
+            yield reader, collect(self.folder, self.assignment.name, ask, graded)
+
+    def executed(
+        self,
+        submissions: list[Submission],
+        workers: int,
+        warm: Warm | Elsewhere,
+        limits: Limits,
+    ) -> Iterator[tuple[Submission, Transcript | None]]:
+        """Run submissions, as :func:`run_class` does."""
+        assignment = self.assignment
+        runnable = any(not submission.problem for submission in submissions)
+        files, chancy = assignment.files, flaky_tests(assignment.instructor)
+        wish = assignment.device if runnable else ""
+        with on_what_it_asks_for(wish, warm, limits.memory) as runs:
+            yield from run_class(
+                submissions, _plan, files, workers, runs, limits, chancy, self.kept
+            )
+
+    def write_page(self, student: str, text: str) -> None:
+        """Write what a student gets to read."""
+        name = self.assignment.name
+        place = self.feedback / student / name / f"{name}.html"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, text)
 
 
 def grade(
@@ -82,109 +127,52 @@ def grade(
     expect: Callable[[int], None] = lambda count: None,
 ) -> Report:
     """Grade every submission of an assignment that is not graded yet."""
-    courses = course_of(root, submitted)
-    assignment = load(name, root)
-    folder = root / courses.submitted_directory
-    if not folder.is_dir():
-        raise CannotGrade(f"There is no folder {folder} of submissions.")
-    records, late = Records(courses, name), LateWork(courses, name)
-    before, present = records.done(), records.in_gradebook()
+    them, limits = Cohort(name, root, submitted), limits or Limits()
+    before, present = them.records.done(), them.records.in_gradebook()
     graded = {
         student: line["submission"]
         for student, line in before.items()
-        if line["submission"]
-        and line["tests"] == assignment.digest
-        and student in present
+        if line["tests"] == them.assignment.digest and student in present
     }
-    kept = Rounds(Path(courses.root), name, assignment.released)
     with ExitStack() as stack:
-        reader = stack.enter_context(reader_of(assignment))
-        collected = collect(folder, name, partial(reader.ask, "prepared"), graded)
+        reader, collected = stack.enter_context(them.read(graded))
         report = Report(strangers=collected.strangers)
         waiting = []
-        for submission in collected.submissions:
-            line = before.get(submission.student)
-            if (
-                line
-                and submission.digest
-                and submission.digest == graded.get(submission.student)
-            ):
+        for one in collected.submissions:
+            if one.digest and one.digest == graded.get(one.student):
+                line, points = before[one.student], them.assignment.points
                 earned = sum(mark or 0.0 for mark in line["marks"].values())
                 report.results.append(
-                    Result(
-                        submission.student,
-                        earned,
-                        assignment.points,
-                        line["problem"],
-                        again=True,
-                    )
+                    Result(one.student, earned, points, line["problem"], again=True)
                 )
             else:
-                waiting.append(submission)
+                waiting.append(one)
         expect(len(waiting))
-        stack.callback(records.close)
-        warm = warm or stack.enter_context(Warm(isolation, (limits or Limits()).memory))
-        for submission, transcript in executed(
-            assignment, waiting, workers, warm, limits or Limits(), kept
-        ):
-            submission.notes += late.words(submission.student)
-            result = _record(
-                records,
-                assignment,
-                submission,
-                transcript,
-                reader,
-                root / courses.feedback_directory,
-            )
+        warm = warm or stack.enter_context(Warm(isolation, limits.memory))
+        for one, transcript in them.executed(waiting, workers, warm, limits):
+            one.notes += them.late.words(one.student)
+            result = _record(them, one, transcript, reader)
             report.results.append(result)
-            say(
-                f"{len(report.results)} of {len(collected.submissions)}:"
-                f" {words(result)}"
-            )
-        report.late = records.patiently("what came late", late.assign)
+            count = f"{len(report.results)} of {len(collected.submissions)}"
+            say(f"{count}: {words(result)}")
+        report.late = them.records.patiently("what came late", them.late.assign)
     report.results.sort(key=lambda result: result.student)
     return report
 
 
 def course_of(root: Path, submitted: Path | None = None) -> CourseDirectory:
-    """The course as nbgrader sees it, with another folder of submissions if one is
-    named; times lie there too."""
+    """The course as nbgrader sees it, with another folder of submissions if named."""
     courses = CourseDirectory(config=course_settings(root))
     if submitted is not None:  # nbgrader joins it to the course's folder
-        courses.submitted_directory = os.path.relpath(
-            submitted.resolve(), root.resolve()
-        )
+        there = os.path.relpath(submitted.resolve(), root.resolve())
+        courses.submitted_directory = there
     return courses
 
 
 def words(result: Result) -> str:
     """One line about a result."""
     what = f"{result.student}: {result.earned:g} of {result.points:g}"
-    return " ".join(
-        [what, *([result.problem] if result.problem else []), *result.tampering]
-    )
-
-
-def executed(
-    assignment: Assignment,
-    submissions: list[Submission],
-    workers: int,
-    warm: Warm | Elsewhere,
-    limits: Limits,
-    kept: Rounds,
-) -> Iterator[tuple[Submission, Transcript | None]]:
-    """Run submissions to an assignment, as
-    :func:`course_tools.grading.run.class_run.run_class` does."""
-    plan, chancy = _plan, flaky_tests(assignment.instructor)
-    wish = (
-        assignment.device
-        if any(not submission.problem for submission in submissions)
-        else ""
-    )
-    with on_what_it_asks_for(wish, warm, limits.memory) as runs:
-        yield from run_class(
-            submissions, plan, assignment.files, workers, runs, limits, chancy, kept
-        )
+    return " ".join(filter(None, [what, result.problem, *result.tampering]))
 
 
 def _plan(submission: Submission) -> Steps:
@@ -194,76 +182,57 @@ def _plan(submission: Submission) -> Steps:
 
 
 def _record(
-    records: Records,
-    assignment: Assignment,
-    submission: Submission,
-    transcript: Transcript | None,
-    reader: Reader,
-    feedback: Path,
+    them: Cohort, submission: Submission, transcript: Transcript | None, reader: Reader
 ) -> Result:
     """Judge, record and report one submission."""
-    student, told = submission.student, transcript or Transcript()
-    judged: dict[str, Any] | None = None
+    assignment, student = them.assignment, submission.student
+    told = transcript or Transcript()
+    judged: dict[str, Any] = {}
     if transcript is not None:
-        notes = [*submission.notes, *submission.content["notes"]]
+        content = submission.content
+        notes = [*submission.notes, *content["notes"]]
         try:
             judged = reader.ask(
-                "judged", student, submission.content["notebook"], asdict(told), notes
+                "judged", student, content["notebook"], asdict(told), notes
             )
         except CannotRead as error:
             submission.problem = str(error)
-    if judged is not None:
+    if judged:
         notes = judged["notes"]
         marks = [Mark(**mark) for mark in judged["marks"]]
         text = judged["page"]
     else:
-        notes = submission.notes
-        questions = {
-            str(grade_id(cell)): float(cell.metadata.nbgrader.points)
-            for cell in assignment.tests
-        }
+        notes, problem = submission.notes, submission.problem
         marks = [
-            Mark(name, points, 0.0, submission.problem)
-            for name, points in questions.items()
+            Mark(
+                str(grade_id(cell)), float(cell.metadata.nbgrader.points), 0.0, problem
+            )
+            for cell in assignment.tests
         ]
-        text = page(assignment.name, student, marks, [submission.problem, *notes])
-    tampering = [
-        shown(said["tampering"]) for said in told.marks.values() if said["tampering"]
-    ]
+        text = page(assignment.name, student, marks, [problem, *notes])
+    suspect = [said["tampering"] for said in told.marks.values() if said["tampering"]]
+    tampering = [*map(shown, suspect)]
     entry = Entry(
-        time=now(), assignment=assignment.name, student=student, submission=submission.digest,  # noqa: E501
-        tests=assignment.digest, environment=environment(), marks={mark.cell: mark.earned for mark in marks},  # noqa: E501
-        problem=submission.problem, notes=notes, tampering=tampering, cells=assignment.cells,  # noqa: E501
-    )  # fmt: skip
-    write_page(feedback, student, assignment.name, text)
-    notebook, unanswered = (
-        (judged["notebook"], judged["unanswered"]) if judged else (None, [])
+        time=now(),
+        assignment=assignment.name,
+        student=student,
+        submission=submission.digest,
+        tests=assignment.digest,
+        environment=environment(),
+        marks={mark.cell: mark.earned for mark in marks},
+        problem=submission.problem,
+        notes=notes,
+        tampering=tampering,
+        cells=assignment.cells,
     )
-    records.write(entry, notebook, marks, unanswered)
+    them.write_page(student, text)
+    unanswered = judged.get("unanswered", [])
+    them.records.write(entry, judged.get("notebook"), marks, unanswered)
     earned = sum(mark.earned or 0.0 for mark in marks)
     points = sum(mark.points for mark in marks)
     return Result(
         student, earned, points, submission.problem, notes, tampering, told.seconds
     )
-
-
-def write_page(feedback: Path, student: str, assignment: str, text: str) -> None:
-    """Write what a student gets to read."""
-    place = feedback / student / assignment / f"{assignment}.html"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(place, text)
-
-
-__all__ = [
-    "Assignment",
-    "CannotGrade",
-    "NoIsolation",
-    "Report",
-    "Result",
-    "grade",
-    "load",
-    "words",
-]
 
 
 MOST = 2000  # letters of a line on the terminal
@@ -274,13 +243,8 @@ def progress(
     stream: TextIOBase | None = None,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
     """Show a bar with the time that is left while submissions are graded."""
-    with tqdm(
-        file=stream or sys.stderr,
-        disable=None,
-        unit="submission",
-        dynamic_ncols=True,
-        smoothing=0.1,
-    ) as bar:
+    look: dict[str, Any] = {"disable": None, "dynamic_ncols": True, "smoothing": 0.1}
+    with tqdm(file=stream or sys.stderr, unit="submission", **look) as bar:
 
         def expect(count: int) -> None:
             bar.reset(total=count)

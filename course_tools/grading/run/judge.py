@@ -6,15 +6,13 @@ hidden tests no more than that. Everything that could come from a student is esc
 and the page runs no script and loads nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
-from nbgrader.utils import determine_grade, is_grade
+from nbgrader.utils import determine_grade, is_grade, is_solution
 
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.nbgrader.harmless import make_harmless
@@ -23,19 +21,12 @@ from course_tools.grading.run.execute import Transcript
 
 @dataclass(frozen=True)
 class Mark:
-    """What one graded cell earned.
+    """What one graded cell earned."""
 
-    Attributes:
-        cell: its ``grade_id``.
-        points: the most it can earn.
-        earned: None if a person marks it.
-        words: what failed, for the student; of hidden tests only that one failed.
-    """
-
-    cell: str
-    points: float
-    earned: float | None
-    words: str = ""
+    cell: str  # its ``grade_id``
+    points: float  # the most it can earn
+    earned: float | None  # None if a person marks it
+    words: str = ""  # what failed, for the student; of a hidden test only that
 
 
 def judge(
@@ -45,129 +36,101 @@ def judge(
     judged = nbformat.from_dict(notebook)
     marks = []
     for index, cell in enumerate(judged.cells):
-        name = grade_id(cell)
-        words = ""
+        name, words = grade_id(cell), ""
         if cell.cell_type == "code":
             cell.outputs = []
-            if is_grade(cell) and not cell.metadata.nbgrader.get("solution"):
+            if is_grade(cell) and not is_solution(cell):
                 words = _test_outputs(cell, transcript)
             elif index in transcript.cells:
                 _cell_outputs(cell, transcript.cells[index])
         if name is not None and is_grade(cell):
             earned, points = determine_grade(cell)
-            marks.append(
-                Mark(
-                    name,
-                    float(points),
-                    None if earned is None else float(earned),
-                    words,
-                )
-            )
+            earned = None if earned is None else float(earned)
+            marks.append(Mark(name, float(points), earned, words))
     make_harmless(judged)
     return judged, marks
 
 
 def _test_outputs(cell: NotebookNode, transcript: Transcript) -> str:
-    """Write what the referee says about a test as the outputs of its cell, and return
-    its words."""
+    """Write what the referee says of a test as outputs; return its words."""
     points = float(cell.metadata.nbgrader.points)
     name = cell.metadata.nbgrader.grade_id
     told, mark = transcript.tests.get(name), transcript.marks.get(name)
     if transcript.points_alone:
-        told = {
-            "earned": 0.0,
-            "words": "It fails." if mark and not mark["earned"] else "",
-            "printed": "",
-            "error": "",
-        }
+        words = "It fails." if mark and not mark["earned"] else ""
+        told = {"earned": 0.0, "words": words, "printed": "", "error": ""}
     if told is None or mark is None:
         words = transcript.trouble or "This test was not reached."
-        cell.outputs = [
-            new_output("error", ename="NotReached", evalue=words, traceback=[words])
-        ]
+        cell.outputs = [_error("NotReached", words, words)]
         return words
     fits = type(mark["earned"]) in (int, float) and 0 <= mark["earned"] <= points
     earned = mark["earned"] if fits else 0.0
     words = ""
     if earned < points:
-        hidden = told["earned"] == points
-        words = (
-            "The tests that you see pass; a hidden test fails."
-            if hidden
-            else told["words"]
-        )
-        words = words or "It earns a part of its points."
-    if told["printed"]:
-        cell.outputs.append(new_output("stream", name="stdout", text=told["printed"]))
+        words = told["words"] or "It earns a part of its points."
+        if told["earned"] == points:
+            words = "The tests that you see pass; a hidden test fails."
+    part = repr(float(earned)) if 0 < earned < points else None
+    _cell_outputs(cell, {"printed": told["printed"], "result": part, "error": None})
     if earned == 0:
-        cell.outputs.append(
-            new_output(
-                "error",
-                ename=told["error"] or "Failed",
-                evalue=words,
-                traceback=[words],
-            )
-        )
-    elif earned < points:
-        cell.outputs.append(
-            new_output("execute_result", {"text/plain": repr(float(earned))})
-        )
+        cell.outputs.append(_error(told["error"] or "Failed", words, words))
     return words
+
+
+def _error(name: str, words: str, *trace: str) -> NotebookNode:
+    return new_output("error", ename=name, evalue=words, traceback=[*trace])
 
 
 def _cell_outputs(cell: NotebookNode, told: dict) -> None:
     if told["printed"]:
         cell.outputs.append(new_output("stream", name="stdout", text=told["printed"]))
     if told["result"]:
-        cell.outputs.append(
-            new_output("execute_result", {"text/plain": told["result"]})
-        )
+        result = {"text/plain": told["result"]}
+        cell.outputs.append(new_output("execute_result", result))
     if told["error"]:
         error = told["error"]
-        cell.outputs.append(
-            new_output(
-                "error", ename=error["type"], evalue=error["message"], traceback=[]
-            )
-        )
+        cell.outputs.append(_error(error["type"], error["message"]))
 
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>body {{ font: 1rem/1.5 sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse; width: 100% }} th, td {{ border-top: 1px solid; padding: .4rem; text-align: left;
-vertical-align: top }} pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
+<meta http-equiv="Content-Security-Policy"
+content="default-src 'none'; style-src 'unsafe-inline'">
+<style>body {{ font: 1rem/1.5 sans-serif; max-width: 50rem; margin: 2rem auto;
+padding: 0 1rem }} table {{ border-collapse: collapse; width: 100% }}
+th, td {{ border-top: 1px solid; padding: .4rem; text-align: left;
+vertical-align: top }}
+pre {{ white-space: pre-wrap; margin: 0 }}</style></head>
 <body><h1>{title}</h1>{notes}<p>{total}</p>
-<table><thead><tr><th scope="col">Question</th><th scope="col">Points</th><th scope="col">What to mend</th></tr></thead>
+<table><thead><tr><th scope="col">Question</th><th scope="col">Points</th>
+<th scope="col">What to mend</th></tr></thead>
 <tbody>
 {rows}
 </tbody></table></body></html>
-"""  # noqa: E501
+"""
+ROW = "<tr><td>{cell}</td><td>{points}</td><td><pre>{words}</pre></td></tr>"
 
 
 def page(assignment: str, student: str, marks: list[Mark], notes: list[str]) -> str:
     """Write the feedback page of one submission."""
-    rows = "\n".join(
-        f"<tr><td>{escape(mark.cell)}</td><td>{_points(mark)}</td><td><pre>{escape(mark.words)}</pre></td></tr>"
-        for mark in marks
-    )
+    rows = []
+    for mark in marks:
+        comma = "," if mark.earned is None else ""
+        points = f"{written(mark.earned)}{comma} of {mark.points:g}"
+        cell, words = escape(mark.cell), escape(mark.words)
+        rows.append(ROW.format(cell=cell, points=points, words=words))
     waits = any(mark.earned is None for mark in marks)
-    total = (
-        f"{sum(mark.earned or 0.0 for mark in marks):g} of"
-        f" {sum(mark.points for mark in marks):g} points"
-    )
+    earned = sum(mark.earned or 0.0 for mark in marks)
+    total = f"{earned:g} of {sum(mark.points for mark in marks):g} points"
     total += "; written answers are still to be marked." if waits else "."
     return PAGE.format(
         title=escape(f"{assignment}: {student}"),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
         total=total,
-        rows=rows,
+        rows="\n".join(rows),
     )
 
 
-def _points(mark: Mark) -> str:
-    return (
-        f"by hand, of {mark.points:g}"
-        if mark.earned is None
-        else f"{mark.earned:g} of {mark.points:g}"
-    )
+def written(earned: float | None) -> str:
+    """Write a mark."""
+    return "by hand" if earned is None else f"{earned:g}"

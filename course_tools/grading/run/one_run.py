@@ -6,8 +6,6 @@ the kernel's (``flock``), so it ends with the process, however that ends. The fi
 itself says who holds it, and stays.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator
@@ -21,8 +19,7 @@ LOCK = ".grading.lock"
 
 
 class AnotherRun(Exception):
-    """Somebody else writes marks here, or this system has no locks; the text says
-    where, who and what to do."""
+    """Somebody else writes marks here, or there are no locks; the text says more."""
 
 
 @contextmanager
@@ -46,9 +43,7 @@ def only_run(root: Path, command: str) -> Iterator[None]:
                 " over, and start this again: work that is graded is not graded twice."
             ) from error
         file.truncate(0)
-        file.write(
-            f"{command}, process {os.getpid()} on {socket.gethostname()},"
-            f" {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-        )
+        where = f"process {os.getpid()} on {socket.gethostname()}"
+        file.write(f"{command}, {where}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
         file.flush()
         yield

@@ -6,15 +6,13 @@ their hidden tests, as the instructor's notebook has them; cells that the notebo
 run in both, the referee's as they were released.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nbformat import NotebookNode
 
 from course_tools.grading.assignments.editions import amendment
 from course_tools.grading.assignments.source import is_demonstration
-from course_tools.grading.check.check_structure import grade_id
+from course_tools.grading.check.check_structure import by_name, grade_id
 from course_tools.grading.run.given_objects import defined_names, interfaces
 
 #: The tag of a test cell that depends on chance.
@@ -36,49 +34,28 @@ def steps(
 ) -> list[dict[str, Any]]:
     """Put the cells of a submission in the order in which they run."""
     places: dict[str | None, int] = {
-        name: index
-        for index, cell in enumerate(submitted.cells)
-        if (name := grade_id(cell)) is not None
+        name: n for n, cell in enumerate(submitted.cells) if (name := grade_id(cell))
     }
     visible = {grade_id(cell): cell.source for cell in released.cells}
-    tests = {
-        name
-        for cell in instructor.cells
-        if role(cell) == "test" and (name := grade_id(cell))
-    }
-    slow = {
-        name
-        for cell in released.cells
-        if is_demonstration(cell) and (name := grade_id(cell)) is not None
-    }
+    tests = by_name(cell for cell in instructor.cells if role(cell) == "test")
+    slow = by_name(filter(is_demonstration, released.cells))
+    skipped = tests.keys() | slow.keys()
     found: list[dict[str, Any]] = []
     done = -1
 
     def students_cells(last: int, names: list[str], declared: dict[str, str]) -> None:
         nonlocal done
+        step: dict[str, Any] = {"kind": "student", "names": []}
         for index in range(done + 1, last + 1):
             cell = submitted.cells[index]
-            name = grade_id(cell)
-            if (
-                cell.cell_type == "code"
-                and cell.source.strip()
-                and name not in tests
-                and name not in slow
-            ):
-                found.append(
-                    {
-                        "kind": "student",
-                        "index": index,
-                        "source": cell.source,
-                        "names": [],
-                    }
-                )
+            code = cell.source if cell.cell_type == "code" else ""
+            if code.strip() and grade_id(cell) not in skipped:
+                found.append(step | {"index": index, "source": code})
         done = max(done, last)
-        if names and found and found[-1]["kind"] == "student":
+        if names:
+            if not found or found[-1]["kind"] != "student":
+                found.append(step | {"index": last, "source": "pass"})
             found[-1].update(names=names, interfaces=declared)
-        elif names:
-            empty = {"kind": "student", "index": last, "source": "pass"}
-            found.append({**empty, "names": names, "interfaces": declared})
 
     for cell in instructor.cells:
         name, kind = grade_id(cell), role(cell)
@@ -88,35 +65,24 @@ def steps(
             if name is not None:
                 students_cells(places.get(name, done), [], {})
             sources = [cell.source, amendment(released, cell.source)]
-            found += [
-                {"kind": "given", "name": name or "", "source": source}
-                for source in sources
-                if source
-            ]
+            step = {"kind": "given", "name": name or ""}
+            found += [step | {"source": source} for source in sources if source]
         elif kind == "answer":
             declared = interfaces(cell.source, visible.get(name, ""))
             students_cells(places.get(name, done), defined_names(cell.source), declared)
         else:
             students_cells(places.get(name, done + 1) - 1, [], {})
-            found.append(
-                {
-                    "kind": "test",
-                    "name": name,
-                    "source": cell.source,
-                    "visible": visible[name],
-                    "points": float(cell.metadata.nbgrader.points),
-                }
-            )
+            test = {"kind": "test", "name": name, "source": cell.source}
+            points = float(cell.metadata.nbgrader.points)
+            found.append(test | {"visible": visible[name], "points": points})
     return found
 
 
 def flaky_tests(instructor: NotebookNode) -> dict[str, float]:
-    """Name the tests declared to depend on chance
-    (:mod:`course_tools.grading.run.execute`), and their points."""
+    """Name the tests declared to depend on chance, and their points."""
+    tests = by_name(cell for cell in instructor.cells if role(cell) == "test")
     return {
         name: float(cell.metadata.nbgrader.points)
-        for cell in instructor.cells
-        if role(cell) == "test"
-        and FLAKY in cell.metadata.get("tags", [])
-        and (name := grade_id(cell))
+        for name, cell in tests.items()
+        if FLAKY in cell.metadata.get("tags", [])
     }

@@ -8,8 +8,6 @@ on. The children are forked from a server that has imported everything and knows
 assignment; the answers are JSON.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import json
@@ -29,33 +27,24 @@ from course_tools.grading.shown import shown
 
 
 class CannotRead(Exception):
-    """A submission that cannot be read, or not within bounds; the text says why, for
-    its student."""
+    """A submission cannot be read within bounds; the text says why."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one look at one submission may take.
+    """What one look at one submission may take."""
 
-    Attributes:
-        memory: bytes of address space beside what the server has.
-        cpu_seconds: of processor time; released notebooks take a few hundredths.
-        seconds: by the clock, for a child that waits for something.
-        answer: bytes of the answer.
-    """
-
-    memory: int = 2**30
-    cpu_seconds: int = 10
-    seconds: float = 600.0
-    answer: int = 64 * 2**20
+    memory: int = 2**30  # bytes of address space beside what the server has
+    cpu_seconds: int = 10  # of processor time; released notebooks take a few hundredths
+    seconds: float = 600.0  # by the clock, for a child that waits for something
+    answer: int = 64 * 2**20  # bytes of the answer
 
 
 BOUNDS = Bounds()
 
 
-class Reader:
-    """The server and its children. Without `os.fork` (Windows, where nobody grades) the
-    caller's process does the work."""
+class Reader(contextlib.AbstractContextManager["Reader"]):
+    """The server of children; where there is no `os.fork`, this process."""
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], bounds: Bounds = BOUNDS
@@ -96,9 +85,6 @@ class Reader:
             os.waitpid(self._server, 0)
             self._server = 0
 
-    def __enter__(self) -> Reader:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -125,7 +111,6 @@ def _in_child(
     child = os.fork()
     if child == 0:
         try:
-            _silence()
             _limit(bounds)
             theirs.send_bytes(_answer(request, functions))
         finally:
@@ -150,22 +135,16 @@ def _in_child(
     return _failed(why or "it ends the process that reads it")
 
 
-def _silence() -> None:
-    """Libraries warn of what they meet in its own words, which are a stranger's and
-    belong on no terminal."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
-
-
 def _limit(bounds: Bounds) -> None:
+    """Bound a child, and lead its output nowhere: libraries quote strangers."""
     import resource  # not on Windows, where there is no child either
 
-    from course_tools.grading.sandbox.confine import virtual_bytes
+    from course_tools.grading.sandbox import confine
 
+    confine.silence()
     limits = {resource.RLIMIT_CPU: bounds.cpu_seconds, resource.RLIMIT_CORE: 0}
     if sys.platform == "linux":  # macOS does not keep this limit
-        limits[resource.RLIMIT_AS] = virtual_bytes() + bounds.memory
+        limits[resource.RLIMIT_AS] = confine.virtual_bytes() + bounds.memory
     for what, most in limits.items():
         _, hard = resource.getrlimit(what)
         resource.setrlimit(
@@ -185,10 +164,8 @@ def _answer(request: bytes, functions: Mapping[str, Callable[..., Any]]) -> byte
         return _failed("it is nested more deeply than Python can read")
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        what = (
-            f"{type(error).__name__} in {Path(place.filename).name}, line"
-            f" {place.lineno}"
-        )
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        what = f"{type(error).__name__} in {where}"
         return _failed(f"{what}: {shown(error, 200)}")
 
 

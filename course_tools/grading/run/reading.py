@@ -5,8 +5,6 @@ A notebook goes in as the text of its file, or as the text that `prepared` made 
 and comes out the same way; no object made of it leaves the child in which these run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,29 +16,24 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
 from course_tools.grading.check.check_run import as_graded
-from course_tools.grading.check.check_structure import grade_id, structure_problems
+from course_tools.grading.check.check_structure import (
+    by_name,
+    grade_id,
+    structure_problems,
+)
 from course_tools.grading.check.notebook_files import open_notebook
 from course_tools.grading.reports.fingerprints import fingerprints
 from course_tools.grading.run import rounds
 from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.execute import Transcript
-from course_tools.grading.run.judge import Mark, judge, page
+from course_tools.grading.run.judge import Mark, judge, page, written
 from course_tools.grading.run.plan import role, steps
 from course_tools.grading.run.reader import BOUNDS, Bounds, CannotRead, Reader
 from course_tools.grading.shown import shown
 
 #: What the restored notebook makes good, and a person should know of.
-TOLD = (
-    "deleted",
-    "duplicated",
-    "retyped",
-    "altered",
-    "tampered",
-    "moved",
-    "tagged",
-    "unknown",
-    "unmarked",
-)
+TOLD = {"deleted", "duplicated", "retyped", "altered", "tampered", "moved", "tagged"}
+TOLD |= {"unknown", "unmarked"}
 #: Notes of one kind of which a person is told; more than that is one note.
 MOST_NOTES = 50
 
@@ -48,10 +41,8 @@ MOST_NOTES = 50
 def reader_of(assignment: Assignment, bounds: Bounds = BOUNDS) -> Reader:
     """A reader that knows an assignment: it prepares, judges and judges again."""
     functions = (prepared, judged, judged_again)
-    return Reader(
-        {function.__name__: partial(function, assignment) for function in functions},
-        bounds,
-    )
+    known = {function.__name__: partial(function, assignment) for function in functions}
+    return Reader(known, bounds)
 
 
 def opened(text: str, name: str) -> NotebookNode:
@@ -72,21 +63,15 @@ def readable(text: str, name: str) -> bool:
 
 def answers(text: str, name: str) -> list[int]:
     """The fingerprints of the answer cells of a notebook."""
-    return sorted(
-        fingerprints(
-            cell.source for cell in opened(text, name).cells if role(cell) == "answer"
-        )
-    )
+    cells = [cell for cell in opened(text, name).cells if role(cell) == "answer"]
+    return sorted(fingerprints(cell.source for cell in cells))
 
 
 def prepared(assignment: Assignment, text: str, name: str) -> dict[str, Any]:
     """Say what is to be run of a submission."""
     submitted = opened(text, name)
-    problems = [
-        problem
-        for problem in structure_problems(submitted, assignment.released)
-        if problem.kind in TOLD
-    ]
+    found = structure_problems(submitted, assignment.released)
+    problems = [problem for problem in found if problem.kind in TOLD]
     notes = [shown(problem.message) for problem in problems[:MOST_NOTES]]
     if more := len(problems) - len(notes):
         notes.append(f"{more} more such findings are left out.")
@@ -107,21 +92,17 @@ def judged(
     notes = [*notes, *rounds.words(transcript)]
     if transcript.trouble:
         notes.append(transcript.trouble)
-    if transcript.over:
+    if over := transcript.over:
         notes.append(
-            f"The submission's processes took together {transcript.over}, and were"
-            " ended."
+            f"The submission's processes took together {over}, and were ended."
         )
     notebook, marks = judge(restored, transcript)
+    cells = by_name(restored.cells).items()
     return {
         "notebook": nbformat.v4.writes(notebook),
         "marks": [asdict(mark) for mark in marks],
         "notes": notes,
-        "unanswered": [
-            name
-            for cell in restored.cells
-            if (name := grade_id(cell)) and _as_released(cell)
-        ],
+        "unanswered": [name for name, cell in cells if _as_released(cell)],
         "page": page(assignment.name, student, marks, notes),
     }
 
@@ -140,26 +121,18 @@ def judged_again(
     restored, transcript = nbformat.from_dict(json.loads(text)), _transcript(told)
     notebook, marks = judge(restored, transcript)
     mark = next(mark for mark in marks if mark.cell == question)
-    notes = [
-        *notes,
-        *(words for words in rounds.words(transcript) if words not in notes),
-    ]
+    said = [words for words in rounds.words(transcript) if words not in notes]
+    notes = [*notes, *said]
     if (old := kept.get(question)) != mark.earned:
-        change = " -> ".join(
-            "by hand" if earned is None else f"{earned:g}"
-            for earned in (old, mark.earned)
-        )
+        change = f"{written(old)} -> {written(mark.earned)}"
         notes.append(f"{question} was judged again with a mended test: {change}.")
     if before:
-        cells = {grade_id(cell): cell for cell in notebook.cells}
+        fresh = by_name(notebook.cells)[question]
         notebook = nbformat.reads(before, as_version=4)
         notebook.cells = [
-            cells[question] if grade_id(cell) == question else cell
-            for cell in notebook.cells
+            fresh if grade_id(cell) == question else cell for cell in notebook.cells
         ]
-    shown_marks = [
-        mark if mark.cell == question else _kept(mark, kept) for mark in marks
-    ]
+    shown_marks = [one if one is mark else _kept(one, kept) for one in marks]
     return {
         "notebook": nbformat.v4.writes(notebook),
         "earned": mark.earned,
@@ -182,6 +155,5 @@ def _as_released(cell: NotebookNode) -> bool:
 
 def _transcript(told: Mapping[str, Any]) -> Transcript:
     """JSON writes the places of cells as texts."""
-    return Transcript(
-        **{**told, "cells": {int(index): cell for index, cell in told["cells"].items()}}
-    )
+    cells = {int(index): cell for index, cell in told["cells"].items()}
+    return Transcript(**{**told, "cells": cells})

@@ -11,8 +11,6 @@ is not in the log, so the marks of the tests are compared. A gradebook that diff
 written by something else: by stock nbgrader, by hand, or by somebody.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import os
@@ -29,7 +27,7 @@ from sqlalchemy.exc import OperationalError
 
 from course_lib._files import write_whole
 from course_tools.grading.assignments.release import course_settings
-from course_tools.grading.run.judge import Mark
+from course_tools.grading.run.judge import Mark, written
 from course_tools.grading.shown import shown
 
 LOG = "grading-log.jsonl"
@@ -42,42 +40,25 @@ class CannotRecord(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the audit log.
+    """One line of the audit log."""
 
-    Attributes:
-        time: when, in UTC.
-        assignment: of which.
-        student: whose.
-        submission: SHA-256 of the notebook that was handed in.
-        tests: SHA-256 of the assignment: all that marks depend on.
-        environment: versions of what runs the tests.
-        marks: by question; None where a person marks.
-        problem: why it could not be graded, in words.
-        notes: what a person should know.
-        tampering: what looked like it.
-        cells: by question, a checksum of its test; under "" of all the rest.
-        question: the only one that was judged for this line; "" if all were.
-        who: the account under which the command ran.
-    """
-
-    time: str
+    time: str  # in UTC
     assignment: str
     student: str
-    submission: str
-    tests: str
-    environment: str
-    marks: dict[str, float | None]
-    problem: str
-    notes: list[str]
-    tampering: list[str]
+    submission: str  # SHA-256 of the notebook that was handed in
+    tests: str  # SHA-256 of the assignment: all that marks depend on
+    environment: str  # versions of what runs the tests
+    marks: dict[str, float | None]  # by question; None where a person marks
+    problem: str  # why it could not be graded, in words
+    notes: list[str]  # what a person should know
+    tampering: list[str]  # what looked like it
     cells: dict[str, str] = field(default_factory=dict)
-    question: str = ""
+    question: str = ""  # the only one that was judged for this line; "" if all were
     who: str = field(default_factory=lambda: account())
 
 
 def append(log: Path, entry: dict[str, Any]) -> None:
-    """Add a line to a log, and wait until it is on the disk; one that a crash cut off
-    is closed first."""
+    """Add a line to a log, on the disk; close one that a crash cut off."""
     # in ASCII: a student's words can neither act on a terminal nor fail here
     line = json.dumps(entry).encode() + b"\n"
     with log.open("a+b") as file:
@@ -90,8 +71,7 @@ def append(log: Path, entry: dict[str, Any]) -> None:
 
 
 def lines(log: Path) -> Iterator[dict[str, Any]]:
-    """Read the whole lines of a log, first to last; one that a crash cut off is left
-    out."""
+    """Read the whole lines of a log; one that a crash cut off is left out."""
     for line in log.read_bytes().split(b"\n") if log.exists() else []:
         try:
             entry = json.loads(line)
@@ -103,11 +83,9 @@ def lines(log: Path) -> Iterator[dict[str, Any]]:
 
 def _fit(entry: Entry) -> dict[str, Any]:
     """An entry for the log, with an end to what may be a student's words."""
-    said = {
-        "notes": [*map(shown, entry.notes)],
-        "tampering": [*map(shown, entry.tampering)],
-    }
-    return asdict(entry) | said | {"problem": shown(entry.problem)}
+    notes, tampering = [*map(shown, entry.notes)], [*map(shown, entry.tampering)]
+    said = {"notes": notes, "tampering": tampering, "problem": shown(entry.problem)}
+    return asdict(entry) | said
 
 
 def account() -> str:
@@ -124,9 +102,8 @@ class Records:
     def __init__(self, courses: CourseDirectory, assignment: str) -> None:
         self.courses, self.assignment = courses, assignment
         self.log = Path(courses.root) / LOG
-        self._gradebook: Gradebook | None = (
-            None  # open while marks are written: to open it takes longer than to write
-        )
+        # open while marks are written: to open it takes longer than to write
+        self._gradebook: Gradebook | None = None
         with Gradebook(courses.db_url, courses.course_id) as gradebook:
             try:
                 gradebook.find_notebook(assignment, assignment)
@@ -137,8 +114,7 @@ class Records:
                 ) from error
 
     def done(self) -> dict[str, dict[str, Any]]:
-        """By student, the last line of the log for this assignment; a line that a crash
-        cut off does not count."""
+        """By student, the last whole line of the log for this assignment."""
         return {
             line["student"]: line
             for line in lines(self.log)
@@ -154,10 +130,8 @@ class Records:
 
     def graded_notebook(self, student: str) -> Path:
         """Where nbgrader looks for the notebook that was marked."""
-        return (
-            self._place(self.courses.autograded_directory, student)
-            / f"{self.assignment}.ipynb"
-        )
+        folder = self._place(self.courses.autograded_directory, student)
+        return folder / f"{self.assignment}.ipynb"
 
     def write(
         self,
@@ -172,16 +146,14 @@ class Records:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, notebook + "\n")
         earned = {mark.cell: mark.earned for mark in marks}
-        self.patiently(
-            entry.student, lambda: self._marks(entry.student, earned, set(unanswered))
-        )
+        marked = entry.student, earned, set(unanswered)
+        self.patiently(entry.student, lambda: self._marks(*marked))
         append(self.log, _fit(entry))
 
     def write_question(
         self, entry: Entry, notebook: str, question: str, earned: float | None
     ) -> None:
-        """Record one question that was judged again; whatever else is recorded of the
-        submission stays."""
+        """Record one question that was judged again; all else stays."""
         place = self.graded_notebook(entry.student)
         if place.is_file():
             write_whole(place, notebook + "\n")
@@ -199,12 +171,9 @@ class Records:
             except OperationalError as error:  # another program holds the database
                 self.close()
                 if time.monotonic() > patience:
-                    words = (
-                        f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not"
-                        " recorded."
-                    )
                     raise CannotRecord(
-                        f"{words} Close what holds it and start again: graded work is"
+                        f"gradebook.db was locked for {SECONDS_LOCKED} s; {what} is not"
+                        " recorded. Close what holds it and start again: graded work is"
                         " kept."
                     ) from error
 
@@ -216,22 +185,18 @@ class Records:
     ) -> None:
         gradebook = self._open()
         gradebook.update_or_create_student(student)
-        when = self.courses.get_existing_timestamp(
-            str(self._place(self.courses.submitted_directory, student))
-        )
+        name, folder = self.assignment, self.courses.submitted_directory
+        when = self.courses.get_existing_timestamp(str(self._place(folder, student)))
         # None, too: the time of a notebook that this one replaces says nothing about
         # this one
-        gradebook.update_or_create_submission(self.assignment, student, timestamp=when)
-        submitted = gradebook.find_submission_notebook(
-            self.assignment, self.assignment, student
-        )
+        gradebook.update_or_create_submission(name, student, timestamp=when)
+        submitted = gradebook.find_submission_notebook(name, name, student)
         with gradebook.db.no_autoflush:
             for grade in submitted.grades:
                 _enter(grade, earned.get(grade.name, 0.0))
             for comment in submitted.comments:
-                comment.auto_comment = (
-                    "No response." if comment.name in unanswered else None
-                )
+                silent = comment.name in unanswered
+                comment.auto_comment = "No response." if silent else None
         gradebook.db.commit()
 
     def _open(self) -> Gradebook:
@@ -246,11 +211,8 @@ class Records:
             self._gradebook = None
 
     def _one_mark(self, student: str, question: str, earned: float | None) -> None:
-        gradebook = self._open()
-        _enter(
-            gradebook.find_grade(question, self.assignment, self.assignment, student),
-            earned,
-        )
+        gradebook, name = self._open(), self.assignment
+        _enter(gradebook.find_grade(question, name, name, student), earned)
         gradebook.db.commit()
 
 
@@ -269,20 +231,12 @@ Marks = dict[str, dict[str, float | None]]
 
 @dataclass
 class Replay:
-    """What the log says.
+    """What the log says."""
 
-    Attributes:
-        marks: by student and question, as the log leaves them; None where a person
-        marks.
-        count: lines of this assignment.
-        faults: where the log contradicts itself.
-        differences: where the gradebook says something else.
-    """
-
-    marks: Marks = field(default_factory=dict)
-    count: int = 0
-    faults: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
+    marks: Marks = field(default_factory=dict)  # as the log leaves them
+    count: int = 0  # lines of this assignment
+    faults: list[str] = field(default_factory=list)  # where the log contradicts itself
+    differences: list[str] = field(default_factory=list)  # of the gradebook
 
     @property
     def ok(self) -> bool:
@@ -300,10 +254,8 @@ def replay(name: str, root: Path = Path()) -> Replay:
         found.count += 1
         student, before = line["student"], found.marks.get(line["student"], {})
         if question := line.get("question"):
-            kept = {part: mark for part, mark in before.items() if part != question}
-            if kept != {
-                part: mark for part, mark in line["marks"].items() if part != question
-            }:
+            marks = line["marks"] | {question: None}
+            if marks != before | {question: None}:
                 found.faults.append(
                     f"{student}, {line['time']}: judging {question} again changed other"
                     " marks too."
@@ -335,12 +287,6 @@ def _differences(log: Marks, gradebook: Marks) -> list[str]:
         else:
             for part, mark in gradebook[student].items():
                 if (said := log[student].get(part, 0.0)) != mark:
-                    found.append(
-                        f"{student}, {part}: {_points(said)} in the log,"
-                        f" {_points(mark)} in the gradebook."
-                    )
+                    both = f"{written(said)} in the log, {written(mark)}"
+                    found.append(f"{student}, {part}: {both} in the gradebook.")
     return found
-
-
-def _points(mark: float | None) -> str:
-    return "by hand" if mark is None else f"{mark:g}"

@@ -16,13 +16,10 @@ A submission's process may die or hang. It is then started anew, all its cells r
 but the one that killed it, and the next question is asked.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io
 import json
-import math
 import random
 import signal
 import socket
@@ -45,16 +42,13 @@ WORDS = 2000
 PRINTED = 20_000
 GRACE = 3.0
 HEAD = struct.Struct("<Q")
+MUCH = "exit, a crash, or more memory or processor time than there is"
 GONE = {
-    "ended": (
-        "Your code ended its process (exit, a crash, or more memory or processor time"
-        " than there is)."
-    ),
+    "ended": f"Your code ended its process ({MUCH}).",
     "late": "Your code was still busy after {seconds:g} s and was stopped.",
-    "garbled": (
-        "Your process wrote into the pipe of the grader: this looks like tampering."
-    ),
+    "garbled": "Your process wrote into the grader's pipe: this looks like tampering.",
 }
+DYING = "Your process ended or hung so often that the rest was not asked."
 
 
 class TestTooSlow(BaseException):
@@ -68,8 +62,7 @@ class OutOfStarts(BaseException):
 
 
 class Opaque:
-    """Something of the student's that is no data: a test can see its type's name and
-    nothing else."""
+    """Something that is no data: a test sees the name of its type alone."""
 
 
 def opaque(handle: Handle) -> Any:
@@ -99,8 +92,7 @@ class Referee:
     # ---- the student's process
 
     def student(self) -> Peer:
-        """The student's process, started and brought to this place of the notebook if
-        it is not there."""
+        """The student's process, started and brought to this place if need be."""
         if self.peer is None:
             if self.starts >= STARTS:
                 raise OutOfStarts
@@ -130,8 +122,7 @@ class Referee:
         return peer.ask(("run", cell["source"], self.job["cell_seconds"]))
 
     def gone(self, error: PeerGone) -> str:
-        """Part from a student's process that died or hangs, and say in words what it
-        did."""
+        """Part from a student's process that died or hangs, and say so in words."""
         self.part()
         if str(error) == "late":
             self.note_late()
@@ -194,49 +185,41 @@ class Referee:
             answer = self._run_there(peer, step)
             if type(answer) is dict:
                 told.update({key: answer.get(key) for key in told})
-            if (
-                type(told["error"]) is dict
-                and told["error"].get("type") == "CellTooSlow"
-            ):  # stopped itself
-                self.note_late()
-        except PeerGone as error:
+            error = told["error"]
+            if type(error) is dict and error.get("type") == "CellTooSlow":
+                self.note_late()  # it stopped itself
+        except PeerGone as gone:
             self.deadly.add(step["index"])
-            told["error"] = {
-                "type": "Stopped",
-                "message": self.gone(error),
-                "trace": "",
-            }
-        except Refused as error:
-            told["error"] = {"type": "Refused", "message": str(error), "trace": ""}
+            told["error"] = {"type": "Stopped", "message": self.gone(gone)}
+        except Refused as refused:
+            told["error"] = {"type": "Refused", "message": str(refused)}
         self.In.append(step["source"])
         if not self.hidden:
             tell(self.control, "cell", {"index": step["index"], **_told(told)})
-        self.try_names(step["names"], step.get("interfaces", {}))
+        if step["names"]:
+            with self._or_part():
+                self.learn_names(step["names"], step.get("interfaces", {}))
 
-    def try_names(self, names: list[str], interfaces: dict[str, str]) -> None:
-        if names:
-            try:
-                self.learn_names(names, interfaces)
-            except PeerGone as error:
-                self.gone(error)
-            except Refused:
-                pass
+    @contextlib.contextmanager
+    def _or_part(self) -> Iterator[None]:
+        """Part from a process that goes; pass by what is refused."""
+        try:
+            yield
+        except PeerGone as error:
+            self.gone(error)
+        except Refused:
+            pass
 
     def given_cell(self, step: dict[str, Any]) -> None:
-        """Run a cell that the notebook gives; its errors show in the tests that need
-        it."""
+        """Run a given cell; its errors show in the tests that need it."""
         self.given.append(step["source"])
         if self.peer is not None:
             self.peer.deadline = time.monotonic() + self.job["cell_seconds"]
         outcome = self.run_here(step["source"])
         if self.peer is not None:
             self.peer.classes = given_classes(self.given, self.namespace)
-            try:
+            with self._or_part():
                 self.peer.ask(("classes", self.given))
-            except PeerGone as error:
-                self.gone(error)
-            except Refused:
-                pass
         if outcome["error"] and not self.hidden:
             del outcome["result"]
             tell(self.control, "given", {"name": step["name"], **outcome})
@@ -245,14 +228,9 @@ class Referee:
         """Run a test cell; of a hidden round the grader hears the points alone."""
         outcome = self.run_test(step["source"], step["points"])
         if self.hidden:
-            said = {
-                "name": step["name"],
-                "earned": outcome["earned"],
-                "tampering": outcome["tampering"],
-            }
-            tell(self.control, "mark", said)
-        else:
-            tell(self.control, "test", {"name": step["name"], **outcome})
+            outcome = {key: outcome[key] for key in ("earned", "tampering")}
+        event = "mark" if self.hidden else "test"
+        tell(self.control, event, {"name": step["name"], **outcome})
 
     def part(self) -> None:
         """Let go of the student's process; the next question gets a fresh one."""
@@ -261,95 +239,62 @@ class Referee:
             self.peer = None
 
     def run_test(self, source: str, points: float) -> dict[str, Any]:
-        """Run one version of a test cell and say what it earns, by nbgrader's rule,
-        numbers taken strictly."""
+        """Run a version of a test and say what it earns, by nbgrader's rule."""
+        said = {"earned": 0.0, "error": "Stopped", "printed": "", "tampering": ""}
         try:
             peer = self.student()
         except OutOfStarts:
-            words = "Your process ended or hung so often that the rest was not asked."
-            return {
-                "earned": 0.0,
-                "error": "Stopped",
-                "words": words,
-                "printed": "",
-                "tampering": "",
-            }
-        except (PeerGone, Refused) as error:
-            words = self.gone(error) if isinstance(error, PeerGone) else str(error)
-            return {
-                "earned": 0.0,
-                "error": "Stopped",
-                "words": words,
-                "printed": "",
-                "tampering": "",
-            }
+            return {**said, "words": DYING}
+        except PeerGone as gone:
+            return {**said, "words": self.gone(gone)}
+        except Refused as refused:
+            return {**said, "words": str(refused)}
         peer.deadline = time.monotonic() + self.job["cell_seconds"]
         outcome = self.run_here(source)
         peer.forget()
-        earned, words = 0.0, outcome["message"]
-        result = outcome.pop("result")
-        if not outcome["error"]:
-            if result is None:
-                earned = points
-            elif (
-                type(result) in (int, float)
-                and math.isfinite(result)
-                and 0 <= result <= points
-            ):
-                earned = float(result)
-            else:
-                outcome["error"] = "NoMark"
-                words = "The test cell ends in what is no mark; tell your instructor."
+        earned, error, words = 0.0, outcome["error"], outcome["message"]
+        result = outcome["result"]
+        if not error and result is None:
+            earned = points
+        elif not error and type(result) in (int, float) and 0 <= result <= points:
+            earned = float(result)
+        elif not error:
+            error = "NoMark"
+            words = "The test cell ends in what is no mark; tell your instructor."
+        suspect = "tampering" in words and error == "Stopped"
         return {
             "earned": earned,
-            "error": outcome["error"],
+            "error": error,
             "words": words,
             "printed": outcome["printed"],
-            "tampering": (
-                words if "tampering" in words and outcome["error"] == "Stopped" else ""
-            ),
+            "tampering": words if suspect else "",
         }
 
     def run_here(self, source: str) -> dict[str, Any]:
         """Run a cell of the instructor's in this process."""
-        printed = io.StringIO()
+        printed, rest = io.StringIO(), io.StringIO()
         self.In.append(source)
-        with (
-            contextlib.redirect_stdout(printed),
-            contextlib.redirect_stderr(io.StringIO()),
-            self._in_time(),
-        ):
+        outputs = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(rest)
+        with outputs[0], outputs[1], self._in_time():
             done = self.shell.run_cell(source, store_history=False)
         raised = done.error_before_exec or done.error_in_exec
-        error = "" if raised is None else type(raised).__name__
-        if raised is None:
-            message = ""
-        elif isinstance(raised, PeerGone):
+        error, message = "" if raised is None else type(raised).__name__, ""
+        if isinstance(raised, PeerGone):
             error, message = "Stopped", self.gone(raised)
         elif isinstance(raised, TestTooSlow):
             self.note_late()
-            error = "Stopped"
-            message = (
-                "The test was still busy with your answers after its time and was"
-                " stopped."
-            )
+            busy = "The test was still busy with your answers after its time"
+            error, message = "Stopped", f"{busy} and was stopped."
         elif isinstance(raised, Refused):
             message = f"What your code gives back cannot be read: {raised}."
-        else:
-            message = (
-                str(raised)
-                if isinstance(raised, AssertionError)
-                else f"{error}: {raised}"
-            )
-        text = printed.getvalue()[:PRINTED]
+        elif isinstance(raised, AssertionError):
+            message = str(raised)
+        elif raised is not None:
+            message = f"{error}: {raised}"
+        said = {"error": error, "printed": printed.getvalue()[:PRINTED]}
         if len(message) > WORDS:  # what to do about it often stands at the end
             message = f"{message[: WORDS - 600]} [...] {message[-500:]}"
-        return {
-            "error": error,
-            "message": message,
-            "printed": text,
-            "result": done.result,
-        }
+        return {**said, "message": message, "result": done.result}
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -367,21 +312,16 @@ class Referee:
         """Take the steps in their order."""
         torch.manual_seed(0)
         random.seed(0)
-        steps = {
-            "student": self.student_cell,
-            "given": self.given_cell,
-            "test": self.test_cell,
-        }
+        take = {"student": self.student_cell, "given": self.given_cell}
         for step in self.job["steps"]:
             self.step = step
             with contextlib.suppress(OutOfStarts):
-                steps[step["kind"]](step)
+                take.get(step["kind"], self.test_cell)(step)
         self.part()
 
 
 def tell(control: socket.socket, event: str, content: Any) -> None:
-    """Say something to the grader, in whole characters: a half, which Python's texts
-    can hold, stops who writes it."""
+    """Tell the grader something, in whole characters: a half cannot be written."""
     data = json.dumps([event, content], ensure_ascii=False).encode("utf-8", "replace")
     control.sendall(HEAD.pack(len(data)) + data)
 
@@ -403,20 +343,16 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 def _told(told: dict[str, Any]) -> dict[str, Any]:
     """What a student's cell said, cut to texts of bounded length."""
-    told = {"error": None, "printed": "", "result": None, **told}
-    error = told["error"]
+    error, printed, result = told["error"], told["printed"], told["result"]
+    keys = ("type", "message", "trace")
     if type(error) is dict:
-        error = {
-            key: str(error.get(key, ""))[:WORDS] for key in ("type", "message", "trace")
-        }
+        error = {key: str(error.get(key, ""))[:WORDS] for key in keys}
     else:
         error = None
-    printed = told["printed"] if type(told["printed"]) is str else ""
-    result = told["result"] if type(told["result"]) is str else None
     return {
         "error": error,
-        "printed": printed[:PRINTED],
-        "result": result and result[:PRINTED],
+        "printed": printed[:PRINTED] if type(printed) is str else "",
+        "result": result[:PRINTED] if type(result) is str else None,
     }
 
 
@@ -429,8 +365,5 @@ def play(control: int) -> None:
         Path(name).write_bytes(data)
     referee = Referee(connection, job)
     referee.play()
-    tell(
-        connection,
-        "done",
-        {"deadly": sorted(referee.deadly), "late": sorted(referee.late)},
-    )
+    done = {"deadly": sorted(referee.deadly), "late": sorted(referee.late)}
+    tell(connection, "done", done)

@@ -12,8 +12,6 @@ marks were recorded still has every student's words when it is started again, an
 one that judges the same notebooks by a mended hidden test.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -45,8 +43,7 @@ class Rounds:
         ).hexdigest()
 
     def hidden_began(self) -> bool:
-        """Say whether a hidden round of this release may have begun, in this run or an
-        earlier one."""
+        """Say whether a hidden round of this release may have begun, ever."""
         return any(line["release"] == self.release for line in lines(self.record))
 
     def begin_hidden(self) -> None:
@@ -56,15 +53,13 @@ class Rounds:
             append(self.record, {"time": now(), "release": self.release})
 
     def keep(self, student: str, key: str, visible: bytes) -> None:
-        """Keep the packed transcript of a visible round, in the place of the student's
-        last one."""
+        """Keep a visible round's packed transcript as the student's last."""
         self.folder.mkdir(parents=True, exist_ok=True)
         data = (self.release + key).encode() + visible
         write_whole(self._place(student), lambda place: _write(place, data))
 
     def kept(self, student: str, key: str) -> bytes:
-        """Give it back; nothing if none is kept, or that of another release or of
-        another round."""
+        """Give it back; nothing of another release or another round."""
         place, head = self._place(student), (self.release + key).encode()
         data = place.read_bytes() if place.exists() else b""
         return data[len(head) :] if data.startswith(head) else b""
@@ -80,22 +75,25 @@ def _write(place: Path, data: bytes) -> None:
 
 
 def without_words(visible: Transcript) -> Transcript:
-    """Of a visible round that may tell nothing, what the hidden round and the
-    instructor still need to know."""
+    """Of a visible round that may tell nothing, what is needed all the same."""
+    kept = ("trouble", "over", "seconds", "deadly", "late", "late_beside")
     return Transcript(
-        trouble=visible.trouble, over=visible.over, seconds=visible.seconds, deadly=visible.deadly, late=visible.late,  # noqa: E501
-        late_beside=visible.late_beside, points_alone=True,
-    )  # fmt: skip
+        points_alone=True, **{name: getattr(visible, name) for name in kept}
+    )
 
 
 def joined(visible: Transcript, hidden: Transcript) -> Transcript:
     """Words of the visible round, marks of the hidden one."""
+    one, other = visible.repeated, hidden.repeated
     return replace(
-        visible, marks=hidden.marks, trouble=hidden.trouble, over=visible.over or hidden.over,  # noqa: E501
-        seconds=visible.seconds + hidden.seconds, late_beside=max(visible.late_beside, hidden.late_beside),  # noqa: E501
-        repeated={name: max(visible.repeated.get(name, 0), hidden.repeated.get(name, 0))
-                  for name in visible.repeated | hidden.repeated},
-    )  # fmt: skip
+        visible,
+        marks=hidden.marks,
+        trouble=hidden.trouble,
+        over=visible.over or hidden.over,
+        seconds=visible.seconds + hidden.seconds,
+        late_beside=max(visible.late_beside, hidden.late_beside),
+        repeated={n: max(one.get(n, 0), other.get(n, 0)) for n in one | other},
+    )
 
 
 def words(transcript: Transcript) -> list[str]:
@@ -106,9 +104,7 @@ def words(transcript: Transcript) -> list[str]:
         for name, count in transcript.repeated.items()
     ]
     if (count := transcript.late_beside) > 0:
-        others = "1 other submission" if count == 1 else f"{count} other submissions"
-        said.append(
-            f"It was stopped as late while {others} ran; it was run again alone, and"
-            " that counts."
-        )
-    return [*said, *([POINTS_ALONE] if transcript.points_alone else [])]
+        others = f"{count} other submission{'s' * (count > 1)}"
+        late = f"It was stopped as late while {others} ran"
+        said.append(f"{late}; it was run again alone, and that counts.")
+    return said + [POINTS_ALONE] * transcript.points_alone

@@ -1,8 +1,6 @@
 """The IPython shell in which both processes run cells: made once, before the fork, and
 empty for each use."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools
@@ -11,11 +9,12 @@ import types
 import warnings
 from typing import Any
 
+NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
+
 
 @functools.cache
 def shell() -> Any:
-    """The shell of this process; it writes no history, no results and no tracebacks of
-    its own."""
+    """The shell of this process; it writes nothing of its own."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -35,8 +34,7 @@ def shell() -> Any:
 
 
 class _Transform:
-    """Lets IPython rewrite its magics, and passes by what is Python already: to look
-    for magics takes long."""
+    """Lets IPython rewrite its magics, but not, which takes long, plain Python."""
 
     def __init__(self, here: Any) -> None:
         self.here, self.transform = here, here.transform_cell
@@ -44,28 +42,15 @@ class _Transform:
 
     def _transformers(self) -> list[Any]:
         manager = self.here.input_transformer_manager
-        return [
-            *(
-                list(manager.cleanup_transforms),
-                list(manager.line_transforms),
-                list(manager.token_transformers),
-            ),
-            list(self.here.input_transformers_post),
-        ]
+        own = manager.cleanup_transforms, manager.line_transforms
+        others = manager.token_transformers, self.here.input_transformers_post
+        return [list(steps) for steps in (*own, *others)]
 
     def __call__(self, source: str) -> str:
         text = source.strip()
-        if (
-            "\n" in text
-            and not text.startswith("In ")
-            and self._transformers() == self.usual
-        ):
-            with (
-                contextlib.suppress(
-                    SyntaxError, ValueError, RecursionError, MemoryError
-                ),
-                warnings.catch_warnings(),
-            ):
+        plain = "\n" in text and not text.startswith("In ")
+        if plain and self._transformers() == self.usual:
+            with contextlib.suppress(*NO_PYTHON), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ast.parse(source)
                 return source if source.endswith("\n") else source + "\n"

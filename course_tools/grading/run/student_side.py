@@ -5,8 +5,6 @@ Nothing that this process says about itself decides a mark. A student's code can
 everything here, and gains the power to send wrong data.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import signal
@@ -24,8 +22,7 @@ PRINTED = 100_000
 
 
 class CellTooSlow(BaseException):
-    """Raised in a cell that has used up its time; code that swallows it is ended from
-    outside a little later."""
+    """Raised in a cell that has used up its time; swallowed, it ends the process."""
 
 
 class LimitedText(io.StringIO):
@@ -67,11 +64,8 @@ def run_cell(source: str, seconds: float) -> dict[str, Any]:
     except CellTooSlow as slow:
         error = slow
     told = None if error is None else describe(error)
-    return {
-        "error": told,
-        "printed": printed.getvalue()[:PRINTED],
-        "result": _short(result),
-    }
+    text = printed.getvalue()[:PRINTED]
+    return {"error": told, "printed": text, "result": _short(result)}
 
 
 def _short(result: Any) -> str | None:
@@ -82,10 +76,8 @@ def _short(result: Any) -> str | None:
 
 
 def student_peer(connection: socket.socket) -> Peer:
-    """Make the student's end of the bridge: what the referee may ask for, and an empty
-    notebook to ask it of."""
+    """Make the student's end of the bridge, with an empty notebook."""
     _, namespace = fresh_shell()
-    objects: dict[str, Any] = {}
 
     def find(key: str) -> Any:
         kind, _, name = key.partition(":")
@@ -97,18 +89,11 @@ def student_peer(connection: socket.socket) -> Peer:
 
     def describe_names(names: list[str]) -> dict[str, Any]:
         told: dict[str, Any] = {}
-        for name in names:
-            if name not in namespace:
-                continue
-            value = namespace[name]
+        for name in (name for name in names if name in namespace):
+            value, told[name] = namespace[name], ("value",)
             if callable(value):
-                told[name] = (
-                    "callable",
-                    isinstance(value, type),
-                    str(getattr(value, "__doc__", None) or "")[:5000],
-                )
-            else:
-                told[name] = ("value",)
+                text = str(getattr(value, "__doc__", None) or "")[:5000]
+                told[name] = ("callable", isinstance(value, type), text)
         return told
 
     def put_files(files: dict[str, bytes]) -> None:
@@ -124,7 +109,6 @@ def student_peer(connection: socket.socket) -> Peer:
         "value": lambda name: namespace[name],
         "files": put_files,
         "classes": learn_classes,
-        "objects": lambda: len(objects),
     }
     return peer
 
@@ -134,10 +118,8 @@ def serve(peer: Peer) -> None:
     with contextlib.suppress(PeerGone):
         while True:
             _, data = peer.receive()
-            with (
-                contextlib.redirect_stdout(LimitedText()),
-                contextlib.redirect_stderr(LimitedText()),
-            ):
+            out, err = LimitedText(), LimitedText()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 peer.answer(data)
 
 

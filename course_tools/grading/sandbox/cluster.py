@@ -12,15 +12,13 @@ Nothing here imports nbgrader, a notebook's format or torch: a machine of the cl
 imports this module too, and torch is imported behind the wall alone.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import queue
 import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -41,7 +39,7 @@ AHEAD = 2
 SECONDS_TO_CONNECT = 30
 
 
-class Cluster:
+class Cluster(AbstractContextManager["Cluster"]):
     """A Dask cluster in the place of this machine's workers."""
 
     def __init__(
@@ -55,30 +53,24 @@ class Cluster:
                 " '.[dask]'"
             ) from error
         self.isolation = isolation
+        patience = SECONDS_TO_CONNECT
         try:
-            self.client = Client(
-                address, timeout=SECONDS_TO_CONNECT, set_as_default=False
-            )
+            self.client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise NoCluster(
-                f"No Dask scheduler answers at {address}: {error}"
-            ) from error
+            silent = f"No Dask scheduler answers at {address}"
+            raise NoCluster(f"{silent}: {error}") from error
         self._ready = [
-            self.client.submit(
-                get_ready, isolation, memory, workers=[machine], pure=False
-            )
-            for machine in self.client.nthreads()
+            self.client.submit(get_ready, isolation, memory, workers=[one], pure=False)
+            for one in self.client.nthreads()
         ]
-        for hiring in (
-            self._ready
-        ):  # a machine that is lost later is not asked to have been ready
+        # a machine that is lost later is not asked to have been ready
+        for hiring in self._ready:
             hiring.add_done_callback(lambda done: done.release())
 
     def hands(
         self, files: dict[str, bytes], limits: Limits, chancy: Mapping[str, float]
     ) -> list[Run]:
-        """Give functions that each run one round of a submission somewhere in the
-        cluster, two for each thread of it."""
+        """Give functions that run a round on the cluster, two for each thread."""
         threads = sum(self.client.nthreads().values())
         if not threads:
             raise NoCluster(
@@ -86,34 +78,19 @@ class Cluster:
                 " command again."
             )
         shipped = self.client.scatter(pack_files(files), broadcast=True, hash=False)
-        more = (
-            shipped,
-            self.isolation,
-            json.dumps([asdict(limits), dict(chancy)]),
-            environment(),
-        )
+        settings = json.dumps([asdict(limits), dict(chancy)])
+        more = (shipped, self.isolation, settings, environment())
 
         def run(one: Round) -> Transcript:
+            packed = zlib.compress(json.dumps(vars(one)).encode())
             with _in_words():
-                future = self.client.submit(
-                    there,
-                    zlib.compress(json.dumps(vars(one)).encode()),
-                    *more,
-                    pure=False,
-                )
+                future = self.client.submit(there, packed, *more, pure=False)
                 return unpacked_transcript(future.result())
 
         return [run] * (AHEAD * threads)
 
-    def close(self) -> None:
-        """Leave the cluster; what it still has of ours it forgets."""
-        self.client.close()
-
-    def __enter__(self) -> Cluster:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.client.close()  # what it still has of ours it forgets
 
 
 @contextmanager
@@ -139,8 +116,7 @@ class NoCluster(NoIsolation):
 
 
 class Crew:
-    """What a process of the cluster keeps between submissions: a warm process, and
-    workers that nobody uses now."""
+    """What a process of the cluster keeps: a warm process and idle workers."""
 
     def __init__(self, isolation: str, memory: int, threads: int) -> None:
         self.warm = Warm(isolation, memory)
@@ -170,14 +146,12 @@ def hire(isolation: str, memory: int) -> Future[Crew]:
 
 
 def get_ready(isolation: str, memory: int) -> None:
-    """Begin to hire, while the grader still reads what was handed in; who needs the
-    crew hears what went wrong."""
+    """Begin to hire, while the grader still reads; who needs it hears errors."""
     hire(isolation, memory)
 
 
 def dask_setup(worker: Any) -> None:
-    """Get ready before any grader comes: what `dask worker --preload
-    course_tools.grading.sandbox.cluster` calls."""
+    """Get ready before any grader comes, for `dask worker --preload`."""
     _KEEPER.submit(_crew, "bubblewrap", Limits.memory, worker.state.nthreads)
 
 
@@ -185,11 +159,9 @@ def there(
     packed: bytes, files: bytes, isolation: str, settings: str, wanted: str
 ) -> bytes:
     """Run one round of a submission on a machine of the cluster."""
-    if environment() != wanted:
-        raise NoCluster(
-            f"A machine of the cluster has {environment()}; the grader has {wanted}."
-            " Install the same."
-        )
+    if (has := environment()) != wanted:
+        both = f"A machine of the cluster has {has}; the grader has {wanted}."
+        raise NoCluster(f"{both} Install the same.")
     told, chancy = json.loads(settings)
     limits = Limits(**told)
     crew = hire(isolation, limits.memory).result()

@@ -8,8 +8,6 @@ size cap, no view of other processes, no course_lib on disk, no privilege, and l
 memory, processor time, processes and file size.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource
@@ -48,8 +46,7 @@ def _check(result: int, what: str) -> None:
 
 
 def become_nobody() -> None:
-    """Give up root, where the grader runs as root: the kernel counts and limits
-    processes of others alone."""
+    """Give up root: the kernel limits the processes of others alone."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -59,8 +56,7 @@ def become_nobody() -> None:
 
 
 def give_way() -> None:
-    """Let others have the processor first, and be the first that the kernel ends where
-    the machine's memory ends."""
+    """Let others have the processor, and be the first to go without memory."""
     os.nice(10)
     if sys.platform == "linux":
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -69,51 +65,33 @@ def give_way() -> None:
 def leave_the_world() -> None:
     """Enter new namespaces; the next fork is the first process of its own tree."""
     user, group = os.getuid(), os.getgid()
-    _check(
-        _LIBC.unshare(NEW_USER | NEW_MOUNTS | NEW_PIDS | NEW_IPC | NEW_NET),
-        "new namespaces",
-    )
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        Path("/proc/self", name).write_text(text)
+    new = NEW_USER | NEW_MOUNTS | NEW_PIDS | NEW_IPC | NEW_NET
+    _check(_LIBC.unshare(new), "new namespaces")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def own_folders(size: str, hide: list[str], keep: tuple[str, ...] = ()) -> None:
-    """Cover what processes share by empty folders in memory: home, temporary files, the
-    list of processes."""
-    _check(_LIBC.mount(b"none", b"/", None, PRIVATE_RECURSIVE, None), "private mounts")
+    """Cover what processes share by empty folders in memory."""
+    _mount("none", "/", PRIVATE_RECURSIVE, "private mounts")
     for shared in (OWN, "/dev/shm"):
-        _mount(shared, f"size={size},nr_inodes=20000,mode=0755")
-    kept = {
-        Path(place): Path(OWN, f"kept-{number}")
-        for number, place in enumerate(keep)
-        if Path(place).exists()
-    }
+        _cover(shared, f"size={size},nr_inodes=20000,mode=0755")
+    there = [place for place in map(Path, keep) if place.exists()]
+    kept = {place: Path(OWN, f"kept-{n}") for n, place in enumerate(there)}
     for place, beside in kept.items():
         _empty(beside, place.is_dir())
-        _check(
-            _LIBC.mount(bytes(place), bytes(beside), None, BIND, None),
-            f"a second view of {place}",
-        )
-    _mount("/proc", f"size=4k,nr_inodes={4 + 4 * len(kept)},mode=0555")
+        _mount(place, beside, BIND, f"a second view of {place}")
+    _cover("/proc", f"size=4k,nr_inodes={4 + 4 * len(kept)},mode=0555")
     for place, beside in kept.items():
         folder = beside.is_dir()
         _empty(place, folder)
-        _check(
-            _LIBC.mount(bytes(beside), bytes(place), None, MOVE, None),
-            f"{place} where it was",
-        )
+        _mount(beside, place, MOVE, f"{place} where it was")
         beside.rmdir() if folder else beside.unlink()
     for covered in hide:
-        _mount(covered, "size=4k,nr_inodes=4,mode=0555")
+        _cover(covered, "size=4k,nr_inodes=4,mode=0555")
     # Shared pages of /dev/zero are memory of no process, as those of no file are.
-    _check(
-        _LIBC.mount(os.devnull.encode(), b"/dev/zero", None, BIND, None),
-        "no pages of /dev/zero",
-    )
+    _mount(os.devnull, "/dev/zero", BIND, "no pages of /dev/zero")
     for own in ("home", "tmp"):
         Path(OWN, own).mkdir()
 
@@ -123,16 +101,19 @@ def _empty(place: Path, folder: bool) -> None:
     place.mkdir() if folder else place.touch()
 
 
-def _mount(place: str, options: str) -> None:
-    result = _LIBC.mount(
-        b"tmpfs", place.encode(), b"tmpfs", NOSUID_NODEV, options.encode()
-    )
+def _mount(what: str | Path, where: str | Path, flags: int, words: str) -> None:
+    source, target = os.fsencode(what), os.fsencode(where)
+    _check(_LIBC.mount(source, target, None, flags, None), words)
+
+
+def _cover(place: str, options: str) -> None:
+    about = (b"tmpfs", NOSUID_NODEV, options.encode())
+    result = _LIBC.mount(b"tmpfs", place.encode(), *about)
     _check(result, f"an empty folder at {place}")
 
 
 def drop_privileges() -> None:
-    """Give up the capabilities that a new user namespace brings, for this process and
-    all that it starts."""
+    """Give up a user namespace's capabilities, for all that this starts."""
     for capability in range(64):
         if _LIBC.prctl(DROP_BOUND, capability, 0, 0, 0) != 0:
             break
@@ -143,14 +124,12 @@ def drop_privileges() -> None:
 
 def virtual_bytes() -> int:
     """Address space that this process has mapped."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf(
-        "SC_PAGE_SIZE"
-    )
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def limit(limits: dict[str, Any], mapped: int | None) -> None:
-    """Set the kernel's limits for this process; they hold for each process that it
-    starts."""
+    """Set the kernel's limits for this process and each that it starts."""
     for what, most in (
         *([] if mapped is None else [(resource.RLIMIT_AS, mapped + limits["memory"])]),
         (resource.RLIMIT_CPU, limits["cpu_seconds"]),
@@ -167,16 +146,20 @@ def limit(limits: dict[str, Any], mapped: int | None) -> None:
 
 
 def only_these_files(keep: list[int]) -> None:
-    """Close every file that is open but these, and let standard input, output and error
-    lead nowhere."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nowhere, standard)
+    """Close every file but these; standard input and output lead nowhere."""
+    silence()
     last = 2
     for number in sorted(keep):
         os.closerange(last + 1, number)
         last = number
     os.closerange(last + 1, 4096)
+
+
+def silence() -> None:
+    """Let standard input, output and error lead nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
 
 
 def default_signals() -> None:
@@ -186,8 +169,7 @@ def default_signals() -> None:
 
 
 def init(child: int, end_the_others: Callable[[], None] = lambda: None) -> None:
-    """Be the first process of a tree: wait for everybody, end with the one that
-    matters, and all others with it."""
+    """Be the first of a tree: wait for all, end with the child that matters."""
     while True:
         try:
             ended, _ = os.wait()

@@ -8,8 +8,6 @@ with runc, on a kernel with control groups of version 1; Podman without root, an
 Docker, were not.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import resource
@@ -28,9 +26,7 @@ OWN = confine.OWN
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = tuple(ROOT / name for name in ("course_lib", "course_lab", "course_tools"))
 INSTALL = "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap)."
-INSTALL_CONTAINER = (
-    "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
-)
+INSTALL_BOTH = "Install Podman and runc (Debian, Ubuntu: apt-get install podman runc)."
 UBUNTU = (
     "Ubuntu 24.04 lets programs have no namespaces: sudo sysctl -w"
     " kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for bwrap"
@@ -38,22 +34,14 @@ UBUNTU = (
 )
 #: What the machine's own programs and libraries need; each is bound only where it is
 #: there.
-SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/alternatives",
-)
+SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache"]
+SYSTEM += ["/etc/localtime", "/etc/alternatives"]
 #: Where the socket to the grader lies in a container.
 DOOR = "/run/course/orders"
 IMAGE = "course-grade-empty"
-#: Filters and profiles of a container's program, which refuse all namespaces.
-NO_SECOND_OPINION = ("seccomp=unconfined", "apparmor=unconfined", "label=disable")
+#: No filters and profiles of a container's program, which refuse all namespaces.
+NO_SECOND_OPINION = ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"]
+NO_SECOND_OPINION += ["label=disable"]
 #: Open files, and processes, of one user in a container; and processes in it.
 FILES, PROCESSES = 4096, 1024
 #: What a container may take of this machine's memory at most.
@@ -70,20 +58,11 @@ class NoIsolation(Exception):
 
 
 class Isolation:
-    """One wall; this one is none, and students' code runs as you.
+    """One wall; this one is none, and students' code runs as you."""
 
-    Attributes:
-        name: by which the instructor asks for it.
-        way: how the worker shuts in each process: a key of `WAYS` in
-        :mod:`course_tools.grading.sandbox.ways`.
-        by_socket: the worker cannot inherit a socket and connects to one that lies at
-        :data:`DOOR`.
-        hides: folders that a worker sees and a submission does not.
-    """
-
-    name = way = "unsafe"
-    by_socket = False
-    hides: tuple[str, ...] = ()
+    name = way = "unsafe"  # a key of `WAYS` in :mod:`...sandbox.ways`
+    by_socket = False  # the worker connects to :data:`DOOR`, as it inherits none
+    hides: tuple[str, ...] = ()  # folders that a worker sees and a submission does not
 
     def available(self) -> str:
         """Say why this machine does not give it, and what to do; "" if it does."""
@@ -102,34 +81,26 @@ class Isolation:
 
 def bound() -> list[Path]:
     """Folders of Python and of the course that are seen inside."""
-    return [
-        Path(sys.base_prefix),
-        Path(sys.prefix),
-        Path(sys.executable).resolve().parents[1],
-        *PACKAGES,
-    ]
+    own = Path(sys.executable).resolve().parents[1]
+    return [Path(sys.base_prefix), Path(sys.prefix), own, *PACKAGES]
 
 
 def _binds() -> list[str]:
     """Read-only views of the system's libraries, this Python and course_lib."""
-    places = [Path(place) for place in SYSTEM if Path(place).exists()]
-    arguments: list[str] = []
-    for place in places:
-        kind = (
-            ["--symlink", os.readlink(place)]
-            if place.is_symlink()
-            else ["--ro-bind", str(place)]
-        )
-        arguments += [*kind, str(place)]
-    seen: list[Path] = [place for place in places if not place.is_symlink()]
+    seen: list[Path] = []
     made: set[Path] = set()
+    arguments: list[str] = []
+    for place in (place for place in map(Path, SYSTEM) if place.exists()):
+        if place.is_symlink():
+            arguments += ["--symlink", os.readlink(place), str(place)]
+        else:
+            arguments += ["--ro-bind", str(place), str(place)]
+            seen.append(place)
     for place in bound():
-        if any(place == other or other in place.parents for other in seen):
+        if any(map(place.is_relative_to, seen)):
             continue
         for parent in reversed(place.parents[:-1]):
-            if parent not in made and not any(
-                parent == other or other in parent.parents for other in seen
-            ):
+            if parent not in made and not any(map(parent.is_relative_to, seen)):
                 arguments += ["--perms", "0755", "--dir", str(parent)]
                 made.add(parent)
         arguments += ["--ro-bind", str(place), str(place)]
@@ -149,86 +120,56 @@ def worker_settings(home: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "MPLBACKEND": "agg",
         "CUDA_VISIBLE_DEVICES": "",
-        **dict.fromkeys(
-            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-        ),
+        **{f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")},
     }
 
 
 def command(bwrap: str, device: Device | None = None) -> list[str]:
     """The command line that runs a program behind the wall."""
-    root = os.getuid() == 0
-    apart = (
-        ["ipc", "pid", "net", "uts"] if root else ["user", "ipc", "pid", "net", "uts"]
-    )
-    kept = [item for right in RIGHTS for item in ("--cap-add", f"CAP_{right}")]
-    rights = ["--cap-drop", "ALL", *kept] if root else []
-    own = [
-        item
-        for name in ("/home", "/tmp", OWN)
-        for item in ("--perms", "0755", "--tmpfs", name)
-    ]
-    closed = [
-        item for name in ("/home", "/tmp", "/") for item in ("--remount-ro", name)
-    ]
-    settings = worker_settings(OWN)
-    return [
-        bwrap,
-        *(f"--unshare-{space}" for space in apart),
-        "--unshare-cgroup-try",
-        *rights,
-        "--die-with-parent",
-        "--new-session",
-        "--clearenv",
-        *("--proc", "/proc", "--dev", "/dev"),
-        *(
-            item
-            for node in (device.nodes if device else ())
-            for item in ("--dev-bind", node, node)
-        ),
-        *own,
-        *_binds(),
-        *closed,
-        *("--chdir", "/"),
-        *(
-            item
-            for name, value in settings.items()
-            for item in ("--setenv", name, value)
-        ),
-    ]
+    line = [bwrap, "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    line += ["--unshare-cgroup-try"]
+    if os.getuid() == 0:
+        line += ["--cap-drop", "ALL"]
+        for right in RIGHTS:
+            line += ["--cap-add", f"CAP_{right}"]
+    else:
+        line += ["--unshare-user"]
+    line += ["--die-with-parent", "--new-session", "--clearenv"]
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    for node in device.nodes if device else ():
+        line += ["--dev-bind", node, node]
+    for own in ("/home", "/tmp", OWN):
+        line += ["--perms", "0755", "--tmpfs", own]
+    line += _binds()
+    for closed in ("/home", "/tmp", "/"):
+        line += ["--remount-ro", closed]
+    line += ["--chdir", "/"]
+    for name, value in worker_settings(OWN).items():
+        line += ["--setenv", name, value]
+    return line
 
 
 @functools.cache
 def _refused(wall: tuple[str, ...]) -> str:
-    """Nest namespaces behind a wall as a submission has them, once; say what the kernel
-    says if it refuses."""
-    tried = subprocess.run(
-        [*wall, sys.executable, "-s", "-c", TRIAL],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """Nest namespaces as a submission has them; say why if the kernel refuses."""
+    trial = [*wall, sys.executable, "-s", "-c", TRIAL]
+    tried = subprocess.run(trial, capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return ""
     said = (tried.stderr.strip() or "it says nothing").splitlines()[-1]
-    return (
-        f"the kernel lets no submission have namespaces of its own ({said}). {UBUNTU}"
-    )
+    refused = "the kernel lets no submission have namespaces of its own"
+    return f"{refused} ({said}). {UBUNTU}"
 
 
 class Bubblewrap(Isolation):
-    """Namespaces by bubblewrap around the worker, and by the worker around each
-    submission."""
+    """Namespaces by bubblewrap, and by the worker around each submission."""
 
     name, way = "bubblewrap", "namespaces"
 
     def available(self) -> str:
-        bwrap = shutil.which("bwrap")
-        return (
-            _refused(tuple(command(bwrap)))
-            if bwrap
-            else f"there is no program bwrap. {INSTALL}"
-        )
+        if bwrap := shutil.which("bwrap"):
+            return _refused(tuple(command(bwrap)))
+        return f"there is no program bwrap. {INSTALL}"
 
     def command(
         self, program: list[str], memory: int, door: str, device: Device | None = None
@@ -240,20 +181,17 @@ class Bubblewrap(Isolation):
 
 
 def _few_files_and_processes() -> list[str]:
-    """More than a worker needs; where nothing is said, Podman asks for more than a
-    machine may be allowed to give."""
-    here = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
-    hard = {name: resource.getrlimit(number)[1] for name, number in here.items()}
-    most = {
-        name: FILES if limit == resource.RLIM_INFINITY else min(FILES, limit)
-        for name, limit in hard.items()
-    }
-    return [f"--ulimit={name}={limit}:{limit}" for name, limit in most.items()]
+    """Limit both, since Podman asks for more than a machine may give."""
+    limits = []
+    for name in ("nofile", "nproc"):
+        hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
+        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        limits.append(f"--ulimit={name}={most}:{most}")
+    return limits
 
 
 class Container(Isolation):
-    """A container of Podman or Docker around the worker, which itself puts namespaces
-    around each submission."""
+    """A container of Podman or Docker; the worker adds namespaces for each."""
 
     name, way, by_socket = "container", "namespaces", True
     hides = ("/run", "/sys")
@@ -265,24 +203,18 @@ class Container(Isolation):
     def available(self) -> str:
         program = self.program()
         if program is None:
-            return f"there is neither a program podman nor docker. {INSTALL_CONTAINER}"
+            return f"there is neither a program podman nor docker. {INSTALL_BOTH}"
         # An image with nothing in it: what runs there is this machine's own, bound
         # read-only.
         nothing = bytes(1024)  # a tar file ends by two empty blocks
-        there = subprocess.run(
-            [program, "image", "inspect", IMAGE], capture_output=True, check=False
-        )
-        line = [program, "import", "-", IMAGE]
-        made = (
-            there
-            if there.returncode == 0
-            else subprocess.run(line, input=nothing, capture_output=True, check=False)
-        )
+        line = [program, "image", "inspect", IMAGE]
+        made = subprocess.run(line, capture_output=True, check=False)
         if made.returncode != 0:
-            said = (
-                made.stderr.decode(errors="replace").strip() or "no word"
-            ).splitlines()[-1]
-            return f"{Path(program).name} makes no image: {said}"
+            line = [program, "import", "-", IMAGE]
+            made = subprocess.run(line, input=nothing, capture_output=True, check=False)
+        if made.returncode != 0:
+            said = made.stderr.decode(errors="replace").strip() or "no word"
+            return f"{Path(program).name} makes no image: {said.splitlines()[-1]}"
         return _refused(tuple(self.command([], 2**30, "")))
 
     def command(
@@ -292,20 +224,19 @@ class Container(Isolation):
         binds = dict.fromkeys([*places, *bound()])
         here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         most = min(int(SHARE_OF_MEMORY * here), 2**30 + (os.cpu_count() or 1) * memory)
-        return [
-            str(self.program()), "run", "--rm", "--pull=never", "--network=none", "--ipc=private", "--read-only",  # noqa: E501
-            *(f"--tmpfs={place}:rw,nosuid,nodev,size=1m,mode=0755" for place in (OWN, "/home", "/tmp")),  # noqa: E501
-            "--user=0:0", "--workdir=/",
-            f"--memory={most}", f"--memory-swap={most}", f"--pids-limit={PROCESSES}",
-            "--cap-drop=ALL", *(f"--cap-add={right}" for right in RIGHTS), *_few_files_and_processes(),  # noqa: E501
-            *(f"--security-opt={word}" for word in ("no-new-privileges", *NO_SECOND_OPINION)),  # noqa: E501
-            *(f"--volume={place}:{place}:ro" for place in binds),
-            *([f"--volume={door}:{Path(DOOR).parent}"] if door else []),
-            *(f"--device={node}" for node in (device.nodes if device else ())),
-            *(f"--env={name}={value}" for name, value in worker_settings(OWN).items()),
-            IMAGE,
-            *program,
-        ]  # fmt: skip
+        line = [str(self.program()), "run", "--rm", "--pull=never", "--network=none"]
+        line += ["--ipc=private", "--read-only", "--user=0:0", "--workdir=/"]
+        own = "rw,nosuid,nodev,size=1m,mode=0755"
+        line += [f"--tmpfs={place}:{own}" for place in (OWN, "/home", "/tmp")]
+        line += [f"--memory={most}", f"--memory-swap={most}"]
+        line += [f"--pids-limit={PROCESSES}", *_few_files_and_processes()]
+        line += ["--cap-drop=ALL", *(f"--cap-add={right}" for right in RIGHTS)]
+        line += [f"--security-opt={word}" for word in NO_SECOND_OPINION]
+        line += [f"--volume={place}:{place}:ro" for place in binds]
+        line += [f"--volume={door}:{Path(DOOR).parent}"] if door else []
+        line += [f"--device={node}" for node in (device.nodes if device else ())]
+        line += [f"--env={name}={said}" for name, said in worker_settings(OWN).items()]
+        return [*line, IMAGE, *program]
 
     def environment(self) -> dict[str, str] | None:
         return None
@@ -325,38 +256,24 @@ def wall(name: str) -> Isolation:
             f"There is no isolation {name!r}; choose {' or '.join(NAMES)}."
         )
     if why := found.available():
-        others = [
-            other.name
-            for other in WALLS
-            if other is not found and not other.available()
-        ]
-        instead = (
-            f" This machine gives, if you ask for it by name: --isolation {others[0]}."
-            if others
-            else ""
-        )
-        raise NoIsolation(f"Submissions cannot be shut in by {name}: {why}{instead}")
+        others = [other for other in WALLS if other is not found]
+        for other in (other.name for other in others if not other.available()):
+            given = "This machine gives, if you ask for it by name"
+            why += f" {given}: --isolation {other}."
+        raise NoIsolation(f"Submissions cannot be shut in by {name}: {why}")
     return found
 
 
 def check_sandbox() -> Finding:
-    """Say, for `course doctor`, how submissions are shut in here; who grades nobody
-    needs nothing."""
+    """Say, for `course doctor`, how submissions are shut in here."""
     refused = {wall.name: wall.available() for wall in WALLS}
     given = [name for name, why in refused.items() if not why]
     if not given:
-        reasons = "; ".join(
-            f"{name}: {why.rstrip('.')}" for name, why in refused.items()
-        )
-        return Finding(
-            "sandbox",
-            True,
-            f"none, which those who run `course grade` need. {reasons}.",
-        )
-    if given[0] == NAMES[0]:
-        return Finding("sandbox", True, given[0])
-    return Finding(
-        "sandbox",
-        True,
-        f"only by name: --isolation {given[0]} For {NAMES[0]}: {refused[NAMES[0]]}",
-    )
+        whys = "; ".join(f"{name}: {why.rstrip('.')}" for name, why in refused.items())
+        words = f"none, which those who run `course grade` need. {whys}."
+    elif given[0] == NAMES[0]:
+        words = given[0]
+    else:
+        why = f"For {NAMES[0]}: {refused[NAMES[0]]}"
+        words = f"only by name: --isolation {given[0]} {why}"
+    return Finding("sandbox", True, words)

@@ -7,8 +7,6 @@ LIMITS is JSON: :class:`course_tools.grading.sandbox.sandbox.Limits` as a dict, 
 ``hide``, folders to cover, and ``work``, the folder to work in.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -18,8 +16,7 @@ from course_tools.grading.sandbox import confine
 
 
 def main() -> None:
-    """Shut this process in, and be the kernel; the process that was called ends with
-    it."""
+    """Shut this process in, and be the kernel."""
     limits, kernel = json.loads(sys.argv[1]), sys.argv[2:]
     mapped = confine.virtual_bytes()
     confine.only_these_files([])
@@ -39,10 +36,8 @@ def main() -> None:
     confine.limit(limits | {"memory": 4 * limits["memory"]}, mapped)
     resource.setrlimit(resource.RLIMIT_DATA, (limits["memory"], limits["memory"]))
     os.chdir(limits["work"])
-    home = os.path.join(confine.OWN, "home")
-    os.environ.update(
-        {"HOME": home, "TMPDIR": os.path.join(confine.OWN, "tmp"), "IPYTHONDIR": home}
-    )
+    home, temporary = f"{confine.OWN}/home", f"{confine.OWN}/tmp"
+    os.environ.update({"HOME": home, "TMPDIR": temporary, "IPYTHONDIR": home})
     del os.environ["PYTHONPATH"]
     os.execvp(kernel[0], kernel)
 

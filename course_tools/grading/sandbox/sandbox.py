@@ -7,8 +7,6 @@ this machine. See :mod:`course_tools.grading.sandbox.confine` for what shuts in 
 submission on its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -36,30 +34,18 @@ SECONDS_TO_START = 120
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use.
+    """What one submission may use."""
 
-    Attributes:
-        memory: bytes that all its processes together may take beside what a worker has.
-        cpu_seconds: processor time that all its processes together may take.
-        processes: and threads, at a time; a data loader with two workers fails with 8
-        and runs with 10.
-        file_bytes: of one file.
-        disk: of home, of the temporary folder and of shared memory, each, as tmpfs
-        writes sizes.
-        cell_seconds: by the clock, for one cell or one call from a test.
-        total_seconds: by the clock, for all of it.
-    """
-
-    memory: int = 3 * 2**30
-    cpu_seconds: int = 300
-    processes: int = 16
-    file_bytes: int = 64 * 2**20
-    disk: str = "64m"
-    cell_seconds: float = 60.0
-    total_seconds: float = 600.0
+    memory: int = 3 * 2**30  # bytes of all its processes together, beside a worker's
+    cpu_seconds: int = 300  # processor time that all its processes together may take
+    processes: int = 16  # and threads; a data loader with two workers needs 10
+    file_bytes: int = 64 * 2**20  # of one file
+    disk: str = "64m"  # of home, temporary folder and shared memory, each
+    cell_seconds: float = 60.0  # by the clock, for one cell or one call from a test
+    total_seconds: float = 600.0  # by the clock, for all of it
 
 
-class Warm:
+class Warm(contextlib.AbstractContextManager["Warm"]):
     """The process that imports torch behind the wall, once for all workers."""
 
     def __init__(
@@ -76,32 +62,34 @@ class Warm:
         try:
             self.isolation = wall(isolation)
             self._begin(memory)
-        except NoIsolation as error:  # said by those who would run something; marks that are there need no wall  # noqa: E501
+        except NoIsolation as error:
+            # said by those who would run something; marks that are there need no wall
             self._refused = str(error)
 
     def _begin(self, memory: int) -> None:
-        around = self.isolation
-        program = [sys.executable, "-s", "-m", "course_tools.grading.sandbox.worker"]
-        settings: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.DEVNULL,
-            "stderr": subprocess.PIPE,
-        }
-        if around.by_socket:
+        if self.isolation.by_socket:
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(str(Path(self._door.name, Path(DOOR).name)))
             self._listener.listen(1)
-            self._process = subprocess.Popen(
-                around.command([*program, DOOR, around.way], memory, self._door.name, self.device),  # noqa: E501
-                env=around.environment(), **settings,
-            )  # fmt: skip
+            self._process = self._started(DOOR, memory)
             return
         self._orders, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                around.command([*program, str(theirs.fileno()), around.way], memory, self._door.name, self.device),  # noqa: E501
-                env=around.environment(), pass_fds=[theirs.fileno()], **settings,
-            )  # fmt: skip
+            number = theirs.fileno()
+            self._process = self._started(str(number), memory, number)
+
+    def _started(self, orders: str, memory: int, *fds: int) -> subprocess.Popen[bytes]:
+        around, nowhere = self.isolation, subprocess.DEVNULL
+        program = [sys.executable, "-s", "-m", "course_tools.grading.sandbox.worker"]
+        program += [orders, around.way]
+        return subprocess.Popen(
+            around.command(program, memory, self._door.name, self.device),
+            env=around.environment(),
+            pass_fds=fds,
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+        )
 
     def fork(self, workers: int, many: bool = False) -> list[socket.socket]:
         """Wait until torch is there, and fork workers."""
@@ -117,21 +105,12 @@ class Warm:
         if ready != b"ready" or self._orders is None:
             self._process.kill()
             assert self._process.stderr is not None
-            said = (
-                self._process.stderr.read()
-                .decode(errors="replace")
-                .strip()
-                .splitlines()
-            )
-            raise NoIsolation(
-                f"The worker does not start: {said[-1] if said else 'it says nothing'}."
-            )
+            said = self._process.stderr.read().decode(errors="replace").strip()
+            last = (said or "it says nothing").splitlines()[-1]
+            raise NoIsolation(f"The worker does not start: {last}.")
         pairs = [socket.socketpair() for _ in range(min(workers, confine.MOST_WORKERS))]
-        socket.send_fds(
-            self._orders,
-            [b"many" if many else b"few"],
-            [theirs.fileno() for _, theirs in pairs],
-        )
+        wish, numbers = b"many" if many else b"few", [two.fileno() for _, two in pairs]
+        socket.send_fds(self._orders, [wish], numbers)
         for _, theirs in pairs:
             theirs.close()
         return [ours for ours, _ in pairs]
@@ -169,14 +148,11 @@ class Warm:
             self._process.stderr.close()
         self._process = None
 
-    def __enter__(self) -> Warm:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class Worker:
+class Worker(contextlib.AbstractContextManager["Worker"]):
     """A warm worker, and the processes that it has started."""
 
     def __init__(
@@ -197,26 +173,26 @@ class Worker:
         self._orders.settimeout(SECONDS_TO_START)
 
     def start(self, role: str, pipes: Sequence[socket.socket]) -> int:
-        """Start a process of this role that holds these ends of pipes, and return its
-        number."""
+        """Start a process that holds these ends of pipes; return its number."""
         self._number += 1
-        limits = asdict(self.limits)
-        common = ("/tmp", "/home", *self.isolation.hides)
+        seen = [str(place) for place in bound()]
         hide = [
             place
-            for place in common
-            if not any(str(b).startswith(place + "/") for b in bound())
+            for place in ("/tmp", "/home", *self.isolation.hides)
+            if not any(folder.startswith(f"{place}/") for folder in seen)
         ]
         order = {
-            "do": "start", "role": role, "number": self._number, "limits": limits, "hide": [*hide, *map(str, PACKAGES)],  # noqa: E501
+            "do": "start",
+            "role": role,
+            "number": self._number,
+            "limits": asdict(self.limits),
+            "hide": [*hide, *map(str, PACKAGES)],
             "device": self.device.name if self.device else "",
-        }  # fmt: skip
+        }
         answer = self._order(order, [pipe.fileno() for pipe in pipes])
         if not answer["ok"]:
-            raise NoIsolation(
-                f"A submission cannot be shut in by {self.isolation.name}:"
-                f" {answer['why']}."
-            )
+            why = f"by {self.isolation.name}: {answer['why']}"
+            raise NoIsolation(f"A submission cannot be shut in {why}.")
         return self._number
 
     def end(self, number: int) -> str:
@@ -234,14 +210,10 @@ class Worker:
         return json.loads(answer)
 
     def close(self) -> None:
-        """Let go of the worker; one that has a warm process of its own ends with all
-        that it started."""
+        """Let go of the worker, and of a warm process of its own."""
         self._orders.close()
         if self._own is not None:
             self._own.close()
-
-    def __enter__(self) -> Worker:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

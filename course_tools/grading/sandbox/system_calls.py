@@ -12,8 +12,6 @@ The filter compares numbers, and numbers differ by processor: x86-64 and 64-bit 
 known here.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -22,54 +20,59 @@ import struct
 
 from course_tools.grading.sandbox.confine import NO_NEW_PRIVILEGES, CannotConfine
 
+
+def _numbers(table: str) -> dict[str, int]:
+    words = table.split()
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+X86_64 = """
+mount 165  umount2 166  pivot_root 155  unshare 272  setns 308  memfd_create 319
+shmget 29  semget 64  msgget 68  bpf 321  userfaultfd 323  perf_event_open 298
+add_key 248  request_key 249  keyctl 250  clone 56  socket 41  setsockopt 54
+vmsplice 278  setsid 112  fadvise64 221  readahead 187  mincore 27  preadv2 327
+pwritev2 328  flock 73  inotify_init 253  inotify_init1 294  fanotify_init 300
+name_to_handle_at 303  open_by_handle_at 304  process_vm_readv 310
+process_vm_writev 311  kcmp 312  fcntl 72  madvise 28  mmap 9  prctl 157
+"""
+AARCH64 = """
+mount 40  umount2 39  pivot_root 41  unshare 97  setns 268  memfd_create 279  shmget 194
+semget 190  msgget 186  bpf 280  userfaultfd 282  perf_event_open 241  add_key 217
+request_key 218  keyctl 219  clone 220  socket 198  setsockopt 208  vmsplice 75
+setsid 157  fadvise64 223  readahead 213  mincore 232  preadv2 286  pwritev2 287
+flock 32  inotify_init1 26  fanotify_init 262  name_to_handle_at 264
+open_by_handle_at 265  process_vm_readv 270  process_vm_writev 271  kcmp 272  fcntl 25
+madvise 233  mmap 222  prctl 167
+"""
 #: By machine: what the kernel calls it, and the numbers of its calls; a call that is
 #: not there is left out.
 MACHINES = {
-    "x86_64": (
-        0xC000003E,
-        {
-            "mount": 165, "umount2": 166, "pivot_root": 155, "unshare": 272, "setns": 308, "memfd_create": 319,  # noqa: E501
-            "shmget": 29, "semget": 64, "msgget": 68, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298,  # noqa: E501
-            "add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56, "socket": 41, "setsockopt": 54,  # noqa: E501
-            "vmsplice": 278, "setsid": 112, "fadvise64": 221, "readahead": 187, "mincore": 27, "preadv2": 327,  # noqa: E501
-            "pwritev2": 328, "flock": 73, "inotify_init": 253, "inotify_init1": 294, "fanotify_init": 300,  # noqa: E501
-            "name_to_handle_at": 303, "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311,  # noqa: E501
-            "kcmp": 312, "fcntl": 72, "madvise": 28, "mmap": 9, "prctl": 157,
-        },
-    ),
-    "aarch64": (
-        0xC00000B7,
-        {
-            "mount": 40, "umount2": 39, "pivot_root": 41, "unshare": 97, "setns": 268, "memfd_create": 279,  # noqa: E501
-            "shmget": 194, "semget": 190, "msgget": 186, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241,  # noqa: E501
-            "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "socket": 198, "setsockopt": 208,  # noqa: E501
-            "vmsplice": 75, "setsid": 157, "fadvise64": 223, "readahead": 213, "mincore": 232, "preadv2": 286,  # noqa: E501
-            "pwritev2": 287, "flock": 32, "inotify_init1": 26, "fanotify_init": 262, "name_to_handle_at": 264,  # noqa: E501
-            "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,  # noqa: E501
-            "fcntl": 25, "madvise": 233, "mmap": 222, "prctl": 167,
-        },
-    ),
-}  # fmt: skip
+    "x86_64": (0xC000003E, _numbers(X86_64)),
+    "aarch64": (0xC00000B7, _numbers(AARCH64)),
+}
 #: Newer calls have one number everywhere.
-EVERYWHERE = {
-    "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,  # noqa: E501
-    "fspick": 433, "clone3": 435, "openat2": 437, "process_madvise": 440, "mount_setattr": 442,  # noqa: E501
-    "landlock_create_ruleset": 444, "memfd_secret": 447, "cachestat": 451,
-}  # fmt: skip
+EVERYWHERE = _numbers("""
+io_uring_setup 425  open_tree 428  move_mount 429  fsopen 430  fsconfig 431  fsmount 432
+fspick 433  clone3 435  openat2 437  process_madvise 440  mount_setattr 442
+landlock_create_ruleset 444  memfd_secret 447  cachestat 451
+""")
 #: Namespaces and mounts of its own, memory of no process, doors to the kernel.
 DOORS = (
-    "mount", "umount2", "pivot_root", "unshare", "setns", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",  # noqa: E501
-    "fspick", "mount_setattr", "memfd_create", "memfd_secret", "shmget", "semget", "msgget", "bpf", "userfaultfd",  # noqa: E501
-    "perf_event_open", "add_key", "request_key", "keyctl", "io_uring_setup", "landlock_create_ruleset",  # noqa: E501
-)  # fmt: skip
+    *("mount", "umount2", "pivot_root", "unshare", "setns", "open_tree", "move_mount"),
+    *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "memfd_create"),
+    *("memfd_secret", "shmget", "semget", "msgget", "bpf", "userfaultfd", "add_key"),
+    *("perf_event_open", "request_key", "keyctl", "io_uring_setup"),
+    "landlock_create_ruleset",
+)
 #: Words left for other submissions in the kernel's cache or on files of all, pages in
 #: pipes, and other processes; and ``setsid``: where the kernel shares processors by
 #: session, a process would have a share beside that of its tree.
 SHARED = (
-    "fadvise64", "readahead", "mincore", "cachestat", "preadv2", "pwritev2", "flock", "inotify_init", "inotify_init1",  # noqa: E501
-    "fanotify_init", "name_to_handle_at", "open_by_handle_at", "process_madvise", "process_vm_readv",  # noqa: E501
-    "process_vm_writev", "kcmp", "vmsplice", "setsid",
-)  # fmt: skip
+    *("fadvise64", "readahead", "mincore", "cachestat", "preadv2", "pwritev2", "flock"),
+    *("inotify_init", "inotify_init1", "fanotify_init", "name_to_handle_at", "kcmp"),
+    *("open_by_handle_at", "process_madvise", "process_vm_readv", "process_vm_writev"),
+    *("vmsplice", "setsid"),
+)
 #: Calls that programs do without where a kernel is too old for them: flags of
 #: ``clone3`` cannot be seen here, and ``openat2`` can ask whether a name is in the
 #: cache.
@@ -88,18 +91,10 @@ BY_ARGUMENT: tuple[Rule, ...] = (
     # MADV_WILLNEED, MADV_MERGEABLE, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_READ,
     # MADV_POPULATE_WRITE
     ("madvise", 2, ALL_BITS, (3, 12, 20, 21, 22, 23)),
-    (
-        "mmap",
-        3,
-        0x21,
-        (0x21,),
-    ),  # MAP_SHARED | MAP_ANONYMOUS, in MAP_SHARED_VALIDATE too
-    (
-        "socket",
-        0,
-        ALL_BITS ^ 1,
-        (),
-    ),  # all families but AF_UNIX, which data loaders and event loops need
+    # MAP_SHARED | MAP_ANONYMOUS, in MAP_SHARED_VALIDATE too
+    ("mmap", 3, 0x21, (0x21,)),
+    # all families but AF_UNIX, which data loaders and event loops need
+    ("socket", 0, ALL_BITS ^ 1, ()),
     ("setsockopt", 2, ALL_BITS, (7, 32)),  # SO_SNDBUF, SO_SNDBUFFORCE
     ("prctl", 0, ALL_BITS, (67,)),  # PR_SET_MEMORY_MERGE
 )
@@ -117,12 +112,11 @@ Instruction = tuple[int, int, int, int]
 def program(
     names: tuple[str, ...], rules: tuple[Rule, ...], machine: str
 ) -> list[Instruction]:
-    """Write the filter: code, jumps if true and if false, value, as the kernel's
-    interpreter takes them."""
+    """Write the filter: code, jumps if true and if false, value, by line."""
     if machine not in MACHINES:
+        known = ", ".join(MACHINES)
         raise CannotConfine(
-            f"no list of system calls for a processor {machine!r}; known are"
-            f" {', '.join(MACHINES)}"
+            f"no list of system calls for a processor {machine!r}; known are {known}"
         )
     token, numbers = MACHINES[machine]
     numbers = numbers | EVERYWHERE
@@ -151,8 +145,7 @@ def program(
 def refuse_system_calls(
     names: tuple[str, ...] = DOORS + SHARED, rules: tuple[Rule, ...] = BY_ARGUMENT
 ) -> None:
-    """Let the calls fail for this process and all that it starts; nothing takes the
-    filter away."""
+    """Let the calls fail, for ever, for this process and all that it starts."""
     code = program(names, rules, platform.machine())
     text = b"".join(struct.pack("<HBBI", *line) for line in code)
     place = ctypes.create_string_buffer(text, len(text))
@@ -160,9 +153,7 @@ def refuse_system_calls(
         struct.pack("@HP", len(code), ctypes.addressof(place))
     )
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.prctl(
-        SET_SECCOMP, FILTER, whole, 0, 0
-    ):
-        raise CannotConfine(
-            f"a filter of system calls: {os.strerror(ctypes.get_errno())}"
-        )
+    alone = libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if alone or libc.prctl(SET_SECCOMP, FILTER, whole, 0, 0):
+        said = os.strerror(ctypes.get_errno())
+        raise CannotConfine(f"a filter of system calls: {said}")

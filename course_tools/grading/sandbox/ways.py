@@ -11,8 +11,6 @@ counts once (proportional set size), as long as they let themselves be asked, an
 socket or pipe as what the kernel may hold in it, since that is in no process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os
@@ -36,12 +34,10 @@ Order = dict[str, Any]
 
 
 class Way:
-    """How one process of a worker is shut in: nothing but limits, which is for
-    where the instructor asked for no more by name."""
+    """Only limits, where the instructor asked for no more by name."""
 
     def folder(self) -> Path:
-        """Say, in the worker, where the process will have its home; make it unless the
-        process does."""
+        """Say where the process will have its home; make it unless it does."""
         folder = Path(tempfile.mkdtemp(prefix="course-grade-"))
         for name in ("home", "tmp"):
             (folder / name).mkdir(mode=0o700)
@@ -57,12 +53,10 @@ class Way:
         adopt()
 
     def before_the_role(self, order: Order) -> None:
-        """Take the last rights away, in the process that goes on to run a student's
-        code."""
+        """Take the last rights away from what goes on to run students' code."""
 
     def end_the_others(self) -> None:
-        """Kill, in the first process of a tree, all others: the one that matters has
-        ended."""
+        """Kill, in the first process of a tree, all others."""
         # Ended without its first process a tree falls apart: nobody knows any more who
         # belonged to it.
         if sys.platform == "linux":
@@ -78,8 +72,7 @@ class Way:
 
 
 class Namespaces(Way):
-    """A namespace of its own for everything, whose processes the kernel ends with the
-    first."""
+    """A namespace of its own for everything; the kernel ends it as a whole."""
 
     def folder(self) -> Path:
         return Path(confine.OWN)
@@ -89,17 +82,15 @@ class Namespaces(Way):
         confine.leave_the_world()
 
     def first_of_tree(self, order: Order) -> None:
-        confine.own_folders(
-            order["limits"]["disk"], order["hide"], DRIVER if order["device"] else ()
-        )
+        driver = DRIVER if order["device"] else ()
+        confine.own_folders(order["limits"]["disk"], order["hide"], driver)
         confine.drop_privileges()
 
     def before_the_role(self, order: Order) -> None:
         # CUDA shares pages of no file between its processes and the device.
-        needed = {"mmap"} if order["device"] else set()
-        refuse_system_calls(
-            rules=tuple(rule for rule in BY_ARGUMENT if rule[0] not in needed)
-        )
+        needed = "mmap" if order["device"] else ""
+        rules = tuple(rule for rule in BY_ARGUMENT if rule[0] != needed)
+        refuse_system_calls(rules=rules)
 
     def end_the_others(self) -> None:
         pass  # the kernel does
@@ -112,8 +103,7 @@ WAYS: dict[str, Callable[[], Way]] = {"namespaces": Namespaces, "unsafe": Way}
 
 
 def adopt(orphans: bool = True) -> None:
-    """Be, or no longer be, the parent of descendants of this process who lose
-    theirs."""
+    """Be, or no longer be, the parent of descendants who lose theirs."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(ADOPT, int(orphans), 0, 0, 0)
 
@@ -124,8 +114,7 @@ def _kill(process: int) -> None:
 
 
 def _kill_all(tree: int) -> None:
-    """Kill everybody; the first of the tree, with whom the others would be lost, goes
-    last."""
+    """Kill everybody, the first last: with it the others would be lost."""
     if sys.platform != "linux":  # no list of processes: those of the group, then
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(tree, signal.SIGKILL)
@@ -135,8 +124,7 @@ def _kill_all(tree: int) -> None:
 
 
 def _kill_below(tree: int) -> None:
-    """Kill who descends from a process: stop everybody first, so that nobody starts
-    another one meanwhile."""
+    """Stop, then kill all descendants, so that nobody starts another one."""
     stopped: set[int] = set()
     while found := set(tree_of(tree)) - stopped - {tree}:
         for process in found:
@@ -165,8 +153,7 @@ BUFFERS = {"socket": 212_992, "pipe": 16 * PAGE}
 
 
 def tree_of(first: int) -> Iterator[int]:
-    """Yield a process and all that descend from it; one that ends meanwhile is left
-    out."""
+    """Yield a process and its descendants; those that end meanwhile are left out."""
     waiting, seen = [first], set()
     while waiting:
         process = waiting.pop()
@@ -175,11 +162,8 @@ def tree_of(first: int) -> Iterator[int]:
         seen.add(process)
         yield process
         try:
-            for task in os.listdir(f"/proc/{process}/task"):
-                waiting += map(
-                    int,
-                    Path(f"/proc/{process}/task/{task}/children").read_text().split(),
-                )
+            for task in Path(f"/proc/{process}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
 
@@ -193,8 +177,7 @@ def resident(process: int) -> int:
 
 
 def share(process: int) -> int:
-    """Bytes of a process in memory, those that n processes share counted as one n-th;
-    all, where it hides them."""
+    """Bytes of a process in memory, shared ones by share; all, if it hides."""
     try:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -205,8 +188,7 @@ def share(process: int) -> int:
 
 
 def buffers(processes: Iterable[int]) -> int:
-    """Bytes that sockets and pipes hold if they are full; one that several processes
-    have open counts once."""
+    """Bytes of full sockets and pipes, each counted once."""
     found: set[str] = set()
     for process in processes:
         with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as files:
@@ -217,8 +199,7 @@ def buffers(processes: Iterable[int]) -> int:
 
 
 def memory_of(first: int, enough: int) -> int:
-    """Bytes that a tree of processes takes; exact only above ``enough``, as counting
-    what is shared takes time."""
+    """Bytes that a tree takes, exact only above ``enough``: sharing costs time."""
     processes = list(tree_of(first))
     held = buffers(processes)
     most = held + sum(map(resident, processes))
@@ -237,14 +218,11 @@ class ProcessorTime:
         now, waited_for = dict[tuple[int, str], int](), 0
         for process in tree_of(first):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                words = (
-                    Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-                )
+                stat = Path(f"/proc/{process}/stat").read_text()
+                words = stat.rpartition(")")[2].split()
                 # the same number may be given twice
                 now[process, words[19]] = int(words[11]) + int(words[12])
                 waited_for += int(words[13]) + int(words[14])
-        self.ended += sum(
-            time for process, time in self.seen.items() if process not in now
-        )
+        self.ended += sum(self.seen[process] for process in self.seen.keys() - now)
         self.seen = now
         return (sum(now.values()) + max(self.ended, waited_for)) / TICKS

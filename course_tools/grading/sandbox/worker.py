@@ -7,8 +7,6 @@ submission at a time. The grader sends each of these one order a message over a 
 with the ends of the pipes that the new process is to hold.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc
@@ -40,30 +38,18 @@ ROLES = {"student": student_side.play, "referee": referee.play}
 LARGEST_ORDER = 2**16
 #: The size of a huge page, and the kernel's MADV_COLLAPSE (Linux 6.1).
 HUGE, COLLAPSE = 2 * 2**20, 25
-QUIET = {
-    "LANG": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-    "MPLBACKEND": "agg",
-}
+QUIET = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "MPLBACKEND": "agg"}
+QUIET |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 
 @dataclass
 class Tree:
-    """The processes of one student or referee.
+    """The processes of one student or referee."""
 
-    Attributes:
-        first: the process from which all descend.
-        order: what asked for it.
-        folder: its home and its temporary folder.
-        over: of what it took more than it may, in words; then it is ended.
-        time: of the processor, which it has taken.
-    """
-
-    first: int
-    order: dict[str, Any]
-    folder: Path
-    over: str = ""
+    first: int  # the process from which all descend
+    order: dict[str, Any]  # what asked for it
+    folder: Path  # its home and its temporary folder
+    over: str = ""  # of what it took more than it may, in words; then it is ended
     time: ProcessorTime = field(default_factory=ProcessorTime)
 
 
@@ -79,9 +65,8 @@ def start(order: dict[str, Any], pipes: list[int], way: Way) -> Tree:
         os.waitpid(outer, 0)
         number = told.replace("+", "", 1)  # the two processes write in either order
         if "+" not in told or not number.isdigit():
-            raise confine.CannotConfine(
-                told or "the process ended while it was shut in"
-            )
+            why = told or "the process ended while it was shut in"
+            raise confine.CannotConfine(why)
         return Tree(int(number), order, folder)
     os.close(reading)
     try:
@@ -122,9 +107,7 @@ def _inside(
     confine.limit(order["limits"], None if order["device"] else mapped)
     home, temporary = folder / "home", folder / "tmp"
     os.environ.clear()
-    os.environ.update(
-        {"HOME": str(home), "TMPDIR": str(temporary), "PATH": "/usr/bin:/bin", **QUIET}
-    )
+    os.environ.update({"HOME": str(home), "TMPDIR": str(temporary), **QUIET})
     os.environ["CUDA_VISIBLE_DEVICES"] = order["device"]
     way.before_the_role(order)
     work = home / "work"
@@ -139,8 +122,7 @@ def _inside(
 
 
 def serve(orders: socket.socket, way: Way) -> None:
-    """Carry out the grader's orders until it closes the socket, and watch those who
-    work meanwhile."""
+    """Carry out the grader's orders, and watch those who work meanwhile."""
     trees: dict[int, Tree] = {}
     adopt()  # ended trees are waited for here: a container has nobody else who would
     # Ctrl-C is for the grader, which ends this process with itself
@@ -179,25 +161,18 @@ def watch(tree: Tree, way: Way) -> None:
     """End a tree whose processes take more together than a submission may."""
     if tree.over:
         return
-    limits = tree.order["limits"]
-    memory = limits["memory"] + resident(os.getpid())
+    limits, may = tree.order["limits"], "that a submission may take"
+    memory, seconds = limits["memory"] + resident(os.getpid()), limits["cpu_seconds"]
     if memory_of(tree.first, memory) > memory:
-        tree.over = (
-            f"more memory than the {limits['memory'] / 2**30:g} GiB that a submission"
-            " may take"
-        )
-    elif tree.time.seconds(tree.first) > limits["cpu_seconds"]:
-        tree.over = (
-            f"more processor time than the {limits['cpu_seconds']} s that a submission"
-            " may take"
-        )
+        tree.over = f"more memory than the {limits['memory'] / 2**30:g} GiB {may}"
+    elif tree.time.seconds(tree.first) > seconds:
+        tree.over = f"more processor time than the {seconds} s {may}"
     if tree.over:
         way.end(tree.first, tree.folder)
 
 
 def cheap_forks() -> None:
-    """Let the kernel keep this process's memory in pages of 2 MiB where it can: a fork
-    copies one entry for each page."""
+    """Ask for memory in pages of 2 MiB: a fork copies one entry for each page."""
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text().splitlines():
         place, rights, *_, name = [*line.split()[:5], *(line.split()[5:] or [""])]
@@ -210,8 +185,7 @@ def cheap_forks() -> None:
 
 
 def connected(where: str) -> socket.socket:
-    """The grader's socket: the number of an open one, or the path of one that listens,
-    into a container."""
+    """The grader's socket: of an open one's number, or a path into a container."""
     if where.isdigit():
         return socket.socket(fileno=int(where))
     orders = socket.socket(socket.AF_UNIX)
@@ -220,8 +194,7 @@ def connected(where: str) -> socket.socket:
 
 
 def main() -> None:
-    """Import what takes long, say that it is done, and fork as many workers as the
-    grader sends sockets."""
+    """Import what takes long, say so, and fork a worker for each socket."""
     import numpy
     import torch
     import torch._dynamo

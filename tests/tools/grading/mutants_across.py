@@ -46,7 +46,7 @@ from course_tools.grading.assignments.mutants_run import (
     Cases,
 )
 from course_tools.grading.check.check_run import as_graded
-from course_tools.grading.run.grade import Assignment, load
+from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.plan import steps
 from course_tools.grading.run.referee import Referee
 from course_tools.grading.run.student_side import serve, student_peer

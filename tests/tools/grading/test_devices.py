@@ -16,9 +16,9 @@ from expect import refusal
 from walled import need_a_sandbox
 
 from course_tools.grading.run import class_run
+from course_tools.grading.run.assignment import Assignment
 from course_tools.grading.run.class_run import OneWorkerADevice, on_what_it_asks_for
 from course_tools.grading.run.execute import visible_round
-from course_tools.grading.run.grade import Assignment
 from course_tools.grading.sandbox import devices, isolation
 from course_tools.grading.sandbox.devices import Device
 from course_tools.grading.sandbox.isolation import Bubblewrap, Container

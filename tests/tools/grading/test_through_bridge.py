@@ -24,8 +24,8 @@ from course_tools.grading.assignments.mutants import (
     load_cases,
     run_cases,
 )
+from course_tools.grading.run.assignment import Assignment, load
 from course_tools.grading.run.execute import Transcript
-from course_tools.grading.run.grade import Assignment, load
 from course_tools.grading.sandbox.sandbox import Limits, Worker
 
 pytestmark = pytest.mark.slow
