@@ -4,8 +4,6 @@ to a program.
 The examination itself is :mod:`course_tools.doctor`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -15,24 +13,12 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """What one check found."""
 
-    Parameters
-    ----------
-    name
-        The thing that was examined.
-    ok
-        Whether it is as the course needs it.
-    found
-        What this machine has.
-    remedy
-        What to do; empty where all is well.
-    """
-
-    name: str
-    ok: bool
-    found: str
-    remedy: str = ""
+    name: str  # the thing that was examined
+    ok: bool  # whether it is as the course needs it
+    found: str  # what this machine has
+    remedy: str = ""  # what to do; empty where all is well
 
     def __post_init__(self) -> None:
         if self.ok == bool(self.remedy):
@@ -51,17 +37,12 @@ def to_json(findings: Iterable[Finding]) -> str:
 
 
 def render(findings: Iterable[Finding], console: Console | None = None) -> None:
-    """Print findings for a person to read: a line each, with the remedy under what is
-    not OK."""
+    """Print findings, a line each, with the remedy under what is not OK."""
     console = console or Console()
     for finding in findings:
         verdict = "[green]OK[/green]" if finding.ok else "[red]NO[/red]"
         console.print(f"{finding.name:<9} {verdict}  ", end="")
         console.print(finding.found, markup=False, highlight=False, soft_wrap=True)
         if finding.remedy:
-            console.print(
-                f"{'':<14}-> {finding.remedy}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            words = f"{'':<14}-> {finding.remedy}"
+            console.print(words, markup=False, highlight=False, soft_wrap=True)

@@ -47,23 +47,18 @@ PLAN, CHECKPOINT = "plan.json", "training.safetensors"
 # The peak by size. Tiny and mini: from trials on `stories` and `pydocs`, where three
 # times as much kept the model on the plateau of word frequencies as long as it was
 # watched; base and large: Devlin et al. 2019, appendix A.2.
-LEARNING_RATES = {
-    "tiny": 1e-3,
-    "mini": 3e-4,
-    "small": 3e-4,
-    "medium": 2e-4,
-    "base": 1e-4,
-    "large": 1e-4,
-}
+LEARNING_RATES = {"tiny": 1e-3, "mini": 3e-4, "small": 3e-4}
+LEARNING_RATES |= {"medium": 2e-4, "base": 1e-4, "large": 1e-4}
 WARM_UP = 0.06  # of the first budget
 # Part of a plan that TrainingConfig and MaskingConfig hold.
 TRAINING = ("learning_rate", "weight_decay", "precision", "seed", "accumulate")
-MASKING = {
-    "masking_rate": "rate",
-    "mask_share": "mask_share",
-    "random_share": "random_share",
-    "masking_unit": "unit",
-}
+MASKING = {"masking_rate": "rate", "mask_share": "mask_share"}
+MASKING |= {"random_share": "random_share", "masking_unit": "unit"}
+DECAY = 0.2  # of a budget, where nobody says another share
+
+
+#: What stops a pre-training, beside what stops any reading and writing.
+ERRORS = (CheckpointError, TrainingError, TokenStoreError)
 
 
 class PretrainError(RuntimeError):
@@ -85,32 +80,25 @@ def run_in_folder(
     evaluations: int = 20,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Begin, resume or prolong the pre-training of a folder, and leave its model, log
-    and card there."""
+    """Begin, resume or prolong a folder's pre-training; leave model, log, card."""
     try:
         rank, processes = join_processes(device())
         tell = say if rank == 0 else (lambda text: None)
-        held = _read(folder)
-        copy_from_first(
-            torch.zeros(1, device=device())
-        )  # no process writes before all have read
+        held, fall, first = _read(folder), DECAY if decay is None else decay, 0
+        # no process writes before all have read
+        copy_from_first(torch.zeros(1, device=device()))
         _check_wishes(folder, held, minutes, steps, decay, resume, prolong)
         if held is None:
             plan = plan_of(options, processes)
-            precision = agreed_precision(
-                plan.training.precision, device()
-            )  # now in the plan: where it goes on, too
-            plan = replace(plan, training=replace(plan.training, precision=precision))
+            # now in the plan: where it goes on, too
+            precision = agreed_precision(plan.training.precision, device())
+            plan = _training(plan, precision=precision)
             corpus = prepare(plan.data, plan.vocab_size, source)
             model = build(plan, corpus)
             count = _budget(plan, corpus, model, minutes, steps, tell)
-            plan = _planned(plan, count, decay, evaluations)
-            content: dict[str, Any] = {
-                "source": source,
-                "fingerprints": corpus.identity(),
-                "sittings": [],
-            }
-            first = 0
+            plan = _planned(plan, count, fall, evaluations)
+            content: dict[str, Any] = {"source": source, "sittings": []}
+            content["fingerprints"] = corpus.identity()
         else:
             plan, content = plan_from(held["plan"]), dict(held)
             _check_same(folder, plan, options, minutes, steps, held, prolong)
@@ -120,30 +108,24 @@ def run_in_folder(
             first = _made(folder)
             if prolong:
                 count = _budget(plan, corpus, model, minutes, steps, tell)
-                plan = plan.lasting(
-                    first + count, math.ceil(count * (0.2 if decay is None else decay))
-                )
-                plan = replace(
-                    plan,
-                    training=replace(
-                        plan.training, evaluate_every=max(1, count // evaluations)
-                    ),
-                )
+                plan = plan.lasting(first + count, math.ceil(count * fall))
+                plan = _training(plan, evaluate_every=max(1, count // evaluations))
         began = "" if held is None else ", as the run began"
-        tell(
-            f"computing in {plan.training.precision}{began}; {describe_rates(device())}"
-        )
+        rates = describe_rates(device())
+        tell(f"computing in {plan.training.precision}{began}; {rates}")
         sitting = {
-            "command": shlex.join(command), "from_step": first, "to_step": plan.training.steps,  # noqa: E501
-            "began": datetime.now(UTC).isoformat(timespec="seconds"), "commit": records.commit(),  # noqa: E501
-            "machine": records.machine(), "processes": processes,
-        }  # fmt: skip
+            "command": shlex.join(command),
+            "from_step": first,
+            "to_step": plan.training.steps,
+            "began": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": records.commit(),
+            "machine": records.machine(),
+            "processes": processes,
+        }
         if held is None or prolong:
             content["minutes"] = minutes
-        content |= {
-            "plan": dataclasses.asdict(plan),
-            "sittings": [*content["sittings"], sitting],
-        }
+        content["plan"] = dataclasses.asdict(plan)
+        content["sittings"] = [*content["sittings"], sitting]
         if rank == 0:
             _write(folder, content)
         here = _saving_in(folder, plan)
@@ -152,67 +134,53 @@ def run_in_folder(
         if rank == 0:
             save_bert(model, folder, corpus.tokenizer, torch.float16 if half else None)
             tell("measuring the model as it was written, and its controls")
-            saved = load_bert(folder, BertForPreTraining, dtype=torch.float32).to(
-                device()
-            )
-            write_log(folder, content, history, results(plan, corpus, saved, history))
+            saved = load_bert(folder, BertForPreTraining, dtype=torch.float32)
+            found = results(plan, corpus, saved.to(device()), history)
+            write_log(folder, content, history, found)
             write_card(folder)
         return folder / "README.md"
-    except (
-        ValueError,
-        OSError,
-        CheckpointError,
-        TrainingError,
-        TokenStoreError,
-    ) as error:
+    except (ValueError, OSError, *ERRORS) as error:
         raise PretrainError(str(error)) from error
+
+
+def _training(plan: Plan, **changes: Any) -> Plan:
+    """The plan with something of its training changed."""
+    return replace(plan, training=replace(plan.training, **changes))
 
 
 def plan_of(options: Mapping[str, Any], processes: int = 1) -> Plan:
     """Make a plan of what was asked for."""
     given = {name: value for name, value in options.items() if value is not None}
     training = {name: given.pop(name) for name in TRAINING if name in given}
-    masking = {
-        field: given.pop(name) for name, field in MASKING.items() if name in given
-    }
+    known = [(name, field) for name, field in MASKING.items() if name in given]
+    masking = {field: given.pop(name) for name, field in known}
     training.setdefault("precision", "auto")
-    training.setdefault(
-        "learning_rate", LEARNING_RATES.get(given.get("size", "mini"), 1e-3)
-    )
+    rate = LEARNING_RATES.get(given.get("size", "mini"), 1e-3)
+    training.setdefault("learning_rate", rate)
     given.setdefault("start", "scaled")  # what a small model learns from sooner
     batches = training.get("accumulate", 1)
     training["accumulate"] = math.lcm(batches, processes)
     config = TrainingConfig(steps=1, schedule="trapezoid", **training)
-    return Plan(
-        config,
-        masking=MaskingConfig(**masking),
-        split=training["accumulate"] // batches,
-        **given,
-    )
+    split = training["accumulate"] // batches
+    return Plan(config, masking=MaskingConfig(**masking), split=split, **given)
 
 
-def _planned(plan: Plan, steps: int, decay: float | None, evaluations: int) -> Plan:
+def _planned(plan: Plan, steps: int, share: float, evaluations: int) -> Plan:
     """Give a new plan its budget."""
-    fall = math.ceil(steps * (0.2 if decay is None else decay))
-    training = replace(
-        plan.training,
+    fall = math.ceil(steps * share)
+    return _training(
+        plan,
         steps=steps,
         warmup_steps=min(math.ceil(WARM_UP * steps), steps - fall),
         decay_steps=fall,
         evaluate_every=max(1, steps // evaluations),
     )
-    return replace(plan, training=training)
 
 
 def _saving_in(folder: Path, plan: Plan) -> Plan:
     """The plan with what does not change its numbers."""
     every = max(1, min(plan.training.steps // 50, 200))
-    return replace(
-        plan,
-        training=replace(
-            plan.training, checkpoint=folder / CHECKPOINT, checkpoint_every=every
-        ),
-    )
+    return _training(plan, checkpoint=folder / CHECKPOINT, checkpoint_every=every)
 
 
 def _budget(
@@ -227,10 +195,8 @@ def _budget(
         return steps
     assert minutes is not None
     count = steps_for(plan, corpus, model, minutes)
-    tell(
-        f"{minutes:g} minutes are {count:,} steps at the speed of the first; this is"
-        " now the plan"
-    )
+    many = f"{minutes:g} minutes are {count:,} steps at the speed of the first"
+    tell(f"{many}; this is now the plan")
     return count
 
 
@@ -248,24 +214,17 @@ def _check_wishes(
     if steps is not None and steps < 1:
         raise PretrainError(f"--steps is {steps}; choose at least 1")
     if decay is not None and not 0 <= decay <= 1:
-        raise PretrainError(
-            f"--decay is {decay}; it is a share of the steps, from 0 to 1"
-        )
+        share = "it is a share of the steps, from 0 to 1"
+        raise PretrainError(f"--decay is {decay}; {share}")
     if resume and prolong:
-        raise PretrainError(
-            "--resume goes on to the end that was planned, --prolong plans another;"
-            " choose one"
-        )
+        one = "--resume goes on to the end that was planned, --prolong plans another"
+        raise PretrainError(f"{one}; choose one")
     if prolong and held is None:
-        raise PretrainError(
-            f"there is no pre-training in {folder} to prolong; begin one without"
-            " --prolong"
-        )
+        nothing = f"there is no pre-training in {folder} to prolong"
+        raise PretrainError(f"{nothing}; begin one without --prolong")
     if held is not None and not (resume or prolong):
-        raise PretrainError(
-            f"{folder} holds a pre-training; --resume it, --prolong it, or choose"
-            " another folder"
-        )
+        other = "--resume it, --prolong it, or choose another folder"
+        raise PretrainError(f"{folder} holds a pre-training; {other}")
     if (held is None or prolong) and minutes is None and steps is None:
         raise PretrainError("say how long to train: --minutes 10, or --steps 1000")
 
@@ -344,11 +303,9 @@ def _reporter(
         write_log(folder, content, history, None)
         if history.metric_steps and history.metric_steps[-1] == history.steps[-1]:
             figures = {name: values[-1] for name, values in history.metrics.items()}
-            pairs = (
-                f", next sentence {figures['nsp_accuracy']:.1%}"
-                if "nsp_accuracy" in figures
-                else ""
-            )
+            pairs = ""
+            if "nsp_accuracy" in figures:
+                pairs = f", next sentence {figures['nsp_accuracy']:.1%}"
             tell(
                 f"step {history.steps[-1]:,} of {plan.training.steps:,},"
                 f" {history.seconds[-1] / 60:.1f} min: loss {history.losses[-1]:.3f};"

@@ -99,8 +99,7 @@ class State(NamedTuple):
 
 
 def states(names: Sequence[str] = (), folder: Path | None = None) -> Iterator[State]:
-    """Repeat the probes of records, and say variant by variant whether it is current;
-    of all records if none is named."""
+    """Repeat the probes of some records or all: is each variant current or stale?"""
     folder = folder or records.RESULTS
     for name in names or sorted(path.stem for path in folder.glob("*.json")):
         record = records.load(name, folder)

@@ -5,15 +5,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import get_type_hints as hints_of
 
 import yaml
 
@@ -35,47 +28,21 @@ class Beside:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the course, and how it is held against a measurement.
+    """A claim of the course, and how it is held against a measurement."""
 
-    Parameters
-    ----------
-    name
-        Short, in lower case with hyphens; the page has an anchor of it.
-    row
-        The topic, by its number in ``rows.yaml``.
-    claim
-        In our words.
-    published
-        The figure as published, or what was said; in Markdown, without the citation.
-    rule
-        Gives the verdict.
-    cite
-        Keys of ``book/references.bib``, separated by commas; empty if the claim is the
-        course's own.
-    what, ours, unit, digits
-        What our figure is, e.g. "BLEU with attention minus BLEU without", where it
-        comes from and how it is written; none where there is no measurement.
-    beside
-        Other figures that are shown with it.
-    note
-        What a reader should know of the comparison.
-    section
-        A label of the section with the experiment; by default that of the row.
-    """
-
-    name: str
-    row: int
-    claim: str
-    published: str
-    rule: Rule
-    cite: str = ""
+    name: str  # short, in lower case with hyphens: an anchor on the page
+    row: int  # the topic, by its number in ``rows.yaml``
+    claim: str  # in our words
+    published: str  # the figure, or what was said, in Markdown without citation
+    rule: Rule  # gives the verdict
+    cite: str = ""  # keys of references.bib; empty if the claim is the course's own
     what: str = ""
     ours: Source | None = None
     unit: str = ""
     digits: int = 1
-    beside: tuple[Beside, ...] = ()
-    note: str = ""
-    section: str = ""
+    beside: tuple[Beside, ...] = ()  # other figures that are shown with it
+    note: str = ""  # what a reader should know of the comparison
+    section: str = ""  # of the experiment; by default that of the row
 
     @property
     def label(self) -> str:
@@ -100,9 +67,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Deviation:
-    """One thing that we do otherwise than the original BERT: theirs as published, the
-    course's with facts of `computed` in braces, why, and, where a record tells, what
-    it changes and its effect."""
+    """What we do otherwise than the original BERT, why, and what it changes."""
 
     what: str
     theirs: str
@@ -122,9 +87,8 @@ class Row(NamedTuple):
 
 
 def build(kind: type[Thing], entry: Any, where: str) -> Thing:
-    """Make a claim, a rule or a source of what a file says, and refuse in words what
-    is not known, missing or of another type."""
-    hints = get_type_hints(kind)
+    """Make a claim, rule or source of what a file says, or refuse in words."""
+    hints = hints_of(kind)
     known = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
     names = ", ".join(known)
     if not isinstance(entry, Mapping):
@@ -135,16 +99,11 @@ def build(kind: type[Thing], entry: Any, where: str) -> Thing:
     for key, default in known.items():
         if default is MISSING and key not in entry:
             raise LedgerError(f"{where} lacks the key {key}")
-    typed = {
-        key: _typed(value, hints[key], f"{where}: {key}")
-        for key, value in entry.items()
-    }
-    return kind(**typed)
+    return kind(**{k: _typed(v, hints[k], f"{where}: {k}") for k, v in entry.items()})
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
-    """Return a plain value of the type that its field has: a whole number will do for
-    any number, and nothing else for anything else."""
+    """Return a plain value of its field's type; a whole number does for any number."""
     if get_origin(hint) is Literal:
         fits, expected = value in get_args(hint), " or ".join(get_args(hint))
     elif hint is float:
@@ -220,9 +179,8 @@ def _with(entry: Any, where: str) -> Any:
     for key in made.keys() & {"ours", "effect"}:
         made[key] = source_of(made[key], where)
     if "beside" in made:
-        made["beside"] = tuple(
-            build(Beside, _with(other, where), where) for other in made["beside"]
-        )
+        others = [_with(other, where) for other in made["beside"]]
+        made["beside"] = tuple(build(Beside, other, where) for other in others)
     return made
 
 
@@ -248,10 +206,7 @@ def deviations() -> tuple[Deviation, ...]:
 def rows() -> tuple[Row, ...]:
     """Return the topics, in the order of the course."""
     titles = [(chapter, title) for chapter, of in read("rows").items() for title in of]
-    return tuple(
-        Row(number, chapter, title)
-        for number, (chapter, title) in enumerate(titles, start=1)
-    )
+    return tuple(Row(number, *row) for number, row in enumerate(titles, start=1))
 
 
 def chapter_pages(book: Path) -> dict[int, str]:
@@ -259,11 +214,8 @@ def chapter_pages(book: Path) -> dict[int, str]:
 
     A chapter that teaches is `NN-name.md`; its laboratory is `NN-name-lab.md`.
     """
-    return {
-        int(page.stem[:2]): page.stem
-        for page in sorted(book.glob("[0-9][0-9]-*.md"))
-        if not page.stem.endswith("-lab")
-    }
+    stems = sorted(page.stem for page in book.glob("[0-9][0-9]-*.md"))
+    return {int(stem[:2]): stem for stem in stems if not stem.endswith("-lab")}
 
 
 def claims_of(book: Path) -> list[Claim]:
@@ -274,8 +226,7 @@ def claims_of(book: Path) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Held:
-    """A claim held against the evidence: what its rule says of our figure, and the
-    figures beside it, in order."""
+    """A claim held against the evidence: its rule's verdict, and our figures."""
 
     claim: Claim
     verdict: Verdict

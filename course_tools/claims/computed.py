@@ -50,8 +50,7 @@ FOUR_POSITIONS = (
 
 
 def recurrent_fading() -> list[float]:
-    """Return the gradient of a fresh recurrent layer at distance 32 as a share of that
-    at distance 1, by seed."""
+    """Gradient of a fresh recurrent layer at distance 32 over that at 1, by seed."""
     return [_fading("GRU", seed) for seed in SEEDS]
 
 
@@ -67,8 +66,7 @@ def _fading(kind: str, seed: int) -> float:
 
 
 def future_leak() -> list[float]:
-    """Return the most that earlier outputs of causal attention move when the last word
-    is another, by seed."""
+    """Most that earlier outputs of causal attention move with a last word, by seed."""
     moved = []
     for seed in SEEDS:
         torch.manual_seed(seed)
@@ -77,27 +75,21 @@ def future_leak() -> list[float]:
         changed = sentence.clone()
         changed[0, -1] += 1
         with torch.no_grad():
-            difference = attention(changed, causal=True) - attention(
-                sentence, causal=True
-            )
-        moved.append(difference[0, :-1].abs().max().item())
+            before, after = (attention(x, causal=True) for x in (sentence, changed))
+        moved.append((after - before)[0, :-1].abs().max().item())
     return moved
 
 
 def look_up_difference() -> float:
-    """Return the largest difference between one-hot rows times a matrix and rows looked
-    up."""
+    """Largest difference between one-hot rows times a matrix and rows looked up."""
     generator = torch.Generator().manual_seed(0)
-    ids, table = (
-        torch.randint(0, 50, (7,), generator=generator),
-        torch.randn(50, 16, generator=generator),
-    )
+    ids = torch.randint(0, 50, (7,), generator=generator)
+    table = torch.randn(50, 16, generator=generator)
     return (one_hot_lookup(ids, table) - table[ids]).abs().max().item()
 
 
 def unordered_difference() -> list[float]:
-    """Return how far a shuffled sentence is from the shuffled outputs, in an encoder
-    without positions, by seed."""
+    """How far shuffled words' outputs are from the shuffled outputs, by seed."""
     found = []
     for seed in SEEDS:
         torch.manual_seed(seed)
@@ -105,9 +97,8 @@ def unordered_difference() -> list[float]:
         encoder = TransformerEncoder(nn.Embedding(50, 64), config).double().eval()
         ids, order = torch.randint(0, 50, (1, 11)), torch.randperm(11)
         with torch.no_grad():
-            found.append(
-                (encoder(ids)[:, order] - encoder(ids[:, order])).abs().max().item()
-            )
+            difference = encoder(ids)[:, order] - encoder(ids[:, order])
+        found.append(difference.abs().max().item())
     return found
 
 
@@ -130,31 +121,26 @@ def neighbour_spread() -> float:
 
 
 def neighbour_offset() -> float:
-    """Return how far a feed-forward layer is from giving each position what it gives it
-    alone."""
+    """How far a feed-forward layer is from giving each position what it gives alone."""
     torch.manual_seed(0)
     layer = FeedForward(16, 64).double().eval()
     hidden = torch.randn(1, 7, 16, dtype=torch.float64)
     with torch.no_grad():
-        alone = torch.cat(
-            [layer(hidden[:, place : place + 1]) for place in range(7)], dim=1
-        )
+        alone = torch.cat([layer(one) for one in hidden.split(1, dim=1)], dim=1)
         return (layer(hidden) - alone).abs().max().item()
 
 
 def block_difference() -> float:
     """Return how far the encoder block is from its six lines, in double precision."""
     torch.manual_seed(0)
-    block = (
-        EncoderBlock(dim=64, num_heads=4, hidden_dim=256, norm="post").double().eval()
-    )
+    block = EncoderBlock(dim=64, num_heads=4, hidden_dim=256, norm="post")
+    block = block.double().eval()
     hidden = torch.randn(2, 7, 64, dtype=torch.float64)
     with torch.no_grad():
         first, second = (cast(nn.LayerNorm, x) for x in (block.norm1, block.norm2))
         middle = layer_norm(hidden + block.attention(hidden), first.weight, first.bias)
-        output = layer_norm(
-            block.feed_forward(middle) + middle, second.weight, second.bias
-        )
+        outer = block.feed_forward(middle) + middle
+        output = layer_norm(outer, second.weight, second.bias)
         return (block(hidden) - output).abs().max().item()
 
 
@@ -176,82 +162,52 @@ def score_of_hug() -> float:
 
 
 def unknown_words() -> float:
-    """Count which of two words that cannot be spelled become [UNK]: an unseen letter,
-    and 101 characters."""
+    """Count which of two unspellable words, by letter and by length, become [UNK]."""
     tokenizer = WordPiece(train_wordpiece(wordpiece_page.BY_HAND, vocab_size=17).vocab)
-    return float(
-        sum(
-            tokenizer.encode_word(word) == ["[UNK]"]
-            for word in ("mug", "h" + 100 * "u")
-        )
-    )
+    found = [tokenizer.encode_word(word) for word in ("mug", "h" + 100 * "u")]
+    return float(found.count(["[UNK]"]))
 
 
 def parameters(size: str) -> float:
-    """Return the millions of parameters of a published size with both heads, counted in
-    the code."""
+    """Return the millions of parameters of a published size with both heads."""
     with torch.device("meta"):
         model = BertForPreTraining(getattr(BertConfig, size)())
     return sum(parameter.numel() for parameter in model.parameters()) / 1e6
 
 
 def masked_example() -> float:
-    """Count at how many of three positions the worked example of masking comes out:
-    input and label."""
+    """Count the positions at which the worked example of masking comes out."""
     ids, chosen = torch.tensor([[21, 11987, 5438]]), torch.tensor([[True, False, True]])
-    masked, labels = corrupt(
-        ids, chosen, fates=torch.zeros(1, 3), random_ids=ids, mask_id=50001
-    )
+    fates = torch.zeros(1, 3)
+    masked, labels = corrupt(ids, chosen, fates=fates, random_ids=ids, mask_id=50001)
     expected = [(50001, 21), (11987, IGNORE), (50001, 5438)]
     found = zip(masked[0].tolist(), labels[0].tolist(), strict=True)
-    return float(
-        sum(ours == theirs for ours, theirs in zip(found, expected, strict=True))
-    )
+    pairs = zip(found, expected, strict=True)
+    return float(sum(ours == theirs for ours, theirs in pairs))
 
 
 def tagged_example() -> float:
-    """Count the pieces of *Jim Henson was a puppeteer* whose tag is that of the
-    published figure."""
-    tokenizer = WordPiece(
-        [*SPECIAL_TOKENS, "jim", "hen", "##son", "was", "a", "puppet", "##eer"]
-    )
-    _, labels = align_labels(
-        ["Jim", "Henson", "was", "a", "puppeteer"], [1, 1, 0, 0, 0], tokenizer
-    )
-    return float(
-        sum(
-            a == b
-            for a, b in zip(labels[1:-1], [1, 1, IGNORE, 0, 0, 0, IGNORE], strict=True)
-        )
-    )
+    """Count the pieces of the published figure's sentence that have its tags."""
+    pieces = ["jim", "hen", "##son", "was", "a", "puppet", "##eer"]
+    words, expected = ["Jim", "Henson", "was", "a", "puppeteer"], [1, 1, IGNORE, 0]
+    tokenizer = WordPiece([*SPECIAL_TOKENS, *pieces])
+    _, labels = align_labels(words, [1, 1, 0, 0, 0], tokenizer)
+    pairs = zip(labels[1:-1], [*expected, 0, 0, IGNORE], strict=True)
+    return float(sum(ours == theirs for ours, theirs in pairs))
 
 
 #: By the name that ``claims.yaml`` gives: one figure, or one for each seed.
-FIGURES: Mapping[str, Callable[..., float | list[float]]] = {
-    function.__name__: function
-    for function in (
-        recurrent_fading,
-        attention_fading,
-        future_leak,
-        look_up_difference,
-        unordered_difference,
-        position_difference,
-        neighbour_spread,
-        neighbour_offset,
-        block_difference,
-        score_of_hugs,
-        score_of_hug,
-        unknown_words,
-        parameters,
-        masked_example,
-        tagged_example,
-    )
-}
+_figures: list[Callable[..., float | list[float]]] = [
+    *(recurrent_fading, attention_fading, future_leak, look_up_difference),
+    *(unordered_difference, position_difference, neighbour_spread, neighbour_offset),
+    *(block_difference, score_of_hugs, score_of_hug, unknown_words, parameters),
+    *(masked_example, tagged_example),
+]
+FIGURES = {function.__name__: function for function in _figures}
 
 
 def _seen(run: Run) -> tuple[list[Run], list[Run]]:
-    """Part the lengths of a recorded run of chapter 3 into those that it was trained
-    on and longer ones."""
+    """Part a run's lengths into those that it was trained on and longer ones."""
     limit = transformer.SHORT.max_source or 0
     rows = run["by_length"]
     return (
@@ -282,20 +238,18 @@ OF_A_RUN: Mapping[str, Callable[[Run], float]] = {
 
 def _size(plan: Any) -> str:
     config = plan.config(plan.vocab_size)
-    return (
-        f"{config.num_hidden_layers} layers, {config.hidden_size} features,"
-        f" {config.num_attention_heads} heads"
-    )
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    return f"{layers} layers, {config.hidden_size} features, {heads} heads"
 
 
 def _rate(plan: Any) -> str:
     training = plan.training
     decay = training.decay_steps
     falls = f", then {decay:,} steps of decay" if decay else ""
-    return (
-        f"{training.learning_rate:g} after {training.warmup_steps:,} steps of warm-up,"
-        f" {training.schedule}{falls}"
+    warm = (
+        f"{training.learning_rate:g} after {training.warmup_steps:,} steps of warm-up"
     )
+    return f"{warm}, {training.schedule}{falls}"
 
 
 def _first_weights(plan: Any) -> str:
@@ -350,11 +304,9 @@ def _stored() -> str:
 
 def _fine_tuning() -> str:
     config = FINETUNING["pydocs-topic"].variants["fine-tuned, 200"].config
-    steps = config.steps or 0
-    return (
-        f"{steps} steps of {config.batch_size}, {steps * config.batch_size / 200:.0f}"
-        f" passes, rate {number(config.learning_rate, -2)}"
-    )
+    steps, size = config.steps or 0, config.batch_size
+    rate = f"rate {number(config.learning_rate, -2)}"
+    return f"{steps} steps of {size}, {steps * size / 200:.0f} passes, {rate}"
 
 
 OF_THE_COURSE: Mapping[str, Callable[[], str]] = {
@@ -387,8 +339,7 @@ def shipped(write: Callable[[Run], str]) -> str:
 
 
 def everywhere(write: Callable[[Any], str]) -> str:
-    """Write something of each plan of pre-training, shipped and live, once where it is
-    the same."""
+    """Write something of each plan of pre-training, once where it is the same."""
     plans = {name: plan_from(read_log(name)["plan"]) for name in SHIPPED}
     kinds: dict[str, list[str]] = {}
     for name, plan in (plans | {"live": LIVE.last}).items():

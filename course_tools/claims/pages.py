@@ -20,24 +20,16 @@ from course_tools.claims.check import (
     rows,
 )
 from course_tools.claims.computed import fact
-from course_tools.claims.rules import Verdict
 from course_tools.claims.sources import Evidence
 
 TITLE = re.compile(r"^(?:\(([\w-]+)\)=\n)# (.+)$", re.MULTILINE)
 LABEL = re.compile(r"^\((row-(\d+)(?:-[a-z-]+)?)\)=$", re.MULTILINE)
 FACT = re.compile(r"\{(\w+)\}")
-MEANINGS = {
-    Verdict.REPRODUCED: (
-        "the figure is ours, too, within interval and tolerance, or the statement holds"
-    ),
-    Verdict.DIRECTION_ONLY: (
-        "same direction; the figures are of other data, sizes or units"
-    ),
-    Verdict.NOT_AT_THIS_SCALE: (
-        "too small, too few seeds, or no measurement: nothing follows from ours"
-    ),
-    Verdict.CONTRADICTED: "our interval lies on the other side",
-}
+MEANINGS = """\
+reproduced: the figure is ours within interval and tolerance, or the statement holds
+direction only: same direction; the figures are of other data, sizes or units
+not at this scale: too small, too few seeds, or no measurement: nothing follows from it
+contradicted: our interval lies on the other side"""
 
 
 def pages(book: Path) -> dict[str, str]:
@@ -51,21 +43,15 @@ def pages(book: Path) -> dict[str, str]:
 
 
 def claims_page(book: Path) -> str:
-    """Write the ledger of claims: how many have which verdict, then each claim under
-    its chapter."""
+    """Write the ledger: how many claims have which verdict, then each by chapter."""
     claims = claims_of(book)
     lines = ["| verdict | claims | what it means |", "| --- | --- | --- |"]
-    lines += [
-        f"| {word.value} | {{verdicts}}`{word.value}` | {meaning} |"
-        for word, meaning in MEANINGS.items()
-    ]
+    for line in MEANINGS.splitlines():
+        word, meaning = line.split(": ", maxsplit=1)
+        lines.append(f"| {word} | {{verdicts}}`{word}` | {meaning} |")
     for chapter, (label, title) in _titles(book).items():
-        lines += [
-            "",
-            f"## {chapter}. {title}",
-            "",
-            f"Claims that {{ref}}`chapter {chapter} <{label}>` is about.",
-        ]
+        about = f"Claims that {{ref}}`chapter {chapter} <{label}>` is about."
+        lines += ["", f"## {chapter}. {title}", "", about]
         for claim in claims:
             if claim.chapter == chapter:
                 lines += ["", *_claim_lines(claim)]
@@ -88,30 +74,26 @@ def _cited(text: str, keys: str) -> str:
 
 def _claim_lines(claim: Claim) -> list[str]:
     where = [f"topic {claim.row}", f"{{ref}}`{claim.label}`", *_places(claim)]
-    rule = claim.rule.words()
+    rule = f"{claim.rule.words().removesuffix('.')}. {claim.note}".rstrip()
     return [
         f"{{verdict}}`{claim.name}` {claim.claim}",
         f": **Published:** {_cited(claim.published, claim.cite)}.",
         f": **Ours:** {{ours}}`{claim.name}`",
-        (
-            ": **Rule:**"
-            f" {rule.removesuffix('.')}.{' ' + claim.note if claim.note else ''}"
-        ),
+        f": **Rule:** {rule}",
         f": **Where:** {'; '.join(where)}.",
     ]
 
 
 def _places(claim: Claim) -> Iterable[str]:
     for origin in claim.origins():
+        name = origin.name
         if origin.kind == "live":
-            yield f"live, in the build of chapter {origin.name}"
+            yield f"live, in the build of chapter {name}"
         elif origin.kind == "recorded":
-            yield f"recorded, {_download(origin.name)}"
+            yield f"recorded, {_download(name)}"
         elif origin.kind == "checkpoint":
-            yield (
-                f"logged, {{download}}`log of {origin.name}"
-                f" </checkpoints/{origin.name}/log.json>`"
-            )
+            log = f"</checkpoints/{name}/log.json>"
+            yield f"logged, {{download}}`log of {name} {log}`"
         else:
             yield "computed for this page"
 
@@ -123,42 +105,25 @@ def _download(record: str) -> str:
 
 
 def coverage_page(book: Path) -> str:
-    """Write what is taught where: each row of the syllabus with links to its
-    sections."""
+    """Write what is taught where: rows of the syllabus with links to sections."""
     labels, titles = row_labels(book), _titles(book)
     lines: list[str] = []
     for chapter in dict.fromkeys(row.chapter for row in rows()):
+        title, intro = "In preparation", "These topics have no chapter yet:"
         if chapter in titles:
             label, title = titles[chapter]
-            lines += [
-                "",
-                f"## {chapter}. {title}",
-                "",
-                f"In {{ref}}`chapter {chapter} <{label}>`:",
-            ]
-        else:
-            lines += [
-                "",
-                f"## {chapter}. In preparation",
-                "",
-                "These topics have no chapter yet:",
-            ]
+            intro = f"In {{ref}}`chapter {chapter} <{label}>`:"
+        lines += ["", f"## {chapter}. {title}", "", intro]
         lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
-        for row in rows():
-            if row.chapter == chapter:
-                where = (
-                    "; ".join(
-                        f"{{ref}}`{label}`" for label in labels.get(row.number, [])
-                    )
-                    or "not there yet"
-                )
-                lines.append(f"| {row.number} | {row.title} | {where} |")
+        for row in (row for row in rows() if row.chapter == chapter):
+            places = [f"{{ref}}`{label}`" for label in labels.get(row.number, [])]
+            where = "; ".join(places) or "not there yet"
+            lines.append(f"| {row.number} | {row.title} | {where} |")
     return "\n".join(lines).strip() + "\n"
 
 
 def row_labels(book: Path) -> dict[int, list[str]]:
-    """Return the labels of the sections that teach each row, as they stand in the
-    chapters: ``row-12`` first."""
+    """Return the labels of the sections that teach each row, ``row-12`` first."""
     found: dict[int, list[str]] = {}
     pages = chapter_pages(book)
     for stem in pages.values():
@@ -167,20 +132,15 @@ def row_labels(book: Path) -> dict[int, list[str]]:
             for label, number in LABEL.findall(text):
                 found.setdefault(int(number), []).append(label)
     for row in rows():
-        labels = found.get(row.number, [])
-        if row.chapter in pages and f"row-{row.number}" not in labels:
-            raise ValueError(
-                f"{pages[row.chapter]}.md teaches row {row.number}: write"
-                f" (row-{row.number})= before it"
-            )
+        labels, own = found.get(row.number, []), f"row-{row.number}"
+        if row.chapter in pages and own not in labels:
+            teaches = f"{pages[row.chapter]}.md teaches row {row.number}"
+            raise ValueError(f"{teaches}: write ({own})= before it")
         if len(labels) != len(set(labels)):
-            raise ValueError(
-                f"two sections have the same label: {labels}; number them"
-                f" row-{row.number}-<word>"
-            )
-        labels.sort(
-            key=lambda label: label.count("-")
-        )  # the main section first, the others as they come
+            same = f"two sections have the same label: {labels}"
+            raise ValueError(f"{same}; number them {own}-<word>")
+        # the main section first, the others as they come
+        labels.sort(key=lambda label: label.count("-"))
     return found
 
 
@@ -189,12 +149,8 @@ def reading_page(book: Path) -> str:
     lines: list[str] = []
     reading = read("reading")
     for chapter, (_, title) in _titles(book).items():
-        lines += [
-            f"## {chapter}. {title}",
-            "",
-            *(f"- {entry}" for entry in reading[chapter]),
-            "",
-        ]
+        lines += [f"## {chapter}. {title}", ""]
+        lines += [*(f"- {entry}" for entry in reading[chapter]), ""]
     return "\n".join(lines)
 
 
@@ -214,9 +170,7 @@ def _deviation_lines(deviation: Deviation, evidence: Evidence) -> list[str]:
     ]
     if deviation.effect is not None:
         measured = deviation.effect.read(evidence)
-        records = ", ".join(_download(x.name) for x in deviation.effect.origins())
-        lines.append(
-            f": **Measured:** {deviation.changes}: {measured.text(1, 'points')}"
-            f" ({measured.how}), from {records}."
-        )
+        files = [_download(origin.name) for origin in deviation.effect.origins()]
+        how = f"{measured.text(1, 'points')} ({measured.how}), from {', '.join(files)}"
+        lines.append(f": **Measured:** {deviation.changes}: {how}.")
     return lines

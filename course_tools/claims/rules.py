@@ -24,8 +24,7 @@ from course_lib.metrics.scores import mean_interval
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure and the ends of its interval: equal to the value where chance plays no
-    part, infinite where nothing is known; `how` says what the interval is."""
+    """A figure and its interval: of no width without chance, infinite if unknown."""
 
     value: float
     low: float
@@ -60,8 +59,7 @@ class Measured:
 
 
 def number(value: float, digits: int) -> str:
-    """Write a number with so many digits after the point, or, if negative, so many
-    digits that count."""
+    """Write a number with so many digits after the point or, if negative, in all."""
     text = f"{value:,.{digits}f}" if digits >= 0 else f"{value:.{-digits}g}"
     return text.replace("-", "−")
 
@@ -86,8 +84,7 @@ def over(values: Sequence[float]) -> Measured:
 
 
 def apart(first: Measured, second: Measured) -> Measured:
-    """Return how far one figure is above another, of runs that have nothing to do with
-    each other."""
+    """Return how far one figure is above another, of independent runs."""
     value = first.value - second.value
     hows = [part.how for part in (first, second) if not part.certain]
     how = hows[0] if len(set(hows)) == 1 else "; ".join(hows)
@@ -115,8 +112,7 @@ def _verdict(holds: bool, fails: bool, best: Verdict = Verdict.REPRODUCED) -> Ve
 
 @dataclass(frozen=True)
 class Statement:
-    """For a claim that states no figure: it holds if our whole interval lies on the
-    claimed side of a bound."""
+    """States no figure: our whole interval must lie on the claimed side of a bound."""
 
     side: Literal["above", "below"] = "above"
     bound: float = 0.0
@@ -142,8 +138,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Trend(Statement):
-    """For a published figure from other data, sizes or units: ours can have the
-    direction, and no more."""
+    """For a figure from other data, sizes or units: only the direction can agree."""
 
     def judge(self, measured: Measured | None) -> Verdict:
         """Return the verdict."""
@@ -156,8 +151,7 @@ class Trend(Statement):
 
 @dataclass(frozen=True)
 class Figure:
-    """For a figure that ours must equal, within our interval and a tolerance that is
-    stated with its reason."""
+    """Ours must equal it within our interval and a tolerance with its reason."""
 
     value: float
     tolerance: float = 0.0
@@ -182,8 +176,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Even:
-    """For the claim that a choice makes no difference: one within a margin does not
-    count."""
+    """A choice makes no difference: one within a margin does not count."""
 
     margin: float
 
@@ -219,11 +212,7 @@ class Unmeasured:
 Rule = Statement | Figure | Even | Unmeasured
 #: As ``claims.yaml`` names them; the value of that key is the rule's first field.
 RULES = {
-    "statement": Statement,
-    "trend": Trend,
-    "figure": Figure,
-    "even": Even,
-    "unmeasured": Unmeasured,
+    kind.__name__.lower(): kind for kind in (Statement, Trend, Figure, Even, Unmeasured)
 }
 
 

@@ -26,14 +26,12 @@ EXECUTED = "jupyter_execute"
 
 
 class LedgerError(LookupError):
-    """What the ledger needs is not where it should be, or not as it should be; the
-    message says what and where."""
+    """What the ledger needs is missing or wrong; the message says what and where."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a figure stands: in an executed page, in a record, in a checkpoint's log,
-    or nowhere but in code."""
+    """Where a figure stands: page, record, checkpoint's log, or code alone."""
 
     kind: Literal["live", "recorded", "checkpoint", "computed"]
     name: str = ""
@@ -58,17 +56,13 @@ class Evidence:
         try:
             return float(text)
         except ValueError as error:
-            raise LedgerError(
-                f"{page} glues {text!r} as {key!r}, which is no number; glue a plain"
-                " float"
-            ) from error
+            what = f"{page} glues {text!r} as {key!r}, which is no number"
+            raise LedgerError(f"{what}; glue a plain float") from error
 
     def _glue_of(self, chapter: int) -> tuple[str, dict[str, Any]]:
         if self._executed is None:
-            raise LedgerError(
-                f"chapter {chapter} is asked for a live figure, but no executed pages"
-                " are at hand"
-            )
+            asked = f"chapter {chapter} is asked for a live figure"
+            raise LedgerError(f"{asked}, but no executed pages are at hand")
         if chapter not in self._pages:
             raise LedgerError(f"the book has no chapter {chapter}")
         page = self._pages[chapter]
@@ -95,30 +89,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Glued:
-    """What a page glued.
+    """What a page glued."""
 
-    Parameters
-    ----------
-    page
-        Number of the chapter.
-    glued
-        The key of the figure.
-    over
-        What its interval is over; half its width is glued as the key with ``_half``.
-    low, high, how
-        Keys of both ends of an interval, and what it is, where it has no half width.
-    kind
-        Without an interval: how the figure is to be taken, "least" and "most" over
-        the seeds.
-    """
-
-    page: int
-    glued: str
-    over: str = ""
+    page: int  # number of the chapter
+    glued: str  # the key of the figure
+    over: str = ""  # what its interval is over; half its width is glued as ``_half``
     low: str = ""
     high: str = ""
     how: str = ""
-    kind: Literal["exact", "one run", "least", "most"] = "one run"
+    kind: Literal["exact", "one run", "least", "most"] = "one run"  # of no interval
 
     def needs(self) -> set[str]:
         """Name all keys that the page must glue."""
@@ -150,40 +129,19 @@ class Glued:
 @dataclass(frozen=True)
 class Recorded:
     """The mean over runs of a record with its interval, or by how much they are ahead
-    of others, over the seeds of both: shared chance is not in that.
+    of others, over the seeds of both: shared chance is not in that."""
 
-    Parameters
-    ----------
-    record
-        Name of the file in ``book/results``.
-    figure
-        A path of keys in a run, to a number or to numbers whose mean counts; or the
-        name of a function of a run in `computed`.
-    runs
-        What a run must hold, e.g. ``{"variant": "as live"}``.
-    minus
-        What is other in the runs that are taken off: `runs`, `figure` or both.
-    scale
-        A factor, e.g. 100 for percent.
-    kind
-        Where chance plays no part: "exact" takes the sum over the runs.
-    """
-
-    record: str
-    figure: Sequence[str | int] | str
-    runs: Mapping[str, Any] | None = None
-    minus: Mapping[str, Any] | None = None
-    scale: float = 1.0
-    kind: Literal["mean", "exact"] = "mean"
+    record: str  # name of the file in ``book/results``
+    figure: Sequence[str | int] | str  # path of keys, or function in `computed`
+    runs: Mapping[str, Any] | None = None  # what a run holds
+    minus: Mapping[str, Any] | None = None  # `runs`, `figure` of what is taken off
+    scale: float = 1.0  # a factor, e.g. 100 for percent
+    kind: Literal["mean", "exact"] = "mean"  # "exact" is the sum, without chance
 
     def _values(self, evidence: Evidence) -> dict[Any, float]:
         """Return the figure of each run, by its seed where it has one."""
-        wanted = dict(self.runs or {})
-        fitting = [
-            run
-            for run in evidence.runs(self.record)
-            if all(key in run and run[key] == wanted[key] for key in wanted)
-        ]
+        wanted, runs = dict(self.runs or {}), evidence.runs(self.record)
+        fitting = [run for run in runs if run.items() >= wanted.items()]
         if not fitting:
             raise LedgerError(f"{self.record}.json has no run with {wanted}")
         return {
@@ -197,18 +155,15 @@ class Recorded:
         if self.minus is None:
             found = list(values.values())
             return exact(math.fsum(found)) if self.kind == "exact" else over(found)
-        unknown = self.minus.keys() - {"runs", "figure"}
-        if unknown:
-            raise LedgerError(
-                f"minus of {self.record} has {sorted(unknown)}; it may change runs and"
-                " figure"
-            )
+        if unknown := sorted(self.minus.keys() - {"runs", "figure"}):
+            has = f"minus of {self.record} has {unknown}"
+            raise LedgerError(f"{has}; it may change runs and figure")
         behind = replace(self, minus=None, **self.minus)._values(evidence)
         seeds = sorted(values.keys() & behind.keys())
         if not seeds:
+            own = f"{sorted(values)} in {self.runs}"
             raise LedgerError(
-                f"no seed in common: {sorted(values)} in {self.runs},"
-                f" {sorted(behind)} in the other"
+                f"no seed in common: {own}, {sorted(behind)} in the other"
             )
         return over([values[seed] - behind[seed] for seed in seeds])
 
@@ -219,8 +174,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Logged:
-    """A figure in the log of a shipped checkpoint, times a scale; `half` is the key
-    beside it of half the width of its interval over documents."""
+    """A figure of a checkpoint's log; `half` is the key of half its interval."""
 
     log: str
     figure: Sequence[str | int]
@@ -244,8 +198,7 @@ class Logged:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a function of `computed` measures in the moment: one figure, or one for
-    each seed; `of` is its argument."""
+    """What a function of `computed` measures now, once or by seed, of an argument."""
 
     name: str
     of: str = ""
@@ -281,13 +234,8 @@ class Apart:
 
 Source = Glued | Recorded | Logged | Computed | Apart
 #: By the key that tells them in ``claims.yaml``, which is their first field.
-SOURCES = {
-    "page": Glued,
-    "record": Recorded,
-    "log": Logged,
-    "computed": Computed,
-    "apart": Apart,
-}
+SOURCES = {"page": Glued, "record": Recorded, "log": Logged, "computed": Computed}
+SOURCES |= {"apart": Apart}
 
 
 def _pick(run: Run, figure: Sequence[str | int] | str) -> float:
@@ -302,10 +250,8 @@ def _pick(run: Run, figure: Sequence[str | int] | str) -> float:
         try:
             found = found[key]
         except (KeyError, IndexError, TypeError) as error:
-            raise LedgerError(
-                f"no {key!r} at {list(figure[:step])} of a run of"
-                f" {run.get('variant', '')!r}"
-            ) from error
+            of = f"of a run of {run.get('variant', '')!r}"
+            raise LedgerError(f"no {key!r} at {list(figure[:step])} {of}") from error
     if isinstance(found, Mapping):
         found = list(found.values())
     return fmean(found) if isinstance(found, list) else float(found)

@@ -8,8 +8,6 @@ do. Without the mark it reads every page again, so that no fault is forgotten be
 its page did not change.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -25,34 +23,15 @@ from pathlib import Path
 from filelock import FileLock
 
 from course_lib._files import write_whole
-from course_tools.site.cache import PageCache
+from course_tools.site.cache import PageCache, PageCost
 from course_tools.site.execute import COSTS, PROCESSES, end_children, execute_pages
 from course_tools.site.key import PACKAGES, digest_of_files
 from course_tools.site.progress import clock, heartbeat
 
-__all__ = [
-    "SiteError",
-    "build",
-    "build_page",
-    "costs_table",
-    "executed_pages",
-    "find_root",
-    "record_costs",
-    "server",
-    "why",
-]
-
 #: What a site is made of besides its pages, relative to the repository's root.
-SOURCES = (
-    *PACKAGES,
-    "book/results",
-    "constraints.txt",
-    "_config.yml",
-    "exercises",
-    "solutions",
-    # the wrong answers whose fate the instructors' pages tell
-    "tests/assignments/mutants",
-)
+SOURCES = [*PACKAGES, "book/results", "constraints.txt", "_config.yml", "exercises"]
+# with the wrong answers whose fate the instructors' pages tell
+SOURCES += ["solutions", "tests/assignments/mutants"]
 GENERATED = "_generated"
 CODE_CELL = re.compile(r"^`{3,}\{code-cell\}", re.MULTILINE)
 
@@ -62,28 +41,22 @@ class SiteError(RuntimeError):
 
 
 def find_root(start: Path | None = None) -> Path:
-    """Return the folder that holds the book's settings: `start` (default: the current
-    folder) or one above it."""
+    """Return the folder that holds the book's settings, here or above."""
     here = (start or Path.cwd()).resolve()
+    files = ("_config.yml", "book/_toc.yml")
     for folder in (here, *here.parents):
-        if (folder / "_config.yml").is_file() and (
-            folder / "book" / "_toc.yml"
-        ).is_file():
+        if all((folder / file).is_file() for file in files):
             return folder
-    raise SiteError(
-        f"no book in {here} or above it (looked for _config.yml and book/_toc.yml); run"
-        " this in the repository"
-    )
+    where = f"no book in {here} or above it (looked for {' and '.join(files)})"
+    raise SiteError(f"{where}; run this in the repository")
 
 
 def build(root: Path) -> Path:
-    """Build the whole site, executing each page whose cells or sources have changed
-    since it was last executed."""
+    """Build the whole site, executing each page that has changed."""
     built = root / "_build"
     built.mkdir(exist_ok=True)
-    with FileLock(
-        built / ".lock"
-    ):  # a second build would take away the pages that the first is reading
+    # a second build would take away the pages that the first is reading
+    with FileLock(built / ".lock"):
         return _build(root, built)
 
 
@@ -92,11 +65,8 @@ def _build(root: Path, built: Path) -> Path:
 
     whole, index = built / ".whole", built / "html" / "index.html"
     sources = _sources_of_site(root)
-    if (
-        whole.exists()
-        and whole.read_text(encoding="utf-8") == sources
-        and index.is_file()
-    ):
+    before = whole.read_text(encoding="utf-8") if whole.exists() else ""
+    if before == sources and index.is_file():
         return index
     if not whole.exists():
         for stale in (".doctrees", "html"):
@@ -114,8 +84,7 @@ def _build(root: Path, built: Path) -> Path:
 
 
 def build_page(root: Path, name: str) -> Path:
-    """Execute one page, whose name begins as given, if something of it has changed, and
-    lay it out alone: what it refers to on other pages stays unresolved."""
+    """Execute a page if it has changed, and lay it out alone, links unresolved."""
     page = find_page(root, name)
     built = root / "_build"
     built.mkdir(exist_ok=True)
@@ -138,8 +107,7 @@ def find_page(root: Path, name: str) -> Path:
 
 
 def why(root: Path, name: str) -> str:
-    """Say what the results of a page depend on, and what of it has changed since the
-    page was executed."""
+    """Say what a page's results depend on, and what of it has changed."""
     page, cache = find_page(root, name), PageCache(root)
     if page not in executed_pages(root):
         return f"{page.stem} has no cells to execute"
@@ -154,8 +122,7 @@ def why(root: Path, name: str) -> str:
 
 
 def _execute(root: Path, pages: list[Path], cards: bool) -> dict[str, str]:
-    """Execute those of some pages of which something has changed, and write the data
-    cards; return the environment in which they were."""
+    """Execute changed pages and write data cards; return their environment."""
     environment = _environment(root / "_build")
     try:
         failures = execute_pages(PageCache(root), pages, environment, cards)
@@ -171,40 +138,32 @@ def _execute(root: Path, pages: list[Path], cards: bool) -> dict[str, str]:
 def _jupyter_book(
     root: Path, environment: dict[str, str], source: str, *options: str
 ) -> None:
-    program = Path(sys.executable).with_name(
-        "jupyter-book"
-    )  # of this environment, activated or not
+    # of this environment, activated or not
+    program = Path(sys.executable).with_name("jupyter-book")
     if not program.is_file():
-        raise SiteError(
-            f"{program} does not exist; run: pip install -c constraints.txt -e"
-            " '.[book]'"
-        )
+        install = "run: pip install -c constraints.txt -e '.[book]'"
+        raise SiteError(f"{program} does not exist; {install}")
     command = [str(program), "build", source, "--config", "_config.yml", *options]
     begun = time.monotonic()
+
+    def state() -> str:
+        return f"[{clock(time.monotonic() - begun):>5}] laying out the pages"
+
     try:
-        with heartbeat(
-            lambda: f"[{clock(time.monotonic() - begun):>5}] laying out the pages",
-            lambda line: print(line, flush=True),
-        ):
-            status = subprocess.run(
-                command, cwd=root, env=environment, check=False
-            ).returncode
+        with heartbeat(state, partial(print, flush=True)):
+            status = subprocess.call(command, cwd=root, env=environment)
     except KeyboardInterrupt:
         end_children()
         raise
     if status != 0:
-        raise SiteError(
-            "the book has not been built: mend the warnings and errors above (exit"
-            f" status {status})"
-        )
+        mend = "mend the warnings and errors above"
+        raise SiteError(f"the book has not been built: {mend} (exit status {status})")
 
 
 def executed_pages(root: Path) -> list[Path]:
     """List the pages that hold cells to execute, in the order of their names."""
     pages = sorted((root / "book").glob("*.md"))
-    return [
-        path for path in pages if CODE_CELL.search(path.read_text(encoding="utf-8"))
-    ]
+    return [page for page in pages if CODE_CELL.search(page.read_text("utf-8"))]
 
 
 @dataclass(frozen=True)
@@ -216,23 +175,19 @@ class HowExecuted:
 
 
 def costs_table(root: Path) -> str:
-    """Write what each executed page has cost, in seconds: by the clock, and of
-    processors with all its processes."""
+    """Write what pages cost in seconds: by the clock, and of processors."""
     costs = PageCache(root).costs(executed_pages(root))
-    rows = [
-        (name, cost.wall_seconds, cost.processor_seconds)
-        for name, cost in costs.items()
-    ]
-    rows.append(("all pages", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+    wall = sum(cost.wall_seconds for cost in costs.values())
+    whole = PageCost(wall, sum(cost.processor_seconds for cost in costs.values()))
     lines = [
-        f"{name:<24}{wall:>8.0f}{processor:>12.0f}" for name, wall, processor in rows
+        f"{name:<24}{cost.wall_seconds:>8.0f}{cost.processor_seconds:>12.0f}"
+        for name, cost in {**costs, "all pages": whole}.items()
     ]
     return "\n".join([f"{'seconds':<24}{'by clock':>8}{'processors':>12}", *lines])
 
 
 def record_costs(root: Path) -> Path:
-    """Keep what the pages have cost in `book/results`, where the next build finds what
-    to expect."""
+    """Keep what pages have cost in `book/results`, for the next build."""
     from course_lab import records
 
     results = [
@@ -244,28 +199,20 @@ def record_costs(root: Path) -> Path:
         for name, cost in PageCache(root).costs(executed_pages(root)).items()
     ]
     command = ["course", "build", "--costs", "--record"]
-    return records.save(
-        records.make(COSTS, command, HowExecuted(), results), root / "book" / "results"
-    )
+    made = records.make(COSTS, command, HowExecuted(), results)
+    return records.save(made, root / "book" / "results")
 
 
 def _sources_of_site(root: Path) -> str:
-    """Name the state of all that a site is made of, and of the repository that its
-    buttons open."""
+    """Name the state of all that a site and its buttons are made of."""
     written = [path for path in (root / "book").iterdir() if path.name != GENERATED]
     files = digest_of_files([*(root / name for name in SOURCES), *sorted(written)])
-    return " ".join(
-        [
-            files,
-            os.environ.get("GITHUB_SERVER_URL", ""),
-            os.environ.get("GITHUB_REPOSITORY", ""),
-        ]
-    )
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY")
+    return " ".join([files, *(os.environ.get(name, "") for name in names)])
 
 
 def _environment(built: Path) -> dict[str, str]:
-    """Give kernels a profile and a backend of their own: what a reader has set must not
-    change what the book shows."""
+    """Give kernels a profile and a backend of their own, not the reader's."""
     profile = built / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     # 40 is ERROR: the kernel otherwise warns in every build that it talks over the
@@ -287,8 +234,7 @@ def _environment(built: Path) -> dict[str, str]:
 
 
 def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
-    """Make an HTTP server of the built site that only this machine can reach; the
-    caller runs and closes it."""
+    """Make an HTTP server of the built site that only this machine can reach."""
     site = root / "_build" / "html"
     if not (site / "index.html").is_file():
         raise SiteError(f"{site} holds no site; run `course build` first")
@@ -296,7 +242,5 @@ def server(root: Path, port: int = 8000) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:
-        raise SiteError(
-            f"cannot serve on port {port} ({error.strerror}); choose another with"
-            " --port"
-        ) from error
+        why = f"cannot serve on port {port} ({error.strerror})"
+        raise SiteError(f"{why}; choose another with --port") from error

@@ -1,31 +1,23 @@
 """The pages as they were last executed: the cache that Sphinx reads, and beside each
 page what it was made of and what it cost."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
+from nbformat import NotebookNode
 
 from course_tools.site.key import code_state, files_state
-
-if TYPE_CHECKING:
-    from jupyter_cache.cache.db import NbCacheRecord
-    from nbformat import NotebookNode
-
-__all__ = ["PageCache", "PageCost"]
 
 CELLS = "its own cells"
 
 
 @dataclass(frozen=True)
 class PageCost:
-    """What it took to execute a page: seconds by the clock, and processor seconds of
-    all its processes."""
+    """A page's seconds by the clock, and of processors with its processes."""
 
     wall_seconds: float
     processor_seconds: float
@@ -57,15 +49,13 @@ class PageCache:
         )
 
     def made_of(self, page: Path) -> dict[str, str]:
-        """Name the state of everything that a page's results depend on today; the files
-        that it reads are those that it read last time."""
+        """Name the state of what a page depends on, with the files it last read."""
         _, cells = self._cache.create_hashed_notebook(self.notebook(page))
         reads = files_state(self._data(page).get("reads", []), self.root)
         return {CELLS: cells, **code_state(page, self.root), **reads}
 
     def changed(self, page: Path) -> list[str] | None:
-        """Return what has changed since a page was executed, which may be nothing;
-        None if it was never executed."""
+        """Return what has changed since a page ran; None if it never did."""
         before = self._data(page).get("made_of")
         if before is None:
             return None
@@ -111,7 +101,7 @@ class PageCache:
             if "processor_seconds" in data
         }
 
-    def _records(self, page: Path) -> list[NbCacheRecord]:
+    def _records(self, page: Path) -> list[Any]:
         records = self._cache.list_cache_records()
         return [record for record in records if Path(record.uri).name == page.name]
 

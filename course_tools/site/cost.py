@@ -1,28 +1,22 @@
 """What it costs to execute a page: processor time of every process that it started, and
 memory."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 
 import psutil
 
-__all__ = ["ChapterCost", "chapter_cost", "processor_seconds"]
-
 
 @dataclass(frozen=True)
 class ChapterCost:
-    """What executing a page has cost so far: processor time in seconds, and the largest
-    memory in GiB."""
+    """What a page has cost: processor time in seconds, largest memory in GiB."""
 
     cpu_seconds: float
     peak_memory_gib: float
 
 
 def chapter_cost() -> ChapterCost:
-    """Measure the process that runs a chapter, and all processes that it has
-    started."""
+    """Measure the process that runs a chapter, and all that it has started."""
     process = psutil.Process()
     peak = _peak_bytes(process.memory_info())
     return ChapterCost(
@@ -31,8 +25,7 @@ def chapter_cost() -> ChapterCost:
 
 
 def processor_seconds(pid: int) -> float:
-    """Add up the processor time of a process, of those it has started, and of those
-    that these have started."""
+    """Add up the processor time of a process and of all below it."""
     total = 0.0
     try:
         process = psutil.Process(pid)

@@ -12,31 +12,25 @@ no other: at the end all failures are told, with page, cell and the error's last
 Ctrl-C ends all that runs; what was executed is kept.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
+from nbformat import NotebookNode
 
 from course_tools.site.cache import PageCache
 from course_tools.site.cost import processor_seconds
 from course_tools.site.key import files_read
 from course_tools.site.progress import Job, clock, median_cost, watch
 from course_tools.site.reads import COURSE_READS, START
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
-__all__ = ["COSTS", "PROCESSES", "end_children", "execute_pages"]
 
 #: How many run at once: one a core, two at least, and not more than memory holds (a
 #: page says what it took).
@@ -53,17 +47,19 @@ WRITE_CARDS = (
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+Work = Callable[[Job], str | None]
+
+
 def execute_pages(
     cache: PageCache,
     pages: list[Path],
     environment: Mapping[str, str],
     cards: bool = True,
 ) -> list[str]:
-    """Execute each page of which something has changed, make the corpus that some of
-    them read, and write the data cards; return what failed."""
+    """Execute changed pages, make their corpus and the cards; return what failed."""
     root = cache.root
     expected = _expected(root)
-    todo: list[tuple[Job, Callable[[Job], str | None]]] = []
+    todo: list[tuple[Job, Work]] = []
     for page in pages:
         if cache.changed(page) == []:
             continue
@@ -76,7 +72,7 @@ def execute_pages(
     todo.sort(key=lambda entry: -entry[0].expected)
     if "_generated/data/" in (root / "book" / "_toc.yml").read_text(encoding="utf-8"):
 
-        def program(name: str, code: str) -> tuple[Job, Callable[[Job], str | None]]:
+        def program(name: str, code: str) -> tuple[Job, Work]:
             command = [sys.executable, "-c", code, str(root)]
             return Job(name), partial(_run_program, command, environment)
 
@@ -87,26 +83,19 @@ def execute_pages(
     return _run(todo, PROCESSES)
 
 
-def _run(
-    todo: list[tuple[Job, Callable[[Job], str | None]]], at_once: int
-) -> list[str]:
+def _run(todo: list[tuple[Job, Work]], at_once: int) -> list[str]:
     """Do some jobs side by side, tell of each that ends, and return what failed."""
-    failures = []
-    with (
-        watch([job for job, _ in todo], at_once) as say,
-        ThreadPoolExecutor(at_once) as pool,
-    ):
+    jobs, failures = [job for job, _ in todo], []
 
-        def do(job: Job, work: Callable[[Job], str | None]) -> tuple[Job, str | None]:
-            job.begin()
-            try:
-                return job, work(job)
-            finally:
-                job.end()
+    def do(job: Job, work: Work) -> tuple[Job, str | None]:
+        job.begin()
+        try:
+            return job, work(job)
+        finally:
+            job.end()
 
-        running: set[Future[tuple[Job, str | None]]] = {
-            pool.submit(do, *entry) for entry in todo
-        }
+    with watch(jobs, at_once) as say, ThreadPoolExecutor(at_once) as pool:
+        running = {pool.submit(do, *entry) for entry in todo}
         try:
             while running:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
@@ -114,15 +103,12 @@ def _run(
                     job, failure = future.result()
                     if failure:
                         failures.append(failure)
-                    say(
-                        f"{job.name}: {'FAILED after' if failure else 'done in'}"
-                        f" {clock(job.so_far())}"
-                    )
+                    how = "FAILED after" if failure else "done in"
+                    say(f"{job.name}: {how} {clock(job.so_far())}")
         except BaseException:
             running = {future for future in running if not future.cancel()}
-            while (
-                running
-            ):  # a page whose kernel is just being started ends at the second turn
+            # a page whose kernel is just being started ends at the second turn
+            while running:
                 end_children()
                 _, running = wait(running, timeout=0.5)
             raise
@@ -130,8 +116,7 @@ def _run(
 
 
 def end_children() -> None:
-    """End all processes that this one has started, and those that they have started, at
-    once."""
+    """End all descendants of this process at once."""
     for child in psutil.Process().children(recursive=True):
         try:
             child.kill()
@@ -142,13 +127,9 @@ def end_children() -> None:
 def _run_program(
     command: list[str], environment: Mapping[str, str], job: Job
 ) -> str | None:
-    done = subprocess.run(
-        command,
-        env=dict(environment),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+    settings = dict(environment)
+    done = subprocess.run(command, env=settings, stdout=nowhere, stderr=pipe, text=True)
     if done.returncode == 0:
         return None
     words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -162,17 +143,15 @@ def _execute(
     environment: Mapping[str, str],
     job: Job,
 ) -> str | None:
-    """Execute a page in a kernel of its own and keep it in the cache; return what went
-    wrong, if anything did."""
+    """Execute a page in its own kernel and keep it; return what went wrong."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     cost: dict[str, float] = {}
     reads = cache.folder.with_name(f".reads-{page.stem}")
     assert job.steps is not None
-    code_cells = [
-        index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"
-    ]
+    cells = enumerate(notebook.cells)
+    code_cells = [index for index, cell in cells if cell.cell_type == "code"]
 
     def note_start(cell: NotebookNode, cell_index: int) -> None:
         if cell.cell_type == "code":
@@ -203,15 +182,12 @@ def _execute(
         client.execute(env={**environment, **files})
         paths = reads.read_text(encoding="utf-8").splitlines()
     except (CellExecutionError, DeadKernelError) as error:
-        place = (
-            f"{page.stem}, cell {job.part}{_line(notebook, code_cells[job.part - 1])}"
-        )
+        line = _line(notebook, code_cells[job.part - 1])
+        place = f"{page.stem}, cell {job.part}{line}"
         if isinstance(error, CellExecutionError):
             return f"{place}: {_last_line(f'{error.ename}: {error.evalue}')}"
-        return (
-            f"{place}: the kernel died; if memory ran out, close other programs and"
-            " build again"
-        )
+        again = "if memory ran out, close other programs and build again"
+        return f"{place}: the kernel died; {again}"
     finally:
         steps.unlink(missing_ok=True)
         reads.unlink(missing_ok=True)
@@ -231,8 +207,7 @@ def _last_line(words: str) -> str:
 
 
 def _expected(root: Path) -> dict[str, float]:
-    """Return the seconds that pages took when they were recorded: for the order of the
-    pages and for the estimate."""
+    """Return the seconds that pages took when they were recorded."""
     record = root / "book" / "results" / f"{COSTS}.json"
     if not record.is_file():
         return {}

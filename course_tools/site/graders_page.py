@@ -5,8 +5,6 @@ Nothing in it is typed: it is written from what ``benchmarks/grading.py`` and
 ``benchmarks/red_team.py`` recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,27 @@ from course_tools.grading.assignments.mutants_page import plain
 THROUGHPUT = "benchmark-grading"
 RED_TEAM = "benchmark-red_team"
 Row = dict[str, Any]
+SPEEDS = """\
+| command | seconds a submission | times as long as the first |
+| --- | --- | --- |
+| `course grade`, with its sandbox | {seconds_each:.2f} |  |
+| the same through Dask | {dask_seconds:.2f} | {dask_ratio:.2f} |
+| `nbgrader autograde`, without any | {peer_seconds_each:.2f} | {ratio:.1f} ({low:.1f} \
+to {high:.1f}) |
+
+{submissions} submissions to *{assignment}*, {workers} at a time; medians over \
+{rounds} rounds in turn, start of the command included.
+{agree} ({marks}). Recorded by `{command}`, on {date}.
+"""
+MET = """\
+{note}
+
+{count} hostile or broken submissions of the red team (`tests/tools/grading/attacks/`)
+have met each grader, beside honest ones. `course grade` grades all of them as one
+class. Stock nbgrader runs hostile code beside the gradebook, so it met each attack in a
+cage: without a network, with limits on memory, processes and disk, and {seconds:g}
+seconds for the attacker and one honest student.
+"""
 OURS = "course grade"
 #: What can go wrong with an attack, and when it does.
 FAULTS: dict[str, Callable[[Row], object]] = {
@@ -47,87 +66,36 @@ def throughput(folder: Path = records.RESULTS) -> str:
         )
     record = records.load(THROUGHPUT, folder)
     (result,) = record.results
-    chosen = record.configuration
-    rows = [
-        ("`course grade`, with its sandbox", result["seconds_each"], ""),
-        (
-            "the same through Dask",
-            result["seconds_each"] * result["dask_ratio"],
-            f"{result['dask_ratio']:.2f}",
-        ),
-        (
-            "`nbgrader autograde`, without any",
-            result["peer_seconds_each"],
-            f"{result['ratio']:.1f} ({result['low']:.1f} to {result['high']:.1f})",
-        ),
-    ]
-    differ = len(result["different"])
-    agree = (
-        "All three gave the same marks"
-        if differ == 0
-        else f"Of the marks, {differ} are not the same for all three"
-    )
-    settings = (
-        f"{chosen['submissions']} submissions to *{chosen['assignment']}*,"
-        f" {chosen['workers']} at a time"
-    )
-    return "\n".join(
-        [
-            "| command | seconds a submission | times as long as the first |",
-            "| --- | --- | --- |",
-            *(f"| {name} | {seconds:.2f} | {times} |" for name, seconds, times in rows),
-            "",
-            (
-                f"{settings}; medians over {chosen['rounds']} rounds in turn, start of"
-                " the command included."
-            ),
-            (
-                f"{agree} ({result['marks']}). Recorded by `{record.command}`, on"
-                f" {record.date[:10]}."
-            ),
-            "",
-        ]
+    agree = "All three gave the same marks"
+    if differ := len(result["different"]):
+        agree = f"Of the marks, {differ} are not the same for all three"
+    return SPEEDS.format(
+        **record.configuration,
+        **result,
+        dask_seconds=result["seconds_each"] * result["dask_ratio"],
+        agree=agree,
+        command=record.command,
+        date=record.date[:10],
     )
 
 
 def red_team(folder: Path = records.RESULTS) -> str:
-    """Write how many attacks did what, and those that stock nbgrader gives too many
-    points."""
+    """Write how many attacks did what, and those that fool stock nbgrader."""
     if not (folder / f"{RED_TEAM}.json").is_file():
         return (
             "Nobody has recorded yet what attacks get from stock nbgrader."
             " `python benchmarks/red_team.py --record` does it.\n"
         )
     record = records.load(RED_TEAM, folder)
-    graders = list(dict.fromkeys(row["grader"] for row in record.results))
-    of = {
-        name: [row for row in record.results if row["grader"] == name]
-        for name in graders
-    }
+    of: dict[str, list[Row]] = {}
+    for row in record.results:
+        of.setdefault(row["grader"], []).append(row)
+    graders, count = list(of), len(of[OURS])
+    note = records.recorded_note(record, "The next two tables were")
+    seconds = record.configuration["seconds"]
     lines = [
-        records.recorded_note(record, "The next two tables were"),
-        "",
-        (
-            f"{len(of[OURS])} hostile or broken submissions of the red team"
-            " (`tests/tools/grading/attacks/`) have met each"
-        ),
-        (
-            "grader, beside honest ones. `course grade` grades all of them as one"
-            " class. Stock nbgrader runs hostile code"
-        ),
-        (
-            "beside the gradebook, so it met each attack in a cage: without a network,"
-            " with limits on memory, processes"
-        ),
-        (
-            f"and disk, and {record.configuration['seconds']:g} seconds for the"
-            " attacker and one honest student."
-        ),
-        "",
-        (
-            f"| of {len(of[OURS])} attacks, one … |"
-            f" {' | '.join(NAMES[name] for name in graders)} |"
-        ),
+        MET.format(note=note, count=count, seconds=seconds),
+        f"| of {count} attacks, one … | {' | '.join(NAMES[one] for one in graders)} |",
         f"| --- |{' --- |' * len(graders)}",
     ]
     for fault, holds in FAULTS.items():
@@ -137,8 +105,6 @@ def red_team(folder: Path = records.RESULTS) -> str:
         lines += ["", f"Too many points from {NAMES[name]}:", ""]
         lines += ["| the attack … | due | given |", "| --- | --- | --- |"]
         for row in filter(FAULTS["gets too many points"], of[name]):
-            lines.append(
-                f"| {plain(row['tries'].rstrip('.'))} | {row['due']:g} |"
-                f" {row['points']:g} |"
-            )
+            tries = plain(row["tries"].rstrip("."))
+            lines.append(f"| {tries} | {row['due']:g} | {row['points']:g} |")
     return "\n".join(lines) + "\n"

@@ -6,8 +6,6 @@ changed docstring or comment. What this does not see: a module that is imported 
 name made at run time.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re
@@ -16,21 +14,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
 from course_lib._files import digest_of_code
-
-__all__ = [
-    "PACKAGES",
-    "cells_of",
-    "code_state",
-    "digest_of_files",
-    "files_read",
-    "files_state",
-    "imported_modules",
-    "public_names",
-]
 
 #: The packages of the course: what a page can import of it.
 PACKAGES = ("course_lib", "course_lab", "course_tools")
@@ -51,8 +39,7 @@ def cells_of(page: str) -> str:
 
 
 def code_state(page: Path, root: Path) -> dict[str, str]:
-    """Name the state of each module that a page imports and of the pins of packages
-    that these import."""
+    """Name the state of what a page imports, and of the pins below it."""
     cells = cells_of(page.read_text(encoding="utf-8"))
     state = {"Python": sys.version}
     imported = {name[0] for name in _names(ast.parse(cells), (), {})}
@@ -72,15 +59,11 @@ def files_state(names: Iterable[str], root: Path) -> dict[str, str]:
 
 
 def files_read(paths: Iterable[str], root: Path) -> list[str]:
-    """Return which of these files are the course's own and no code, as the repository
-    names them; of a checkpoint all files, since libraries open some of them."""
+    """Return which files are the course's and no code; all of a checkpoint."""
     found: set[Path] = set()
     for path in map(Path, paths):
-        if (
-            path.is_relative_to(root)
-            and path.is_file()
-            and not path.suffix.startswith(".py")
-        ):
+        own = path.is_relative_to(root) and path.is_file()
+        if own and not path.suffix.startswith(".py"):
             inside = path.relative_to(root)
             if inside.is_relative_to(CHECKPOINTS):
                 found |= set(path.parent.iterdir())
@@ -122,8 +105,7 @@ def public_names(root: Path) -> dict[str, str]:
 
 
 def imported_modules(sources: Iterable[str], root: Path) -> list[Path]:
-    """Return the files of the course's packages that some code imports, directly or
-    through others of them."""
+    """Return the course's files that some code imports, directly or not."""
     public = public_names(root)
     found: set[Path] = set()
     new = {
@@ -139,31 +121,28 @@ def imported_modules(sources: Iterable[str], root: Path) -> list[Path]:
     return sorted(found)
 
 
-class _Code:
+class _Code(NamedTuple):
     """What a module does, by its digest, and the names that it imports."""
 
-    def __init__(self, file: Path, root: Path) -> None:
-        self.digest = digest_of_code([file])
-        package = file.parent.relative_to(root).parts
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        self.names = frozenset(_names(tree, package, public_names(root)))
+    digest: str
+    names: frozenset[Name]
 
 
 def _code(file: Path, root: Path) -> _Code:
-    stub = root / "course_lib" / "__init__.pyi"
-    return _code_of(
-        file, root, *(path.read_bytes() for path in (file, stub) if path.is_file())
-    )
+    files = (file, root / "course_lib" / "__init__.pyi")
+    return _code_of(file, root, *(one.read_bytes() for one in files if one.is_file()))
 
 
 @lru_cache(maxsize=2048)
 def _code_of(file: Path, root: Path, *texts: bytes) -> _Code:
-    return _Code(file, root)
+    package = file.parent.relative_to(root).parts
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = frozenset(_names(tree, package, public_names(root)))
+    return _Code(digest_of_code([file]), names)
 
 
 def _names(tree: ast.AST, package: Name, public: dict[str, str]) -> Iterator[Name]:
-    """Yield the dotted names that a piece of code imports; a public name of the library
-    stands for the module that has it."""
+    """Yield the dotted names that code imports, public names at their home."""
     library = {"course_lib"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -178,14 +157,11 @@ def _names(tree: ast.AST, package: Name, public: dict[str, str]) -> Iterator[Nam
                 if base == ("course_lib",) and alias.name == "*":
                     yield from (tuple(home.split(".")) for home in public.values())
                 yield _home((*base, alias.name), public)
-    for node in ast.walk(tree):  # course_lib.BertModel, wherever it is imported
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in library
-            and node.attr in public
-        ):
-            yield _home(("course_lib", node.attr), public)
+    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    for part in parts:  # course_lib.BertModel, wherever it is imported
+        owner = part.value.id if isinstance(part.value, ast.Name) else ""
+        if owner in library and part.attr in public:
+            yield _home(("course_lib", part.attr), public)
 
 
 def _home(name: Name, public: dict[str, str]) -> Name:
@@ -195,8 +171,7 @@ def _home(name: Name, public: dict[str, str]) -> Name:
 
 
 def _files(name: Name, root: Path) -> Iterator[Path]:
-    """Yield the files that a dotted name imports: the module, and the `__init__` of
-    every package above it."""
+    """Yield the files that a dotted name imports, with `__init__` above."""
     if name[0] not in PACKAGES:
         return
     folder = root
@@ -209,14 +184,15 @@ def _files(name: Name, root: Path) -> Iterator[Path]:
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
-    """Name the state of some files and folders, and of this Python, by 64 hexadecimal
-    digits."""
+    """Name the state of files, folders and this Python by 64 hex digits."""
     digest = hashlib.sha256(sys.version.encode())
     for top in paths:
-        files = [top] if top.is_file() else top.rglob("*")
-        for file in sorted(
-            path for path in files if path.is_file() and "__pycache__" not in path.parts
-        ):
+        files = (
+            [top]
+            if top.is_file()
+            else [path for path in top.rglob("*") if path.is_file()]
+        )
+        for file in sorted(path for path in files if "__pycache__" not in path.parts):
             digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

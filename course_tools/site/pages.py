@@ -1,8 +1,6 @@
 """Pages of the book that are written from code before it is built: API reference, data,
 mutants, closing ledgers."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,8 +8,6 @@ from pathlib import Path
 from course_lib._files import digest_of_code, write_whole
 from course_tools.site.key import digest_of_files, imported_modules
 from course_tools.site.reference import reference_pages
-
-__all__ = ["write_data_cards", "write_generated_pages"]
 
 
 def write_generated_pages(root: Path) -> None:
@@ -34,40 +30,32 @@ def _write_mutants_pages(folder: Path, root: Path) -> None:
 
 
 def _write_ledgers(folder: Path, root: Path) -> None:
-    """Write claims, coverage and deviations as the library states them; live figures
-    are filled in by the build."""
+    """Write claims, coverage and deviations; the build fills live figures in."""
     from course_tools.claims.pages import pages
 
     _replace(folder, pages(root / "book"))
 
 
 def _write_recorded_of_graders(folder: Path) -> None:
-    """Write for the instructor's guide how fast graders were recorded to be, and what
-    attacks got from them."""
+    """Write how fast graders were, and what attacks got, for the guide."""
     from course_tools.site.graders_page import red_team, throughput
 
     _replace(folder, {"throughput.inc.md": throughput(), "red_team.inc.md": red_team()})
 
 
 def write_data_cards(root: Path) -> None:
-    """Let the loaders describe their data sets, under `book/_generated`, unless no code
-    that is behind them changed."""
+    """Write the data sets' cards, unless no code behind them has changed."""
     from course_lib.data.cards import write_cards
 
     folder, key = root / "book" / "_generated" / "data", data_cards_key(root)
     made_from = folder.with_name(".data-cards")
-    if (
-        folder.is_dir()
-        and made_from.is_file()
-        and made_from.read_text(encoding="utf-8") == key
-    ):
+    before = made_from.read_text(encoding="utf-8") if made_from.is_file() else ""
+    if folder.is_dir() and before == key:
         return
     made_from.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as fresh:
-        pages = {
-            card.name: card.read_text(encoding="utf-8")
-            for card in write_cards(Path(fresh))
-        }
+        cards = write_cards(Path(fresh))
+        pages = {card.name: card.read_text(encoding="utf-8") for card in cards}
     _replace(folder, pages)
     write_whole(made_from, key)
 
@@ -75,17 +63,14 @@ def write_data_cards(root: Path) -> None:
 def data_cards_key(root: Path) -> str:
     """Name the state of what the data cards are made from."""
     code = digest_of_code(imported_modules(["import course_lib.data.cards"], root))
-    files = [
-        path
-        for path in (root / "course_lib" / "data").rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
-    ]
+    inside = (root / "course_lib" / "data").rglob("*")
+    others = [path for path in inside if path.suffix not in (".py", ".pyc")]
+    files = [path for path in others if path.is_file()]
     return f"{code} {digest_of_files([*sorted(files), root / 'constraints.txt'])}"
 
 
 def _replace(folder: Path, pages: dict[str, str]) -> None:
-    """Make a folder hold these pages and no others, and touch only what changes: Sphinx
-    reads modified files again."""
+    """Make a folder hold these pages alone, and touch only what changes."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         if old.name not in pages:

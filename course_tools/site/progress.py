@@ -1,18 +1,15 @@
 """What a build says while it runs: bars in a terminal, elsewhere a line a minute, so
 that no log falls silent."""
 
-from __future__ import annotations
-
+import contextlib
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-__all__ = ["Job", "clock", "heartbeat", "remaining_seconds", "watch"]
 
 SECONDS_BETWEEN_LINES = 60
 UNKNOWN_SECONDS = 30.0  # expected of a job where no cost is known
@@ -21,25 +18,12 @@ UNKNOWN_SECONDS = 30.0  # expected of a job where no cost is known
 @dataclass(eq=False)
 class Job:
     """Something that a build does beside other things: a page to execute, a corpus to
-    make.
+    make."""
 
-    Parameters
-    ----------
-    name
-        The name of the page, or what is made.
-    expected
-        Seconds that it took when it was last measured.
-    parts
-        Of how many cells it consists.
-    steps
-        A file in which a training run leaves how far it is: see
-        `course_lib.training.console`.
-    """
-
-    name: str
-    expected: float = UNKNOWN_SECONDS
-    parts: int = 1
-    steps: Path | None = None
+    name: str  # the name of the page, or what is made
+    expected: float = UNKNOWN_SECONDS  # seconds that it took when it was last measured
+    parts: int = 1  # of how many cells it consists
+    steps: Path | None = None  # where a training run leaves how far it is
     part: int = 0
     started: float | None = field(default=None, init=False)
     seconds: float | None = field(default=None, init=False)
@@ -69,17 +53,11 @@ class Job:
         words = [clock(self.so_far())]
         if self.parts > 1:
             words.append(f"cell {self.part} of {self.parts}")
-        try:
-            step, steps = (
-                self.steps.read_text(encoding="utf-8") if self.steps else ""
-            ).split()
-        except (
-            OSError,
-            ValueError,
-        ):  # no training run, or one that is writing its file just now
-            pass
-        else:
-            words.append(f"step {int(step):,} of {int(steps):,}")
+        # no training run, or one that is writing its file just now
+        with contextlib.suppress(OSError, ValueError):
+            said = self.steps.read_text(encoding="utf-8") if self.steps else ""
+            step, steps = map(int, said.split())
+            words.append(f"step {step:,} of {steps:,}")
         return f"{self.name} ({', '.join(words)})"
 
 
@@ -88,24 +66,14 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def remaining_seconds(jobs: Iterable[Job], at_once: int) -> float:
+def remaining_seconds(jobs: Sequence[Job], at_once: int) -> float:
     """Estimate how long the jobs that are left will take, some at a time."""
-    jobs = list(jobs)
-    known = [
-        (job.so_far(), job.expected)
-        for job in jobs
-        if job.seconds is not None or job.so_far() > job.expected
-    ]
-    pace = (
-        sum(taken for taken, _ in known) / sum(expected for _, expected in known)
-        if known
-        else 1.0
-    )
-    left = [
-        max(pace * job.expected - job.so_far(), 0.0)
-        for job in jobs
-        if job.seconds is None
-    ]
+    waiting = [job for job in jobs if job.seconds is None]
+    late = [job for job in waiting if job.so_far() > job.expected]
+    known = [*late, *(job for job in jobs if job.seconds is not None)]
+    expected = sum(job.expected for job in known)
+    pace = sum(job.so_far() for job in known) / expected if known else 1.0
+    left = [max(pace * job.expected - job.so_far(), 0.0) for job in waiting]
     return max(sum(left) / at_once, max(left, default=0.0))
 
 
@@ -131,20 +99,13 @@ def watch(jobs: list[Job], at_once: int) -> Iterator[Callable[[str], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        transient=True,
-    ) as bars:
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, transient=True) as bars:
         whole = bars.add_task("", total=len(jobs))
 
         def draw() -> str:
-            bars.update(
-                whole,
-                description=state(),
-                completed=sum(job.seconds is not None for job in jobs),
-            )
+            done = sum(job.seconds is not None for job in jobs)
+            bars.update(whole, description=state(), completed=done)
             return ""
 
         with heartbeat(draw, lambda line: None, every=0.5):
@@ -155,8 +116,7 @@ def watch(jobs: list[Job], at_once: int) -> Iterator[Callable[[str], None]]:
 def heartbeat(
     state: Callable[[], str], say: Callable[[str], None], every: float | None = None
 ) -> Iterator[None]:
-    """Say how things stand again and again, in a thread of its own, while something
-    else is done."""
+    """Say how things stand again and again, in a thread of its own."""
     over = threading.Event()
 
     def beat() -> None:

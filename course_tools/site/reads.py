@@ -1,13 +1,9 @@
 """Note which files a page's kernel reads, so that the page is executed again when one
 of them has changed. Runs in the kernel, before the first cell."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any
-
-__all__ = ["COURSE_READS", "START", "note_reads"]
 
 #: The environment's name for the file that the paths are written to, one a line.
 COURSE_READS = "COURSE_READS"

@@ -5,8 +5,6 @@ Everything comes from the stub `course_lib/__init__.pyi`, whose comments are the
 sections, from the docstrings, and from the book's own text.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib
@@ -18,8 +16,6 @@ from pathlib import Path
 
 from course_tools.site.key import cells_of
 
-__all__ = ["Section", "reference_pages", "sections", "taught_in"]
-
 CHAPTER = re.compile(r"Chapter (\d+)")
 INCLUDED = re.compile(
     r"^`{3,}\{literalinclude\} \.\./(\S+)\.py\n(?:[^`].*\n)*?:pyobject: (\w+)", re.M
@@ -30,8 +26,7 @@ TABLE = "| name | what it is | page |\n| --- | --- | --- |"
 
 @dataclass(frozen=True)
 class Section:
-    """Some public names, each with the module that has it, under a comment of the
-    stub."""
+    """Public names, each with its module, under a comment of the stub."""
 
     title: str
     names: dict[str, str] = field(default_factory=dict)
@@ -67,9 +62,7 @@ def sections(stub: Path) -> list[Section]:
 
 
 def taught_in(root: Path) -> dict[str, str]:
-    """Say which page teaches each public name, by the full names of both: the page that
-    shows its code, its own chapter before others, or else its chapter. What serves all
-    chapters is taught where a page first links to it or imports it."""
+    """Say which page teaches each public name: one that shows it, or its chapter."""
     stub = root / "course_lib" / "__init__.pyi"
     if not stub.is_file():
         return {}
