@@ -43,10 +43,8 @@ def parameters_by_part(config: BertConfig) -> dict[str, int]:
     with torch.device("meta"):
         model = BertForPreTraining(config)
     counts = dict.fromkeys(PARTS, 0)
-    for (
-        name,
-        parameter,
-    ) in model.named_parameters():  # a tied parameter comes once, as the embedding
+    # a tied parameter comes once, as the embedding
+    for name, parameter in model.named_parameters():
         counts[part_of(name)] += parameter.numel()
     return counts
 
@@ -95,14 +93,10 @@ def published_table(results: Sequence[Mapping[str, Any]]) -> str:
     for row in results:
         if row["what"] == "text":
             first = ", ".join(f"{x:.2f}" for x in row["first_state"])
-            lines = {
-                "token": row["tokens"],
-                "id": row["ids"],
-                "segment": row["type_ids"],
-            }
+            lines = {"token": "tokens", "id": "ids", "segment": "type_ids"}
             rows = [
-                f"| {name} | " + " | ".join(map(str, cells)) + " |"
-                for name, cells in lines.items()
+                f"| {name} | " + " | ".join(map(str, row[key])) + " |"
+                for name, key in lines.items()
             ]
             rows.insert(1, "| --- " * (len(row["ids"]) + 1) + "|")
             shape = tuple(row["last_hidden_state"])
@@ -133,19 +127,13 @@ def draw_all(model: nn.Module, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            centre = (
-                1.0
-                if re.search(r"norm\d?\.weight$", name)
-                or (isinstance(model, nn.LayerNorm) and name == "weight")
-                else 0.0
-            )
-            parameter.copy_(
-                centre + 0.1 * torch.randn(parameter.shape, generator=generator)
-            )
+            centre = 1.0 if re.search(r"norm\d?\.weight$", name) else 0.0
+            drawn = torch.randn(parameter.shape, generator=generator)
+            parameter.copy_(centre + 0.1 * drawn)
 
 
 def make_old(folder: Path) -> None:
-    """Rewrite a saved checkpoint as one of 2018: gains γ and offsets β under their
+    """Rewrite a saved checkpoint as one of 2018: gains γ and biases β under their
     Greek names, and a tensor too many."""
     path = folder / "model.safetensors"
     greek = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
@@ -153,12 +141,10 @@ def make_old(folder: Path) -> None:
         re.sub("|".join(greek), lambda found: greek[found[0]], name): t
         for name, t in load_file(path).items()
     }
-    positions = json.loads((folder / "config.json").read_text(encoding="utf-8"))[
-        "max_position_embeddings"
-    ]
-    tensors["bert.embeddings.position_ids"] = torch.arange(positions)[
-        None
-    ]  # never learned, and saved all the same
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    # never learned, and saved all the same
+    positions = torch.arange(config["max_position_embeddings"])
+    tensors["bert.embeddings.position_ids"] = positions[None]
     save_file(tensors, path, metadata={"format": "pt"})
 
 
@@ -166,11 +152,8 @@ def ladder_of(
     record: Record, device: str = "cpu"
 ) -> tuple[list[str], dict[str, dict[str, tuple[float, float, float]]]]:
     """Read the ladder of a training step from the record of ``benchmarks/bert.py``."""
-    rows = [
-        row
-        for row in record.results
-        if row["what"] == "ladder" and row["device"] == device
-    ]
+    asked = ("ladder", device)
+    rows = [row for row in record.results if (row["what"], row["device"]) == asked]
     if not rows:
         raise LookupError(
             f"{record.name} holds no ladder of the device {device!r}; record it with"
@@ -178,23 +161,16 @@ def ladder_of(
         )
     ratios: dict[str, dict[str, tuple[float, float, float]]] = {}
     for row in rows:
-        ratios.setdefault(row["size"], {})[row["mode"]] = (
-            row["low"],
-            row["ratio"],
-            row["high"],
-        )
+        quartiles = row["low"], row["ratio"], row["high"]
+        ratios.setdefault(row["size"], {})[row["mode"]] = quartiles
     return list(dict.fromkeys(row["mode"] for row in rows)), ratios
 
 
 def rows_that_learn(model: BertModel, length: int) -> torch.Tensor:
     """Say which rows of the position embedding get a gradient from sequences of one
     length."""
-    ids = torch.randint(
-        5,
-        model.config.vocab_size,
-        (4, length),
-        generator=torch.Generator().manual_seed(0),
-    )
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, model.config.vocab_size, (4, length), generator=generator)
     rows = model.embeddings.position.weight
     (gradient,) = torch.autograd.grad(model(ids).pooler_output.square().sum(), rows)
     return gradient.abs().sum(dim=1) > 0

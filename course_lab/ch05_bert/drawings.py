@@ -90,16 +90,8 @@ def bert_stack(
             for x, start in zip(places, below, strict=True):
                 d.arrow(start, (x, layer.y + 28), gap=0)
                 d.arrow((x, layer.y), (x, norm.y + 22), gap=0)
-            side = middle - 150
-            start_y = layer.y + 33
-            d.arrow(
-                (places[0], start_y),
-                (side, start_y),
-                (side, norm.left[1]),
-                norm.left,
-                role="r",
-                dash=True,
-            )
+            start, corner = (left, layer.y + 33), (middle - 150, norm.left[1])
+            d.arrow(start, "-", corner, norm.left, role="r", dash=True)
             below = [(x, norm.y) for x in places]
         final = row(214)
         for start, area in zip(below, final, strict=True):
@@ -109,23 +101,15 @@ def bert_stack(
         d.box(173, 160, 298, 34, "masked-language-model head:\nlinear, GELU, norm")
         pooler = d.box(56, 113, 104, 34, "pooler:\nlinear, tanh")
         following = d.box(56, 62, 104, 34, "next-sentence\nhead", "w")
-        tied = d.box(
-            219,
-            62,
-            206,
-            52,
-            "scores of all tokens:\nthe token embedding,\ntransposed",
-            "w",
-        )
+        scores = "scores of all tokens:\nthe token embedding,\ntransposed"
+        tied = d.box(219, 62, 206, 52, scores, "w")
         for area in final:
             d.arrow(area.top, (area.top[0], 194))
         d.arrow(final[0].left, "-", (14, 147))
         d.arrow(pooler.top, following.bottom)
         d.arrow((219, 160), tied.bottom)
-        for box, name, text in (
-            (following, "next", "is next?"),
-            (tied, "words", "which token?"),
-        ):
+        ends = (following, "next", "is next?"), (tied, "words", "which token?")
+        for box, name, text in ends:
             d.arrow(box.top, (box.top[0], 44), gap=0)
             d.label(box.top[0], 32, text)
             d.label(box.top[0], 14, shapes[name], "small")
