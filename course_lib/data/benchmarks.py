@@ -6,7 +6,7 @@ examples' lengths and the shares of the labels are on the data cards, measured w
 data is at hand.
 """
 
-from datasets import ClassLabel, Features, List, Value
+from datasets import Features, Value
 
 from course_lib.data.data_set import (
     SPLITS,
@@ -16,27 +16,13 @@ from course_lib.data.data_set import (
     hub,
     labelled,
     of_endings,
+    tagged_tokens,
     texts,
 )
 
-WNUT_TAGS = (
-    "O",
-    *(
-        f"{prefix}-{kind}"
-        for kind in (
-            "corporation",
-            "creative-work",
-            "group",
-            "location",
-            "person",
-            "product",
-        )
-        for prefix in "BI"
-    ),
-)
-_TAGGED = texts(
-    "id", tokens=List(Value("string")), ner_tags=List(ClassLabel(names=list(WNUT_TAGS)))
-)
+_ENTITIES = ["corporation", "creative-work", "group", "location", "person", "product"]
+WNUT_TAGS = ("O", *(f"{prefix}-{kind}" for kind in _ENTITIES for prefix in "BI"))
+_TAGGED = tagged_tokens(WNUT_TAGS, "id")
 _SCORED = texts("sentence1", "sentence2", label=Value("float32"))
 _INFERENCE = labelled(
     ("entailment", "neutral", "contradiction"), "premise", "hypothesis"

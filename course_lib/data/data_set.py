@@ -120,6 +120,15 @@ def labelled(labels: Sequence[str], *columns: str, label: str = "label") -> Feat
     return texts(*columns, **{label: ClassLabel(names=list(labels))})
 
 
+def tagged_tokens(tags: Sequence[str], *columns: str) -> Features:
+    """Return columns of text, and one of tokens with their tags."""
+    kinds = {
+        "tokens": List(Value("string")),
+        "ner_tags": List(ClassLabel(names=list(tags))),
+    }
+    return texts(*columns, **kinds)
+
+
 def as_squad() -> Features:
     """Return the columns of a data set of questions with answers that are spans of
     their context."""

@@ -4,20 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from datasets import ClassLabel, Dataset, Features, Value
+from datasets import Dataset
 
 from course_lib.data import pydocs
+from course_lib.data.data_set import of_endings
 from course_lib.data.pydocs_tasks import HELD_OUT_FIRST, Row, content_words, drawn, lot
 from course_lib.data.sentences import split_sentences
 
 CHOICES = 4
-FEATURES = Features(
-    {
-        "context": Value("string"),
-        **{f"ending{i}": Value("string") for i in range(CHOICES)},
-        "label": ClassLabel(names=[str(i) for i in range(CHOICES)]),
-    }
-)
+FEATURES = of_endings("context")
 SHORTEST, LONGEST = 7, 40  # words of a sentence
 MOST = {"train": 4_000, "validation": 600, "test": 600}
 CANDIDATES = 300  # real endings of other texts, among which the wrong ones are chosen

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from datasets import ClassLabel, Features, Value
-
 from course_lib.data import pydocs, pydocs_blocks, pydocs_prose
+from course_lib.data.data_set import labelled
 from course_lib.data.pydocs_tasks import (
     Row,
+    chosen,
     content_words,
     distinct,
     docstrings,
@@ -18,13 +18,7 @@ from course_lib.data.pydocs_tasks import (
 )
 from course_lib.data.sentences import split_sentences
 
-FEATURES = Features(
-    {
-        "sentence1": Value("string"),
-        "sentence2": Value("string"),
-        "label": ClassLabel(names=["different", "same"]),
-    }
-)
+FEATURES = labelled(("different", "same"), "sentence1", "sentence2")
 SHORTEST, LONGEST = (4, 10), (30, 80)  # words of a summary, and of a description
 # things: the packages with fewer are one package when descriptions change places
 SMALL = 12
@@ -45,10 +39,7 @@ def make() -> Mapping[str, Sequence[Row]]:
         split: list(_rows(drawn(things[split], "".join))) for split in pydocs.SPLITS
     }
     left = distinct(rows, lambda row: f"{row['sentence1']} {row['sentence2']}")
-    return {
-        split: drawn(left[split], lambda row: str(row["sentence1"]))[: MOST[split]]
-        for split in pydocs.SPLITS
-    }
+    return chosen(left, lambda row: str(row["sentence1"]), MOST)
 
 
 def _things() -> dict[str, list[_Thing]]:
@@ -98,11 +89,7 @@ def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
     groups: dict[str, list[_Thing]] = defaultdict(list)
     for thing in things:
         if lot(thing.description, 2):
-            yield {
-                "sentence1": thing.summary,
-                "sentence2": thing.description,
-                "label": 1,
-            }
+            yield _row(thing.summary, thing.description, 1)
         else:
             groups[thing.package].append(thing)
     small = [package for package, group in groups.items() if len(group) < SMALL]
@@ -114,15 +101,12 @@ def _rows(things: Sequence[_Thing]) -> Iterator[Row]:
             own = len(words & content_words(thing.description))
             others = [other for other in free if other.module != thing.module]
             if others:
-                other = min(
-                    others,
-                    key=lambda other: abs(
-                        len(words & content_words(other.description)) - own
-                    ),
-                )
+                shared = [len(words & content_words(x.description)) for x in others]
+                distances = [abs(count - own) for count in shared]
+                other = others[distances.index(min(distances))]
                 free.remove(other)
-                yield {
-                    "sentence1": thing.summary,
-                    "sentence2": other.description,
-                    "label": 0,
-                }
+                yield _row(thing.summary, other.description, 0)
+
+
+def _row(summary: str, description: str, label: int) -> Row:
+    return {"sentence1": summary, "sentence2": description, "label": label}

@@ -9,15 +9,14 @@ from course_lib.data import pydocs, pydocs_entries
 from course_lib.data.data_set import as_squad
 from course_lib.data.pydocs_entries import Entry
 from course_lib.data.pydocs_prose import plain
-from course_lib.data.pydocs_tasks import Row, at_most, distinct, docstrings, drawn, lot
+from course_lib.data.pydocs_tasks import Row, chosen, distinct, docstrings, drawn, lot
 
 FEATURES = as_squad()
 SHORTEST, LONGEST = 30, 150  # words of a context
 ENTRIES = 3  # as few as a context may have: with one, there is nothing to choose
 QUESTIONS = 3  # at most, on one context, each of another kind
 MOST = {"train": 4_000, "validation": 600, "test": 600}
-# rows: no split is one long module
-OF_ONE_MODULE = {"train": 40, "validation": 40, "test": 40}
+OF_ONE_MODULE = 40  # rows: no split is one long module
 # contexts share parameters: they are compared more strictly than paragraphs are
 SIMILAR = 0.5
 # Each kind of question in several forms; {} is a name, or what a parameter is said to
@@ -99,14 +98,7 @@ def make() -> Mapping[str, Sequence[Row]]:
         split: [row for own in left[split] for row in _questions(own)]
         for split in pydocs.SPLITS
     }
-    return {
-        split: at_most(
-            drawn(rows[split], lambda row: str(row["id"])),
-            "title",
-            OF_ONE_MODULE[split],
-        )[: MOST[split]]
-        for split in pydocs.SPLITS
-    }
+    return chosen(rows, lambda row: str(row["id"]), MOST, "title", OF_ONE_MODULE)
 
 
 def context_of(docstring: str) -> tuple[str, list[SpanQuestion]] | None:

@@ -14,16 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from datasets import ClassLabel, Features, List, Value
-
 from course_lib.data import pydocs, pydocs_blocks, pydocs_entries, pydocs_prose
-from course_lib.data.pydocs_tasks import Row, at_most, distinct, docstrings, drawn, lot
+from course_lib.data.data_set import tagged_tokens
+from course_lib.data.pydocs_tasks import Row, chosen, distinct, docstrings, lot
 from course_lib.data.sentences import split_sentences
 
 TAGS = ("O", "B-PARAM", "I-PARAM", "B-TYPE", "I-TYPE")
-FEATURES = Features(
-    {"tokens": List(Value("string")), "ner_tags": List(ClassLabel(names=list(TAGS)))}
-)
+FEATURES = tagged_tokens(TAGS)
 SHORTEST, LONGEST = 5, 60  # tokens
 MOST = {"train": 6_000, "validation": 800, "test": 800}
 OF_ONE_MODULE = 60
@@ -52,16 +49,17 @@ int str float bool dict tuple ndarray frozenset bytearray array_like array-like 
 # Names of types that are words of English, too: a marked one is a type, but a reader
 # who sees no mark cannot know.
 _WORDS = _set("""
-list set object type map filter range property super zip slice complex bytes enumerate reversed memoryview iterable
-callable function method
-""")  # noqa: E501
+list set object type map filter range property super zip slice complex bytes enumerate
+reversed memoryview iterable callable function method
+""")
 _NO_TYPES = _set("""
 NaN NaT Any Optional Union Default Examples Notes References Returns Parameters None
 """)
 _PROPER = _set("""
-NumPy SciPy PyTorch SymPy NetworkX GitHub LaTeX OpenGL JavaScript MySQL PostgreSQL SQLite SQLAlchemy PyArrow IPython
-CPython FreeType PyQt wxPython macOS McCabe scikit-learn LaPack MathML
-""")  # noqa: E501
+NumPy SciPy PyTorch SymPy NetworkX GitHub LaTeX OpenGL JavaScript MySQL PostgreSQL
+SQLite SQLAlchemy PyArrow IPython CPython FreeType PyQt wxPython macOS McCabe
+scikit-learn LaPack MathML
+""")
 _ASKS_FOR_A_NAME = _set("""
 argument arguments parameter parameters keyword keywords kwarg option options
 """)
@@ -105,14 +103,9 @@ def make() -> Mapping[str, Sequence[Row]]:
                         {"tokens": tokens, "ner_tags": tags, "module": module}
                     )
     left = distinct(rows, lambda row: " ".join(row["tokens"]))
-    return {
-        split: at_most(
-            drawn(left[split], lambda row: " ".join(row["tokens"])),
-            "module",
-            OF_ONE_MODULE,
-        )[: MOST[split]]
-        for split in pydocs.SPLITS
-    }
+    return chosen(
+        left, lambda row: " ".join(row["tokens"]), MOST, "module", OF_ONE_MODULE
+    )
 
 
 def type_names(owners: Sequence[str]) -> frozenset[str]:

@@ -72,6 +72,21 @@ def at_most(rows: Iterable[Row], column: str, count: int) -> list[Row]:
     return kept
 
 
+def chosen(
+    rows: Mapping[str, Sequence[Row]],
+    key: Callable[[Row], str],
+    most: Mapping[str, int],
+    column: str | None = None,
+    of_one: int = 0,
+) -> dict[str, list[Row]]:
+    """Draw so many rows of each split, and so many of each value of a column."""
+    drawn_ones = {split: drawn(rows[split], key) for split in pydocs.SPLITS}
+    return {
+        split: (own if column is None else at_most(own, column, of_one))[: most[split]]
+        for split, own in drawn_ones.items()
+    }
+
+
 def docstrings() -> Dataset:
     """Return every docstring of the packages of `pydocs` as its author wrote it, from
     the cache where it is there."""

@@ -3,78 +3,61 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from datasets import ClassLabel, Dataset, Features, Value
+from datasets import Dataset
 
 from course_lib.data import pydocs
+from course_lib.data.data_set import labelled
 from course_lib.data.pydocs_tasks import Row, at_most, distinct, drawn
 
 # The area of a library, and the parts of it that are about something else: tests,
 # tools, what installs it.
-AREAS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "numerics": (
-        ("numpy", "scipy"),
+AREAS: Mapping[str, tuple[list[str], list[str]]] = {
+    area: (inside.split(), outside.split())
+    for area, inside, outside in (
         (
-            "numpy.distutils",
-            "numpy.f2py",
-            "numpy.testing",
-            "numpy.typing",
-            "scipy._lib",
-            "scipy.datasets",
+            "numerics",
+            "numpy scipy",
+            "numpy.distutils numpy.f2py numpy.testing numpy.typing scipy._lib"
+            " scipy.datasets",
         ),
-    ),
-    "learning": (
-        ("sklearn",),
         (
-            "sklearn.utils",
-            "sklearn.externals",
-            "sklearn._build_utils",
-            "sklearn.conftest",
+            "learning",
+            "sklearn",
+            "sklearn.utils sklearn.externals sklearn._build_utils sklearn.conftest",
         ),
-    ),
-    "symbols": (
-        ("sympy",),
         (
-            "sympy.testing",
-            "sympy.utilities",
-            "sympy.external",
-            "sympy.release",
-            "sympy.conftest",
+            "symbols",
+            "sympy",
+            "sympy.testing sympy.utilities sympy.external sympy.release sympy.conftest",
         ),
-    ),
-    "graphs": (
-        ("networkx",),
-        ("networkx.utils", "networkx.conftest", "networkx.lazy_imports"),
-    ),
-    "tables": (
-        ("pandas",),
         (
-            "pandas._testing",
-            "pandas.util",
-            "pandas.compat",
-            "pandas._config",
-            "pandas.errors",
+            "graphs",
+            "networkx",
+            "networkx.utils networkx.conftest networkx.lazy_imports",
         ),
-    ),
-    "plots": (
-        ("matplotlib", "mpl_toolkits"),
-        ("matplotlib.testing", "matplotlib.sphinxext", "matplotlib._api"),
-    ),
-    "tensors": (
-        ("torch",),
         (
-            "torch.testing",
-            "torch.utils",
-            "torch.contrib",
-            "torch.package",
-            "torch.torch_version",
+            "tables",
+            "pandas",
+            "pandas._testing pandas.util pandas.compat pandas._config pandas.errors",
         ),
-    ),
-    "databases": (
-        ("sqlalchemy",),
-        ("sqlalchemy.testing", "sqlalchemy.util", "sqlalchemy.log"),
-    ),
+        (
+            "plots",
+            "matplotlib mpl_toolkits",
+            "matplotlib.testing matplotlib.sphinxext matplotlib._api",
+        ),
+        (
+            "tensors",
+            "torch",
+            "torch.testing torch.utils torch.contrib torch.package torch.torch_version",
+        ),
+        (
+            "databases",
+            "sqlalchemy",
+            "sqlalchemy.testing sqlalchemy.util sqlalchemy.log",
+        ),
+    )
 }
-FEATURES = Features({"text": Value("string"), "label": ClassLabel(names=list(AREAS))})
+FEATURES = labelled(tuple(AREAS), "text")
 SHORTEST, LONGEST = 25, 120  # words: shorter, a paragraph may fit any library
 # rows of an area, so that none is the answer by its number
 MOST = {"train": 500, "validation": 100, "test": 100}

@@ -13,21 +13,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets import ClassLabel, Features, List, Value
+from datasets import Value
 
-from course_lib.data.data_set import as_squad, labelled, texts
+from course_lib.data.data_set import as_squad, labelled, tagged_tokens, texts
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 TEST = 3  # one in so many reviews, sentences and paragraphs is for testing
 ENTITY_TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 SENSES = texts("word", "sense", "text", start=Value("int64"), end=Value("int64"))
 REVIEWS = labelled(("negative", "positive"), "text")
-ENTITIES = Features(
-    {
-        "tokens": List(Value("string")),
-        "ner_tags": List(ClassLabel(names=list(ENTITY_TAGS))),
-    }
-)
+ENTITIES = tagged_tokens(ENTITY_TAGS)
 QUESTIONS = as_squad()
 _PIECE = re.compile(r"\[([A-Z]{3}) ([^\]]+)\]|([^\[]+)")
 
