@@ -32,24 +32,12 @@ Module = TypeVar("Module", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Probe:
-    """What a variant's code computed when its probe was taken.
+    """What a variant's code computed when its probe was taken."""
 
-    Parameters
-    ----------
-    figures
-        By name, the loss of each step first.
-    taken_at
-        The commit.
-    tolerance
-        Relative, of each figure.
-    reason
-        Why the tolerance is another than `TOLERANCE`.
-    """
-
-    figures: dict[str, float]
-    taken_at: str
-    tolerance: float = TOLERANCE
-    reason: str | None = None
+    figures: dict[str, float]  # by name, the loss of each step first
+    taken_at: str  # the commit
+    tolerance: float = TOLERANCE  # relative, of each figure
+    reason: str | None = None  # why the tolerance is another than `TOLERANCE`
 
     def differences(self, figures: Mapping[str, float]) -> dict[str, str]:
         """Name the figures that a repeated probe has otherwise, and how."""

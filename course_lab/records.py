@@ -52,42 +52,24 @@ Run: TypeAlias = tuple[Mapping[str, Any], Callable[[], Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Record:
-    """One recorded experiment.
+    """One recorded experiment."""
 
-    Parameters
-    ----------
-    name
-        Name of the file, without ending.
-    command
-        What was typed, e.g. ``course record seq2seq --data multi30k``.
-    configuration
-        All settings, as the experiment's own function loads them.
-    seeds
-        One run for each; none where chance plays no part, as in a benchmark.
-    results
-        One entry for each run, or for each thing measured: its figures.
-    commit
-        The version of the code of the last run; "+changes" if files differed from it.
-    machine
-        Processor, cores, device and versions of the last run.
-    date
-        When the last run ended, in UTC.
-    runs
-        For an experiment how each of the results was made, in their order: see
-        `provenance`.
-    probes
-        By variant; none for benchmarks of time.
-    """
-
-    name: str
-    command: str
+    name: str  # name of the file, without ending
+    command: str  # what was typed, e.g. ``course record seq2seq --data multi30k``
+    #: All settings, as the experiment's own function loads them.
     configuration: dict[str, Any]
+    #: One run for each; none where chance plays no part, as in a benchmark.
     seeds: list[int]
+    #: One entry for each run, or for each thing measured: its figures.
     results: list[dict[str, Any]]
+    #: The version of the code of the last run; "+changes" if files differed from it.
     commit: str
-    machine: dict[str, Any]
-    date: str
+    machine: dict[str, Any]  # processor, cores, device and versions of the last run
+    date: str  # when the last run ended, in UTC
+    #: For an experiment how each of the results was made, in their order: see
+    #: `provenance`.
     runs: list[dict[str, Any]] = field(default_factory=list)
+    #: By variant; none for benchmarks of time.
     probes: dict[str, Probe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,51 +20,31 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class Study:
-    """One recorded experiment.
+    """One recorded experiment."""
 
-    Parameters
-    ----------
-    name
-        Of its record.
-    variants
-        By name, what decides a variant's runs beside `shared`; None if the name does.
-    read
-        (study, source, checkpoint) -> what all runs read.
-    run
-        (study, variant, seed, what was read) -> what this run found.
-    probe
-        (study, variant) -> the study shortened, and little data for `run` to read.
-    shared
-        By name, what decides the runs of all variants.
-    data
-        The data sets that are read; a run stores their digest.
-    alike
-        Settings of a variant -> what of them decides how data is read: the same for
-        all, or their scores could not be compared.
-    listed
-        Where the configuration in a record has the variants; None for nowhere.
-    of_checkpoint
-        Whether runs start with a checkpoint. They are called by its name too.
-    seeds
-        The only ones that there may be; None for any.
-    unprobed
-        Figures that depend on more than the code.
-    finish
-        (record, result, what was read): what is done with a run once it is recorded.
-    """
-
-    name: str
+    name: str  # of its record
+    #: By name, what decides a variant's runs beside `shared`; None if the name does.
     variants: Mapping[str, Any]
+    #: (study, source, checkpoint) -> what all runs read.
     read: Callable[["Study", str | None, str | None], Any]
+    #: (study, variant, seed, what was read) -> what this run found.
     run: Callable[["Study", str, int, Any], dict[str, Any]]
+    #: (study, variant) -> the study shortened, and little data for `run` to read.
     probe: Callable[["Study", str], tuple["Study", Any]]
+    #: By name, what decides the runs of all variants.
     shared: Mapping[str, Any] = field(default_factory=dict)
-    data: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()  # the data sets that are read; a run stores their digest
+    #: Settings of a variant -> what of them decides how data is read: the same for all,
+    #: or their scores could not be compared.
     alike: Callable[[Any], Hashable] = lambda settings: None
+    #: Where the configuration in a record has the variants; None for nowhere.
     listed: str | None = "variants"
+    #: Whether runs start with a checkpoint. They are called by its name too.
     of_checkpoint: bool = False
+    #: The only ones that there may be; None for any.
     seeds: tuple[int, ...] | None = None
-    unprobed: tuple[str, ...] = ()
+    unprobed: tuple[str, ...] = ()  # figures that depend on more than the code
+    #: (record, result, what was read): what is done with a run once it is recorded.
     finish: Callable[[records.Record, Mapping[str, Any], Any], None] | None = None
 
     def __post_init__(self) -> None:

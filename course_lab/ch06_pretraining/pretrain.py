@@ -46,75 +46,49 @@ ADAMW = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that decides a pre-training.
+    """Everything that decides a pre-training."""
 
-    Parameters
-    ----------
-    training
-        Steps, learning rate and all that `course_lib.training.loop.train` is told; its
-        `accumulate` is the number of parts that a step is made of.
-    size
-        "tiny", "mini", "small", "medium", "base" or "large": see
-        `course_lib.bert.model.BertConfig`.
-    data
-        A corpus, as in `course_lab.ch06_pretraining.pretrain_data.prepare`.
-    vocab_size
-        Tokens in the vocabulary, which is learnt from the train split.
-    max_length
-        Tokens of a sequence with its special ones.
-    batch_size
-        Sequences of full length that a step has room for, over all its parts and all
-        processes.
-    split
-        Parts that each batch is cut into, so that processes can share a step of few
-        batches: the sequences of the step and their masks stay, while sequences in one
-        batch are of similar length, those of several are not.
-    masking
-        How tokens are hidden.
-    next_sentence
-        Whether sequences are sentence pairs and their labels are learnt.
-    static_masking
-        Whether every epoch hides the same tokens.
-    dropout
-        Of features and of attention weights.
-    start
-        The first weights: "published" (0.02 at every width, positions drawn) or
-        "scaled" (`scaled_start`).
-    optimizer
-        "adamw", or "muon" for the matrices of the layers (`course_lib.training.muon`).
-    muon_ratio
-        How far Muon moves a matrix where AdamW would move it by 1; see
-        `course_lib.training.muon.MuonAdamW`.
-    compile
-        Whether the model is compiled (``torch.compile``).
-    heads
-        Attention heads of each layer; None: as many as the size has, one for 64
-        features.
-    width
-        Features of a state, and four times as many inside the feed-forward; None: as
-        many as the size has.
-    preferred
-        The tokens that are hidden at the full rate, and others rarely
-        (`course_lib.pretraining.masking.VocabIds`); none given: all at the full rate.
-    """
-
+    #: Steps, learning rate and all that `course_lib.training.loop.train` is told; its
+    #: `accumulate` is the number of parts that a step is made of.
     training: TrainingConfig
+    #: "tiny", "mini", "small", "medium", "base" or "large": see
+    #: `course_lib.bert.model.BertConfig`.
     size: str = "mini"
+    #: A corpus, as in `course_lab.ch06_pretraining.pretrain_data.prepare`.
     data: str = "pydocs"
+    #: Tokens in the vocabulary, which is learnt from the train split.
     vocab_size: int = 8192
-    max_length: int = 128
+    max_length: int = 128  # tokens of a sequence with its special ones
+    #: Sequences of full length that a step has room for, over all its parts and all
+    #: processes.
     batch_size: int = 128
+    #: Parts that each batch is cut into, so that processes can share a step of few
+    #: batches: the sequences of the step and their masks stay, while sequences in one
+    #: batch are of similar length, those of several are not.
     split: int = 1
+    #: How tokens are hidden.
     masking: MaskingConfig = field(default_factory=MaskingConfig)
+    #: Whether sequences are sentence pairs and their labels are learnt.
     next_sentence: bool = True
-    static_masking: bool = False
-    dropout: float = 0.1
+    static_masking: bool = False  # whether every epoch hides the same tokens
+    dropout: float = 0.1  # of features and of attention weights
+    #: The first weights: "published" (0.02 at every width, positions drawn) or "scaled"
+    #: (`scaled_start`).
     start: str = "published"
-    compile: bool = False
+    compile: bool = False  # whether the model is compiled (``torch.compile``)
+    #: "adamw", or "muon" for the matrices of the layers (`course_lib.training.muon`).
     optimizer: str = "adamw"
+    #: Attention heads of each layer; None: as many as the size has, one for 64
+    #: features.
     heads: int | None = None
+    #: The tokens that are hidden at the full rate, and others rarely
+    #: (`course_lib.pretraining.masking.VocabIds`); none given: all at the full rate.
     preferred: tuple[str, ...] = ()
+    #: How far Muon moves a matrix where AdamW would move it by 1; see
+    #: `course_lib.training.muon.MuonAdamW`.
     muon_ratio: float = 4.0
+    #: Features of a state, and four times as many inside the feed-forward; None: as
+    #: many as the size has.
     width: int | None = None
 
     def __post_init__(self) -> None:

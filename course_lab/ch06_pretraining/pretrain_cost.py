@@ -19,19 +19,12 @@ from course_lib.bert.model import BertConfig
 
 @dataclass(frozen=True)
 class Work:
-    """What a run has read, and what that cost.
+    """What a run has read, and what that cost."""
 
-    Parameters
-    ----------
-    sequences, tokens
-        Read in training, special tokens included and padding not.
-    flops
-        Floating-point operations of forward and backward passes.
-    """
-
+    #: sequences, tokens: Read in training, special tokens included and padding not.
     sequences: int
     tokens: int
-    flops: float
+    flops: float  # floating-point operations of forward and backward passes
 
 
 def training_flops(

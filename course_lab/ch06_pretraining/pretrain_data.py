@@ -40,24 +40,12 @@ DOCUMENT_KEYS = {"pydocs": ("package", "module")}
 
 @dataclass(frozen=True)
 class Corpus:
-    """A tokenised corpus.
+    """A tokenised corpus."""
 
-    Parameters
-    ----------
-    name
-        Of the data set.
-    tokenizer
-        Learnt from the train split.
-    stores
-        The ids of each split.
-    fingerprints
-        Of the text of each split.
-    """
-
-    name: str
-    tokenizer: FastWordPiece
-    stores: Mapping[str, TokenStore]
-    fingerprints: Mapping[str, str]
+    name: str  # of the data set
+    tokenizer: FastWordPiece  # learnt from the train split
+    stores: Mapping[str, TokenStore]  # the ids of each split
+    fingerprints: Mapping[str, str]  # of the text of each split
 
     def identity(self) -> dict[str, str]:
         """Return what must not change while a model is trained: fingerprints of the

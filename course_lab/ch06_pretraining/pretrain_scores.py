@@ -24,23 +24,18 @@ SEQUENCES = 64  # of a batch
 
 
 class Scores(NamedTuple):
-    """How a model, or a control, guessed hidden tokens and next sentences.
+    """How a model, or a control, guessed hidden tokens and next sentences."""
 
-    Parameters
-    ----------
-    token_right, token_loss
-        Of each hidden token: whether the guess was right, and the surprise in nats,
-        ``(N,)``.
-    pair_right, pair_loss
-        Of each pair with a label; empty for a control that does not guess them.
-    token_document, pair_document
-        The document that each is from (the one of its sequence's first segment).
-    """
-
+    #: token_right, token_loss: Of each hidden token: whether the guess was right, and
+    #: the surprise in nats, ``(N,)``.
     token_right: np.ndarray
     token_loss: np.ndarray
+    #: pair_right, pair_loss: Of each pair with a label; empty for a control that does
+    #: not guess them.
     pair_right: np.ndarray
     pair_loss: np.ndarray
+    #: token_document, pair_document: The document that each is from (the one of its
+    #: sequence's first segment).
     token_document: np.ndarray
     pair_document: np.ndarray
 

@@ -66,37 +66,22 @@ HELD_OUT = frozenset(
 
 
 class Places(NamedTuple):
-    """Where states are read, and what they are to tell.
+    """Where states are read, and what they are to tell."""
 
-    Parameters
-    ----------
-    questions
-        Texts with one place each; see
-        `course_lab.ch06_pretraining.pretraining_questions`.
-    labels
-        The right answers.
-    hidden
-        Whether [MASK] stands at the place.
-    """
-
+    #: Texts with one place each; see
+    #: `course_lab.ch06_pretraining.pretraining_questions`.
     questions: list[Question]
-    labels: list[str]
-    hidden: bool
+    labels: list[str]  # the right answers
+    hidden: bool  # whether [MASK] stands at the place
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What the probes found in one model.
+    """What the probes found in one model."""
 
-    Parameters
-    ----------
-    accuracy
-        Task -> accuracy at each layer, the embeddings first.
-    majority
-        Task -> the share of the most frequent answer in the test.
-    """
-
+    #: Task -> accuracy at each layer, the embeddings first.
     accuracy: dict[str, list[float]]
+    #: Task -> the share of the most frequent answer in the test.
     majority: dict[str, float]
 
 

@@ -49,22 +49,14 @@ GRAMMAR = frozenset(
 
 @dataclass(frozen=True)
 class Question:
-    """A text with one word to hide.
+    """A text with one word to hide."""
 
-    Parameters
-    ----------
-    sentences
-        Words of a stretch of a story.
-    sentence, place
-        Where the hidden word stands.
-    wrong
-        The alternatives: the answer is right if the hidden word is likelier than each.
-        None of them: than any word.
-    """
-
-    sentences: Sequence[Sequence[str]]
+    sentences: Sequence[Sequence[str]]  # words of a stretch of a story
+    #: sentence, place: Where the hidden word stands.
     sentence: int
     place: int
+    #: The alternatives: the answer is right if the hidden word is likelier than each.
+    #: None of them: than any word.
     wrong: tuple[str, ...] = ()
 
     @property

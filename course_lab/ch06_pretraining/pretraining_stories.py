@@ -47,15 +47,9 @@ QUESTIONS = 200  # of each kind
 @dataclass(frozen=True)
 class Recipe:
     """A pre-training in stages: each goes on with the weights of the one before, and
-    begins its own schedule.
+    begins its own schedule."""
 
-    Parameters
-    ----------
-    stages
-        All of one model and one text.
-    """
-
-    stages: tuple[Plan, ...]
+    stages: tuple[Plan, ...]  # all of one model and one text
 
     def __post_init__(self) -> None:
         kinds = {
@@ -227,21 +221,12 @@ WITH_ADAMW = STUDIED.changed(optimizer="adamw").trained(learning_rate=2e-3)
 
 @dataclass(frozen=True)
 class StoryRun:
-    """A pre-training on the stories.
+    """A pre-training on the stories."""
 
-    Parameters
-    ----------
-    seed
-        Of weights, pairs and masks.
-    model
-        At its end.
-    history
-        Its metrics are the scores on validation and, kind by kind, the share of the
-        questions answered rightly.
-    """
-
-    seed: int
-    model: BertForPreTraining
+    seed: int  # of weights, pairs and masks
+    model: BertForPreTraining  # at its end
+    #: Its metrics are the scores on validation and, kind by kind, the share of the
+    #: questions answered rightly.
     history: History
 
 

@@ -33,25 +33,18 @@ optimizer = partial(adamw, betas=(0.9, 0.98), eps=1e-6)
 
 @dataclass(frozen=True)
 class ContextRecipe:
-    """What decides the three trainings.
+    """What decides the three trainings."""
 
-    Parameters
-    ----------
-    training
-        Steps, learning rate and so on, the same for all.
-    num_layers, hidden_size
-        Of each model. A state of ELMo has `hidden_size` features in each direction.
-    max_length, batch_size
-        Tokens of a sequence, and sequences of that length in a step.
-    masking
-        How tokens are hidden from BERT.
-    """
-
-    training: TrainingConfig
+    training: TrainingConfig  # steps, learning rate and so on, the same for all
+    #: num_layers, hidden_size: Of each model. A state of ELMo has `hidden_size`
+    #: features in each direction.
     num_layers: int = 2
     hidden_size: int = 128
+    #: max_length, batch_size: Tokens of a sequence, and sequences of that length in a
+    #: step.
     max_length: int = 32
     batch_size: int = 32
+    #: How tokens are hidden from BERT.
     masking: MaskingConfig = field(default_factory=MaskingConfig)
 
     def config(self, vocab_size: int) -> BertConfig:
@@ -96,21 +89,11 @@ RECIPE = ContextRecipe(
 
 @dataclass(frozen=True)
 class ContextRun:
-    """One model with what it learnt.
+    """One model with what it learnt."""
 
-    Parameters
-    ----------
-    kind
-        One of `KINDS`.
-    model
-        On the CPU, in evaluation mode.
-    history
-        Of its training.
-    """
-
-    kind: str
-    model: nn.Module
-    history: History
+    kind: str  # one of `KINDS`
+    model: nn.Module  # on the CPU, in evaluation mode
+    history: History  # of its training
 
 
 def build(kind: str, recipe: ContextRecipe, vocab_size: int) -> nn.Module:

@@ -60,18 +60,11 @@ NAMES: Mapping[Selection, str] = {
 
 
 class WordStates(NamedTuple):
-    """The states of the words of many sentences.
+    """The states of the words of many sentences."""
 
-    Parameters
-    ----------
-    layers
-        The embeddings and each layer's states, one row a word: ``(1, N, D)`` each.
-    lengths
-        Words of each sentence that were read.
-    """
-
+    #: The embeddings and each layer's states, one row a word: ``(1, N, D)`` each.
     layers: list[torch.Tensor]
-    lengths: list[int]
+    lengths: list[int]  # words of each sentence that were read
 
 
 @torch.no_grad()

@@ -40,27 +40,13 @@ class Merged:
 
 
 class Uses(NamedTuple):
-    """Uses of pseudo-words in context.
+    """Uses of pseudo-words in context."""
 
-    Parameters
-    ----------
-    input_ids
-        [CLS], the context, [SEP], padding: ``(N, T)``.
-    attention_mask
-        True at tokens, ``(N, T)``.
-    places
-        Where the word stands, ``(N,)``.
-    words
-        Which pseudo-word it is, its place in the list, ``(N,)``.
-    senses
-        0 for its first word, 1 for its second, ``(N,)``.
-    """
-
-    input_ids: Tensor
-    attention_mask: Tensor
-    places: Tensor
-    words: Tensor
-    senses: Tensor
+    input_ids: Tensor  # [CLS], the context, [SEP], padding: ``(N, T)``
+    attention_mask: Tensor  # True at tokens, ``(N, T)``
+    places: Tensor  # where the word stands, ``(N,)``
+    words: Tensor  # which pseudo-word it is, its place in the list, ``(N,)``
+    senses: Tensor  # 0 for its first word, 1 for its second, ``(N,)``
 
 
 def draw_pseudo_words(

@@ -37,21 +37,11 @@ VERBS = ("was", "were")  # which agree with the word before them
 
 @dataclass(frozen=True)
 class SenseStories:
-    """Stories with pseudo-words.
+    """Stories with pseudo-words."""
 
-    Parameters
-    ----------
-    train
-        What models are trained on: the train split, its pairs merged.
-    pairs
-        Group -> its pseudo-words.
-    uses
-        Group -> uses in stories of the test split, told anew.
-    """
-
-    train: Merged
-    pairs: Mapping[str, list[PseudoWord]]
-    uses: Mapping[str, Uses]
+    train: Merged  # what models are trained on: the train split, its pairs merged
+    pairs: Mapping[str, list[PseudoWord]]  # group -> its pseudo-words
+    uses: Mapping[str, Uses]  # group -> uses in stories of the test split, told anew
 
 
 def read_sense_stories(

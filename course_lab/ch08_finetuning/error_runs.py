@@ -51,21 +51,11 @@ SHOWN, BINS = 2, 10  # mistakes of each kind that are shown; bins of a calibrati
 
 
 class Judged(NamedTuple):
-    """What a model said of classes or words.
+    """What a model said of classes or words."""
 
-    Parameters
-    ----------
-    probabilities
-        Of all classes, a row for each guess.
-    golds
-        The right ones.
-    of
-        Which input a guess belongs to.
-    """
-
-    probabilities: Float[np.ndarray, "N C"]
-    golds: list[int]
-    of: list[int]
+    probabilities: Float[np.ndarray, "N C"]  # of all classes, a row for each guess
+    golds: list[int]  # the right ones
+    of: list[int]  # which input a guess belongs to
 
 
 def judge(

@@ -48,18 +48,11 @@ STRENGTHS = (
 
 
 class Way(NamedTuple):
-    """How a sentence's states become its features.
+    """How a sentence's states become its features."""
 
-    Parameters
-    ----------
-    layers
-        As in `course_lib.embeddings.contextual.select_layers`.
-    pool
-        "first" for the state at position 0, "mean" for the mean over tokens; padding is
-        no token.
-    """
-
-    layers: Selection = "last"
+    layers: Selection = "last"  # as in `course_lib.embeddings.contextual.select_layers`
+    #: "first" for the state at position 0, "mean" for the mean over tokens; padding is
+    #: no token.
     pool: str = "first"
 
 
@@ -73,64 +66,35 @@ WAYS = (Way("last", "first"), Way("last", "mean"), Way("concat_last_4", "mean"))
 
 
 class Padded(NamedTuple):
-    """Sentences as one matrix.
+    """Sentences as one matrix."""
 
-    Parameters
-    ----------
-    input_ids
-        ``(N, T)``, filled up with the id of [PAD].
-    attention_mask
-        ``(N, T)``: True at tokens, False at padding.
-    """
-
-    input_ids: Tensor
-    attention_mask: Tensor
+    input_ids: Tensor  # ``(N, T)``, filled up with the id of [PAD]
+    attention_mask: Tensor  # ``(N, T)``: True at tokens, False at padding
 
 
 class Followed(NamedTuple):
-    """One sentence on its way through the pipeline.
+    """One sentence on its way through the pipeline."""
 
-    Parameters
-    ----------
-    tokens, ids
-        With [CLS] and [SEP].
-    input_ids, attention_mask
-        Its row in the padded matrix.
-    states
-        One for each of its positions, padding included, ``(T, D)``.
-    features
-        The state at position 0, ``(D,)``.
-    """
-
+    #: tokens, ids: With [CLS] and [SEP].
     tokens: list[str]
     ids: list[int]
+    #: input_ids, attention_mask: Its row in the padded matrix.
     input_ids: list[int]
     attention_mask: list[int]
-    states: Tensor
-    features: Tensor
+    states: Tensor  # one for each of its positions, padding included, ``(T, D)``
+    features: Tensor  # the state at position 0, ``(D,)``
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What a classifier on fixed features found.
+    """What a classifier on fixed features found."""
 
-    Parameters
-    ----------
-    strength
-        The C that cross-validation on the training part chose.
-    folds
-        The accuracy with it on each fold of the training part, which was left out of
-        fitting.
-    accuracy
-        On the test part, which nothing was chosen by.
-    guesses
-        Of the test part.
-    """
-
-    strength: float
+    strength: float  # the C that cross-validation on the training part chose
+    #: The accuracy with it on each fold of the training part, which was left out of
+    #: fitting.
     folds: list[float]
-    accuracy: float
-    guesses: list[int]
+    accuracy: float  # on the test part, which nothing was chosen by
+    guesses: list[int]  # of the test part
 
     @property
     def cross_validated(self) -> Interval:

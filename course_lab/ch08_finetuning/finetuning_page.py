@@ -37,20 +37,11 @@ RATES: Mapping[str, float] = {
 
 
 class Live(NamedTuple):
-    """A task of the page and the models that were trained on it.
+    """A task of the page and the models that were trained on it."""
 
-    Parameters
-    ----------
-    task
-        Its rows.
-    models
-        By the way in which they were made, of `WAYS`.
-    scores
-        On the test rows, by way and metric, from 0 to 1.
-    """
-
-    task: Task
-    models: dict[str, TaskModel]
+    task: Task  # its rows
+    models: dict[str, TaskModel]  # by the way in which they were made, of `WAYS`
+    #: On the test rows, by way and metric, from 0 to 1.
     scores: dict[str, dict[str, float]]
 
 
@@ -77,18 +68,10 @@ def train_ways(
 
 
 class Curve(NamedTuple):
-    """What recorded runs of one checkpoint reached.
+    """What recorded runs of one checkpoint reached."""
 
-    Parameters
-    ----------
-    labels
-        The numbers of labels, ascending.
-    scores
-        Way -> seeds x labels, in percent.
-    """
-
-    labels: list[int]
-    scores: dict[str, np.ndarray]
+    labels: list[int]  # the numbers of labels, ascending
+    scores: dict[str, np.ndarray]  # way -> seeds x labels, in percent
 
     def at(self, way: str, labels: int) -> np.ndarray:
         """Return the scores of a way with so many labels, one for each seed."""

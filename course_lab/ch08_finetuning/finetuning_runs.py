@@ -32,40 +32,22 @@ USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest
 
 @dataclass(frozen=True)
 class Variant:
-    """One way of using a checkpoint.
+    """One way of using a checkpoint."""
 
-    Parameters
-    ----------
-    use
-        One of `USES`.
-    labels
-        Rows to learn from, drawn anew for each seed; None for all.
-    config
-        How it is fine-tuned; the seed is the run's.
-    way
-        For "features": which states.
-    whole
-        Draw whole sentences only, where the train split has phrases cut out of them
-        too.
-    plans
-        For "averaged": names of plans, each of one variant whose model is kept.
-    seeds
-        For "averaged": which seeds' models of those plans.
-    mean
-        Give a class from the mean of all states in place of [CLS].
-    rejoined
-        Read sentences as people write them, where they were cut up for a treebank
-        (`course_lib.data.sentences`).
-    """
-
-    use: str
+    use: str  # one of `USES`
+    #: Rows to learn from, drawn anew for each seed; None for all.
     labels: int | None = None
+    #: How it is fine-tuned; the seed is the run's.
     config: FineTuningConfig = field(default_factory=FineTuningConfig)
-    way: Way = WAYS[1]
+    way: Way = WAYS[1]  # for "features": which states
+    #: Draw whole sentences only, where the train split has phrases cut out of them too.
     whole: bool = False
+    #: For "averaged": names of plans, each of one variant whose model is kept.
     plans: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
-    mean: bool = False
+    seeds: tuple[int, ...] = (0,)  # for "averaged": which seeds' models of those plans
+    mean: bool = False  # give a class from the mean of all states in place of [CLS]
+    #: Read sentences as people write them, where they were cut up for a treebank
+    #: (`course_lib.data.sentences`).
     rejoined: bool = False
 
     def __post_init__(self) -> None:

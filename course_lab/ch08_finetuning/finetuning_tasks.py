@@ -43,22 +43,14 @@ MODELS: Mapping[Form, type[TaskModel]] = {
 
 
 class Spec(NamedTuple):
-    """How a data set becomes a task.
+    """How a data set becomes a task."""
 
-    Parameters
-    ----------
-    form
-        Of the task.
-    inputs
-        The columns that hold the input; several before the endings are joined with a
-        space.
-    test
-        The split that is tested on. "title" stands for a tenth of the articles of the
-        one split that there is, another tenth being left out for looking at.
-    """
-
-    form: Form
+    form: Form  # of the task
+    #: The columns that hold the input; several before the endings are joined with a
+    #: space.
     inputs: tuple[str, ...]
+    #: The split that is tested on. "title" stands for a tenth of the articles of the
+    #: one split that there is, another tenth being left out for looking at.
     test: str = "test"
 
 
@@ -82,22 +74,14 @@ SPECS: Mapping[str, Spec] = {
 
 
 class Rows(NamedTuple):
-    """A part of a task.
+    """A part of a task."""
 
-    Parameters
-    ----------
-    inputs
-        As `course_lib.finetuning.finetune.predict` takes them.
-    golds
-        A class, a number, a tag for each word, the accepted answers, or the right
-        choice.
-    places
-        For spans: where the first accepted answer stands, in characters, or None if
-        there is none; else empty.
-    """
-
-    inputs: list[Any]
+    inputs: list[Any]  # as `course_lib.finetuning.finetune.predict` takes them
+    #: A class, a number, a tag for each word, the accepted answers, or the right
+    #: choice.
     golds: list[Any]
+    #: For spans: where the first accepted answer stands, in characters, or None if
+    #: there is none; else empty.
     places: list[tuple[int, int] | None]
 
     def select(self, indices: Sequence[int]) -> "Rows":
@@ -123,23 +107,13 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A task, ready to be trained and tested on.
+    """A task, ready to be trained and tested on."""
 
-    Parameters
-    ----------
-    name
-        Of the data set.
-    form
-        Of the task.
-    labels
-        The names of classes or tags; None for the other forms.
-    train, test
-        Its rows.
-    """
-
-    name: str
-    form: Form
+    name: str  # of the data set
+    form: Form  # of the task
+    #: The names of classes or tags; None for the other forms.
     labels: tuple[str, ...] | None
+    #: train, test: Its rows.
     train: Rows
     test: Rows
 

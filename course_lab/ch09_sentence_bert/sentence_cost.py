@@ -35,21 +35,11 @@ KINDS: tuple[Kind, ...] = ("first state", "every state", "sentence-transformers"
 
 
 class Cost(NamedTuple):
-    """Seconds of processor time, one value for each round.
+    """Seconds of processor time, one value for each round."""
 
-    Parameters
-    ----------
-    pair
-        To read a pair with the cross-encoder.
-    sentence
-        To read a sentence with the bi-encoder.
-    search
-        To find the closest of all pairs of `NUMBER` vectors.
-    """
-
-    pair: list[float]
-    sentence: list[float]
-    search: list[float]
+    pair: list[float]  # to read a pair with the cross-encoder
+    sentence: list[float]  # to read a sentence with the bi-encoder
+    search: list[float]  # to find the closest of all pairs of `NUMBER` vectors
 
     @property
     def cross(self) -> np.ndarray:
@@ -84,21 +74,11 @@ class _EveryState(SequenceClassifier):
 
 
 class Sides(NamedTuple):
-    """Both ways to compare sentences, with equal weights.
+    """Both ways to compare sentences, with equal weights."""
 
-    Parameters
-    ----------
-    read_pairs
-        Scores pairs of texts.
-    read_alone
-        Makes a vector of each text.
-    features
-        Of a vector.
-    """
-
-    read_pairs: Callable[[Sequence[tuple[str, str]]], Any]
-    read_alone: Callable[[Sequence[str]], Any]
-    features: int
+    read_pairs: Callable[[Sequence[tuple[str, str]]], Any]  # scores pairs of texts
+    read_alone: Callable[[Sequence[str]], Any]  # makes a vector of each text
+    features: int  # of a vector
 
 
 def both_sides(folder: Path, kind: Kind, max_length: int) -> Sides:

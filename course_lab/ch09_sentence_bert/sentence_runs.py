@@ -58,19 +58,13 @@ CLASSES = ("entailment", "neutral", "contradiction")
 
 @dataclass(frozen=True)
 class Stage:
-    """One training of an encoder.
+    """One training of an encoder."""
 
-    Parameters
-    ----------
-    objective
-        "classes": name the class of a pair of SNLI or MultiNLI; "pairs": find the
-        sentence that follows, among those of the batch; "scores": the similarity that
-        people gave a pair of STS-B.
-    config
-        How it is trained; the seed is the run's.
-    """
-
+    #: "classes": name the class of a pair of SNLI or MultiNLI; "pairs": find the
+    #: sentence that follows, among those of the batch; "scores": the similarity that
+    #: people gave a pair of STS-B.
     objective: str
+    #: How it is trained; the seed is the run's.
     config: FineTuningConfig = field(default_factory=FineTuningConfig)
 
     def __post_init__(self) -> None:
@@ -83,23 +77,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class SentenceVariant:
-    """An encoder, and what it is trained on one stage after the other.
+    """An encoder, and what it is trained on one stage after the other."""
 
-    Parameters
-    ----------
-    start
-        "static": averaged input vectors of the checkpoint; "raw": its states;
-        "untrained": those of the same sizes with random weights; "published": a
-        sentence encoder, pooled as its own files say.
-    pooling
-        Of states.
-    stages
-        None for an encoder that stays as it is.
-    """
-
+    #: "static": averaged input vectors of the checkpoint; "raw": its states;
+    #: "untrained": those of the same sizes with random weights; "published": a sentence
+    #: encoder, pooled as its own files say.
     start: str
-    pooling: Pooling = "mean"
-    stages: tuple[Stage, ...] = ()
+    pooling: Pooling = "mean"  # of states
+    stages: tuple[Stage, ...] = ()  # None for an encoder that stays as it is
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:

@@ -42,21 +42,11 @@ CROSS = FineTuningConfig(steps=50, learning_rate=5e-4, batch_size=32, progress=F
 
 
 class Search(NamedTuple):
-    """Questions to a collection, each with one right answer.
+    """Questions to a collection, each with one right answer."""
 
-    Parameters
-    ----------
-    queries
-        Q of them.
-    documents
-        N of them.
-    right
-        For each query the number of its document.
-    """
-
-    queries: list[str]
-    documents: list[str]
-    right: list[int]
+    queries: list[str]  # Q of them
+    documents: list[str]  # N of them
+    right: list[int]  # for each query the number of its document
 
 
 def true_pairs(rows: Dataset) -> list[tuple[str, str]]:
@@ -118,17 +108,11 @@ def ranks(scores: Tensor, right: Sequence[int]) -> Tensor:
 
 
 class Found(NamedTuple):
-    """How well a search went.
+    """How well a search went."""
 
-    Parameters
-    ----------
-    mrr
-        The mean of 1 / rank of the right document.
-    first, ten
-        The share of queries with it at the first place, and among the first ten.
-    """
-
-    mrr: float
+    mrr: float  # the mean of 1 / rank of the right document
+    #: first, ten: The share of queries with it at the first place, and among the first
+    #: ten.
     first: float
     ten: float
 
@@ -194,18 +178,10 @@ def rerank(
 
 
 class Paragraphs(NamedTuple):
-    """Paragraphs of documentation.
+    """Paragraphs of documentation."""
 
-    Parameters
-    ----------
-    texts
-        All different.
-    packages
-        The library that each documents.
-    """
-
-    texts: list[str]
-    packages: list[str]
+    texts: list[str]  # all different
+    packages: list[str]  # the library that each documents
 
 
 def draw_paragraphs(number: int = 10_000, seed: int = 0) -> Paragraphs:

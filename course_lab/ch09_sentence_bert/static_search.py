@@ -177,20 +177,13 @@ def all_documents(splits: Iterable[Dataset]) -> list[Document]:
 
 
 class Measured(NamedTuple):
-    """How well one way finds descriptions.
+    """How well one way finds descriptions."""
 
-    Parameters
-    ----------
-    name
-        The way.
-    mrr, ten
-        The mean reciprocal rank and the share among the first ten, over the queries.
-    mrr_half, ten_half
-        Half the width of their 95% intervals, over queries.
-    """
-
-    name: str
+    name: str  # the way
+    #: mrr, ten: The mean reciprocal rank and the share among the first ten, over the
+    #: queries.
     mrr: float
+    #: mrr_half, ten_half: Half the width of their 95% intervals, over queries.
     mrr_half: float
     ten: float
     ten_half: float
@@ -272,17 +265,10 @@ def measure_ways(
 
 @dataclass(frozen=True)
 class Made:
-    """What the page shows.
+    """What the page shows."""
 
-    Parameters
-    ----------
-    script
-        The file that the browser loads.
-    told
-        How many there are of what, what was measured, and what the example finds.
-    """
-
-    script: Path
+    script: Path  # the file that the browser loads
+    #: How many there are of what, what was measured, and what the example finds.
     told: dict[str, Any]
 
     @property

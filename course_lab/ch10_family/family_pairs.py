@@ -48,18 +48,10 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class PairVariant:
-    """One way to compare, trained or not.
+    """One way to compare, trained or not."""
 
-    Parameters
-    ----------
-    kind
-        "single vector" or "late interaction".
-    training
-        None for the checkpoint as it is.
-    """
-
-    kind: str
-    training: TrainingConfig | None = None
+    kind: str  # "single vector" or "late interaction"
+    training: TrainingConfig | None = None  # None for the checkpoint as it is
 
 
 _TRAINING = TrainingConfig(

@@ -38,22 +38,13 @@ ANSWERS = ("she", "he")
 
 
 class Example(NamedTuple):
-    """One task.
+    """One task."""
 
-    Parameters
-    ----------
-    form
-        Which of `FORMS`.
-    name, state
-        What is put into it.
-    answer
-        The number of the right one of `ANSWERS`.
-    """
-
-    form: str
+    form: str  # which of `FORMS`
+    #: name, state: What is put into it.
     name: str
     state: str
-    answer: int
+    answer: int  # the number of the right one of `ANSWERS`
 
 
 RECIPE_OF_GPT = ContextRecipe(

@@ -53,30 +53,16 @@ Model = BertForPreTraining | AlbertForPreTraining | DistilBertForMaskedLM
 
 @dataclass(frozen=True)
 class Variant:
-    """One model and its training.
+    """One model and its training."""
 
-    Parameters
-    ----------
-    member
-        "BERT", "ALBERT" or "DistilBERT".
-    recipe
-        Its steps and its text.
-    width
-        Features of a hidden state.
-    embedding_size
-        ALBERT's features of an embedding.
-    copied
-        For DistilBERT: whether it starts with layers of its teacher, the BERT of
-        `TEACHER` with the same seed.
-    weights
-        For DistilBERT: of its three losses.
-    """
-
-    member: str
-    recipe: Recipe
-    width: int = 128
-    embedding_size: int = 32
+    member: str  # "BERT", "ALBERT" or "DistilBERT"
+    recipe: Recipe  # its steps and its text
+    width: int = 128  # features of a hidden state
+    embedding_size: int = 32  # ALBERT's features of an embedding
+    #: For DistilBERT: whether it starts with layers of its teacher, the BERT of
+    #: `TEACHER` with the same seed.
     copied: bool = False
+    #: For DistilBERT: of its three losses.
     weights: DistillationWeights = field(default_factory=DistillationWeights)
 
     def __post_init__(self) -> None:
