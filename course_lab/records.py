@@ -32,6 +32,7 @@ from course_lab.configurations import (
 from course_lab.probing import Probe
 from course_lib._files import write_whole
 from course_lib.data import load as load_data
+from course_lib.metrics.scores import mean_interval
 from course_lib.shipped_files import RESULTS
 from course_lib.training.loop import device
 
@@ -287,6 +288,15 @@ def recorded_note(record: Record, what: str) -> str:
         f" `book/results/{record.name}.json`."
         + (f"\n>\n> **Stale.** The code has changed since: {stale}." if stale else "")
     )
+
+
+def mean_text(values: Sequence[float], digits: int = 1, least: int = 2) -> str:
+    """Write the mean over seeds ± half of its 95% interval, where there are at least so
+    many; nothing where there are none."""
+    if len(values) < least:
+        return f"{sum(values) / len(values):.{digits}f}" if values else ""
+    interval = mean_interval(values)
+    return f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
 
 
 def machine() -> dict[str, Any]:

@@ -10,6 +10,8 @@ import torch
 from course_lab.ch06_pretraining.pretrain_scores import Guess
 from course_lab.ch06_pretraining.pretraining_probes import CLASSES, Places
 from course_lab.ch06_pretraining.pretraining_questions import Question, as_batch
+from course_lab.records import mean_text
+from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import Interval, mean_interval
 
 
@@ -93,39 +95,28 @@ def lead_over(
 def study_table(results: Sequence[Mapping[str, Any]], variants: Sequence[str]) -> str:
     """Write what a recorded study found as a Markdown table: mean over seeds ± 95%
     interval."""
-    lines = [
-        (
-            "| variant | hidden words (%) | loss at these (nats) | next sentence (%) |"
-            " probes, last layer (%) |"
-        ),
-        "| --- " * 5 + "|",
-    ]
-    sorted_runs = runs_of(results)
+    head = (
+        "variant",
+        "hidden words (%)",
+        "loss at these (nats)",
+        "next sentence (%)",
+        "probes, last layer (%)",
+    )
+    rows, sorted_runs = [], runs_of(results)
     for variant in variants:
-        runs = sorted_runs.get(variant)
-        if not runs:
+        if variant not in sorted_runs:
             known = ", ".join(sorted_runs) or "nothing"
             raise ValueError(f"{variant!r} was not recorded; recorded are: {known}")
-        columns: list[tuple[list[float], int]] = [
-            ([100 * run["scores"]["mlm_accuracy"] for run in runs], 1),
-            ([run["scores"]["mlm_loss"] for run in runs], 3),
+        scores = [run["scores"] for run in sorted_runs[variant]]
+        asked = [100 * x["nsp_accuracy"] for x in scores if "nsp_accuracy" in x]
+        probed = [100 * run["downstream"] for run in sorted_runs[variant]]
+        rows.append(
             (
-                [
-                    100 * run["scores"]["nsp_accuracy"]
-                    for run in runs
-                    if "nsp_accuracy" in run["scores"]
-                ],
-                1,
-            ),
-            ([100 * run["downstream"] for run in runs], 1),
-        ]
-        cells = []
-        for values, digits in columns:
-            interval = mean_interval(values) if values else None
-            cells.append(
-                f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
-                if interval
-                else "not asked"
+                variant,
+                mean_text([100 * x["mlm_accuracy"] for x in scores]),
+                mean_text([x["mlm_loss"] for x in scores], 3),
+                mean_text(asked) or "not asked",
+                mean_text(probed),
             )
-        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        )
+    return markdown_table(head, rows)

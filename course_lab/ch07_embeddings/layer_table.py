@@ -22,10 +22,12 @@ from sklearn.preprocessing import StandardScaler
 from course_lab import stand_ins
 from course_lab.ch07_embeddings.real_senses import sense_scores
 from course_lab.probing import start
+from course_lab.records import mean_text
 from course_lab.study import Study
 from course_lib.bert.files import checkpoint_folder, load_bert
 from course_lib.bert.model import BertModel
 from course_lib.data import load
+from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.contextual import (
     SELECTIONS,
     EncodedWords,
@@ -35,7 +37,6 @@ from course_lib.embeddings.contextual import (
     select_layers,
 )
 from course_lib.metrics.entities import EntityScore, entity_scores
-from course_lib.metrics.scores import mean_interval
 from course_lib.training.batches import set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -192,22 +193,18 @@ def layer_scores(
 def layer_rows(columns: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     """Write a layer table: the published figures, and for each column the mean over
     seeds ± 95% interval, in percent."""
-    lines = [
-        "| vectors | published, CoNLL-2003 | " + " | ".join(columns) + " |",
-        "| --- " * (len(columns) + 2) + "|",
+    rows = [
+        (
+            name,
+            f"{PUBLISHED[how]:.1f}",
+            *(
+                mean_text([100 * x[how] for x in seeds if how in x]) or "too few layers"
+                for seeds in columns.values()
+            ),
+        )
+        for how, name in NAMES.items()
     ]
-    for how, name in NAMES.items():
-        cells = [f"{PUBLISHED[how]:.1f}"]
-        for seeds in columns.values():
-            values = [100 * scores[how] for scores in seeds if how in scores]
-            interval = mean_interval(values) if values else None
-            cells.append(
-                f"{interval.mean:.1f} ± {interval.half_width:.1f}"
-                if interval
-                else "too few layers"
-            )
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return markdown_table(("vectors", "published, CoNLL-2003", *columns), rows)
 
 
 class Inputs(NamedTuple):

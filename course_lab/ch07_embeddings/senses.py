@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from course_lab.ch07_embeddings.context_models import hidden_states
 from course_lab.ch07_embeddings.pseudo_words import Uses
+from course_lab.records import mean_text
+from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.contextual import sense_separation
-from course_lib.metrics.scores import Interval, mean_interval
 
 
 def states_of_uses(model: nn.Module, uses: Uses) -> list[Tensor]:
@@ -83,25 +84,14 @@ def separation_table(
 ) -> str:
     """Write separations as a Markdown table: mean over pseudo-words ± 95% interval, one
     column a layer."""
-    lines = [
-        "| vectors of | " + " | ".join(layers) + " |",
-        "| --- " * (len(layers) + 1) + "|",
-    ]
-    for name, scores in rows.items():
-        cells = [
-            _cell(mean_interval([100 * score for score in layer])) for layer in scores
-        ]
-        cells += [""] * (len(layers) - len(cells))
-        lines.append(
-            f"| {name} |"
-            + "|".join(f" {cell} " if cell else " " for cell in cells)
-            + "|"
-        )
-    return "\n".join(lines)
-
-
-def _cell(interval: Interval) -> str:
-    return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
+    cells = {
+        name: [mean_text([100 * score for score in layer]) for layer in scores]
+        for name, scores in rows.items()
+    }
+    return markdown_table(
+        ("vectors of", *layers),
+        [(x, *y, *[""] * (len(layers) - len(y))) for x, y in cells.items()],
+    )
 
 
 def plane_of(vectors: Tensor) -> np.ndarray:

@@ -16,12 +16,11 @@ from course_lab.ch06_pretraining.shipped import CHECKPOINTS
 from course_lab.ch08_finetuning.finetuning_plans import PLANS
 from course_lab.ch08_finetuning.finetuning_runs import Variant, build_model
 from course_lab.ch08_finetuning.finetuning_tasks import Task, read_task
-from course_lab.records import RESULTS, Record
+from course_lab.records import RESULTS, Record, mean_text
 from course_lab.records import load as load_record
 from course_lib.data.corpus import markdown_table
 from course_lib.finetuning.finetune import FineTuningConfig, finetune
 from course_lib.finetuning.task_model import TaskModel
-from course_lib.metrics.scores import Interval, mean_interval
 from course_lib.wordpiece.fast import FastWordPiece
 
 WAYS = ("fine-tuned", "frozen", "from scratch")
@@ -127,17 +126,12 @@ def score_table(record: Record, live: Live | None = None, labels: int = 200) -> 
     metric, curve = metric_of(record.results[0]["scores"]), curve_of(record, "mini")
     head, rows = [f"{METRICS[metric]} (%)", "mini, recorded"], []
     for way in WAYS:
-        rows.append([way, cell(mean_interval(curve.at(way, labels).tolist()))])
+        rows.append([way, mean_text(curve.at(way, labels).tolist())])
     if live is not None:
         head.insert(1, "tiny, here")
         for row in rows:
             row.insert(1, f"{100 * live.scores[row[0]][metric]:.1f}")
     return markdown_table(head, rows)
-
-
-def cell(interval: Interval) -> str:
-    """Write a mean with half of its interval."""
-    return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
 
 
 def recorded_cells(
@@ -163,11 +157,5 @@ def recorded_cells(
             ]
             for way in ways
         ]
-        cells[name] = [_cell_of(scores) for scores in found]
+        cells[name] = [mean_text(scores, least=3) for scores in found]
     return cells
-
-
-def _cell_of(scores: Sequence[float]) -> str:
-    if len(scores) >= 3:
-        return cell(mean_interval(scores))
-    return f"{np.mean(scores):.1f}" if scores else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lab.records import Record
+from course_lab.records import Record, mean_text
 from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import mean_interval
 
@@ -141,20 +141,15 @@ def middle(values: Sequence[float]) -> tuple[float, float]:
     return interval.mean, interval.half_width
 
 
-def _cell(values: Sequence[float], digits: int = 1) -> str:
-    mean, half = middle(values)
-    return f"{mean:.{digits}f} ± {half:.{digits}f}" if half else f"{mean:.{digits}f}"
-
-
 def similarity_table(record: Record) -> str:
     """Write Spearman on STS-B and the mean cosine of unrelated sentences, of each
     encoder that was run."""
     rows = [
         (
             row[0],
-            _cell(recorded(record, row)),
+            mean_text(recorded(record, row)),
             f"{PUBLISHED[row[0]]:.1f}" if row[0] in PUBLISHED else "",
-            _cell(recorded(record, row, "cosine"), 2),
+            mean_text(recorded(record, row, "cosine"), 2),
         )
         for row in ROWS
         if recorded(record, row)
@@ -188,7 +183,11 @@ def probe_table(record: Record) -> str:
         if runs:
             values = [[100 * run[name] for run in runs] for name in PROBES]
             rows.append(
-                (row[0], *(_cell(found) for found in values), f"{np.mean(values):.1f}")
+                (
+                    row[0],
+                    *(mean_text(found) for found in values),
+                    f"{np.mean(values):.1f}",
+                )
             )
     for name, published in PUBLISHED_PROBES.items():
         rows.append(

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 
 from course_lab.ch06_pretraining.pretraining_page import runs_of
+from course_lab.records import mean_text
 from course_lib.bert.model import BertModel
+from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.gpt import CausalLanguageModel
 from course_lib.family.colbert import maxsim
 from course_lib.family.inputs import corrupt_spans, entity_ids, permutation_masks
-from course_lib.metrics.scores import mean_interval
 from course_lib.pretraining.masking import MaskingConfig, VocabIds, corrupt, mask_tokens
 from course_lib.sentence_bert.model import pool
 
@@ -148,30 +149,19 @@ def score_table(
 ) -> str:
     """Write recorded runs as a table: the mean over seeds ± its 95% interval, in
     percent."""
-    runs, rows = runs_of(results), []
-    for variant in variants:
-        told = [tell(runs[variant][0]) for tell in (also or {}).values()]
-        figures = [
-            mean_interval([100 * run[table][name] for run in runs[variant]])
-            for table, name in columns.values()
-        ]
-        rows.append(
-            " | ".join(
-                [
-                    variant,
-                    *told,
-                    *(f"{x.mean:.1f} ± {x.half_width:.1f}" for x in figures),
-                ]
-            )
+    runs, more = runs_of(results), also or {}
+    rows = [
+        (
+            variant,
+            *(tell(runs[variant][0]) for tell in more.values()),
+            *(
+                mean_text([100 * run[table][name] for run in runs[variant]])
+                for table, name in columns.values()
+            ),
         )
-    heads = ["model", *(also or {}), *columns]
-    return "\n".join(
-        [
-            f"| {' | '.join(heads)} |",
-            f"| {' | '.join('---' for _ in heads)} |",
-            *(f"| {row} |" for row in rows),
-        ]
-    )
+        for variant in variants
+    ]
+    return markdown_table(("model", *more, *columns), rows)
 
 
 def mean_score(

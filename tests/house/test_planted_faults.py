@@ -5,7 +5,7 @@ from house import ROOT
 from planted_faults import Fault, read_faults
 
 
-def test_sixty_faults_each_apply_once_and_name_tests_that_are_there():
+def test_sixty_faults_and_more_each_apply_once_and_name_tests_that_are_there():
     faults = read_faults()
     offenders = []
     for fault in faults:
@@ -18,7 +18,7 @@ def test_sixty_faults_each_apply_once_and_name_tests_that_are_there():
         files = [ROOT / test.partition("::")[0] for test in fault.tests]
         offenders += [f"no {file}" for file in files if not file.is_file()]
     assert offenders == []
-    assert len({fault.name for fault in faults}) == len(faults) == 60
+    assert len({fault.name for fault in faults}) == len(faults) >= 60
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import torch
 from expect import refusal
 from tiny import tiny_bert, tiny_tokenizer
 
+from course_lab import records
 from course_lab.ch08_finetuning import finetuning_page
 from course_lab.ch08_finetuning.finetuning_page import (
     RATES,
@@ -162,4 +163,4 @@ def test_recorded_cells_have_an_interval_from_three_seeds_on_or_are_empty(
     labels = {"rte": "all", "cola": "all"}
     cells = finetuning_page.recorded_cells(metrics, "mini", labels)
     assert cells == {"rte": ["60.0 ± 24.8", "", ""], "cola": ["", "", ""]}
-    assert finetuning_page._cell_of([61.26, 61.30]) == "61.3"
+    assert records.mean_text([61.26, 61.30], least=3) == "61.3"

@@ -457,7 +457,7 @@ def test_tables_show_what_was_run_and_leave_out_what_was_not():
     lines = sentence_page.similarity_table(RECORD).splitlines()
     assert lines[2:] == [
         "| raw, mean | 40.0 | 46.4 | 0.20 |",
-        "| NLI, in the batch | 50.0 |  | 0.25 |",
+        "| NLI, in the batch | 50.0 ± 0.0 |  | 0.25 ± 0.00 |",
         "| NLI, in the batch, then STS-B | 61.0 ± 2.5 |  | 0.30 ± 0.01 |",
     ]
     probes = sentence_page.probe_table(RECORD).splitlines()
