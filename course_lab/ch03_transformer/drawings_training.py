@@ -107,10 +107,11 @@ def decoding_with_a_cache() -> Explorer:
             Step(
                 f"Step {step + 1}: read {word}, write {vocabulary[step + 1]}",
                 text=(
-                    f"The decoder computes query, key and value of {word} only. The key"
-                    f" and value join the {written - 1} that it kept, and the query is"
-                    f" compared with all {written}; then it asks the {source} source"
-                    " words, whose keys and values were computed once."
+                    f"The decoder computes query, key and value of {word} only. Key and"
+                    f" value go into the cache, which now holds {written} of each, and"
+                    " the query is compared with all keys in it. A second query then"
+                    f" asks the {source} source words, whose keys and values were"
+                    " computed once."
                 ),
                 diagram=_cache(step, vocabulary, source, written),
             )
@@ -136,7 +137,7 @@ def _cache(step: int, vocabulary: list[str], source: int, written: int) -> Diagr
         (174, vocabulary[:written], written - 1, "masked self-attention"),
     ):
         for at, text in enumerate(words):
-            x, new = 92 + 54 * at, at == fresh
+            x, new = 99 + 53 * at, at == fresh
             diagram.label(x + 20, y - 10, text, "bold" if new else "")
             for down, role in ((0, "k"), (30, "v")):
                 shade = [[1.0 if new else 0.0] * 4]
