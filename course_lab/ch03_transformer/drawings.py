@@ -39,8 +39,7 @@ def one_hot(word: str = "cat") -> Diagram:
     words = [*SOURCE, "dog", "sees"]
     generator = torch.Generator().manual_seed(4)
     matrix = torch.randn(len(words), 4, generator=generator)
-    place = words.index(word)
-    row = one_hot_lookup(torch.tensor([place]), matrix)[0]
+    row = one_hot_lookup(torch.tensor([words.index(word)]), matrix)[0]
     diagram = Diagram(
         "one-hot",
         222,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -36,19 +37,17 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def with_interval(values: Sequence[float], digits: int = 1) -> str:
+def with_interval(values: Sequence[float]) -> str:
     """Write mean and half width of the 95% interval."""
     interval = mean_interval(values)
-    return f"{interval.mean:.{digits}f} ± {interval.half_width:.{digits}f}"
+    return f"{interval.mean:.1f} ± {interval.half_width:.1f}"
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> Interval:
     """Return the difference of two means and the half width of its 95% interval
     (Welch's t test, which lets the two spread differently)."""
-    interval = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
-    return Interval(
-        float(interval.low + interval.high) / 2, float(interval.high - interval.low) / 2
-    )
+    low, high = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    return Interval(float(low + high) / 2, float(high - low) / 2)
 
 
 def excludes_zero(interval: Interval) -> bool:
@@ -58,16 +57,12 @@ def excludes_zero(interval: Interval) -> bool:
 
 def tested_up_to(corpus: Corpus, longest: int) -> Corpus:
     """Return the same corpus without the test sentences of more source words."""
-    places = [
-        place
-        for place, sentence in enumerate(corpus.text["test"]["en"])
-        if len(sentence.split()) <= longest
-    ]
+    kept = [len(sentence.split()) <= longest for sentence in corpus.text["test"]["en"]]
     text = {
-        name: [column[place] for place in places]
+        name: list(compress(column, kept))
         for name, column in corpus.text["test"].items()
     }
-    pairs = [corpus.pairs["test"][place] for place in places]
+    pairs = list(compress(corpus.pairs["test"], kept))
     return Corpus(
         {**corpus.text, "test": text},
         {**corpus.pairs, "test": pairs},

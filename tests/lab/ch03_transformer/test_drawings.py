@@ -8,6 +8,7 @@ import torch
 
 from course_lab.ch03_transformer import drawings
 from course_lib.figures.diagrams import Diagram
+from course_lib.transformer.heads import label_smoothing_loss
 from course_lib.transformer.model import TransformerConfig
 from course_lib.transformer.positions import sinusoidal_positions
 
@@ -80,10 +81,15 @@ def test_the_norms_average_over_a_row_and_over_a_column():
 
 
 def test_smoothed_labels_are_those_of_the_loss():
-    """0.9 + 0.1 / 6 and 0.1 / 6; the drawing compares them with the library's loss."""
-    written = texts(drawings.smoothed_labels(WORDS, 3, 0.1))
-    assert written.count("0.917") == 1
-    assert written.count("0.017") == 5
+    """0.9 + 0.1 / 6, and 0.1 / 6 five times."""
+    logits = torch.zeros(1, 6, requires_grad=True)
+    loss, _ = label_smoothing_loss(logits, torch.tensor([3]), 0.1, ignore_index=-1)
+    loss.backward()
+    target = 1 / 6 - logits.grad[0]  # the gradient is softmax minus target
+    shown = texts(drawings.smoothed_labels(WORDS, 3, 0.1))
+    for share in target.tolist():
+        assert f"{share:.3f}" in shown
+    assert shown.count("0.017") == 5
 
 
 def test_the_learning_rate_peaks_where_equation_3_of_the_paper_does():
