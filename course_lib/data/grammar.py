@@ -87,6 +87,13 @@ def _subordinate(english: str, french: str, clause: Phrase) -> Phrase:
     )
 
 
+def _definite(first: str, feminine: bool, plural: bool) -> str:
+    """Return the French definite article before a word."""
+    if plural:
+        return "les"
+    return "l'" if elides(first) else "la" if feminine else "le"
+
+
 def _indefinite(next_word: str) -> str:
     return "an" if next_word[0] in "aeio" and next_word != "european" else "a"
 
@@ -175,24 +182,16 @@ class Grammar:
         en = [word]
         fr: list[Target] = [(text, (word,))]
         if length > 1:
-            kinds = (
-                lex.ADJECTIVES_BEFORE,
-                lex.ADJECTIVES_AFTER,
-                lex.ADJECTIVES_RELATIONAL,
-            )
+            kinds = [lex.ADJECTIVES_BEFORE, lex.ADJECTIVES_AFTER]
+            kinds.append(lex.ADJECTIVES_RELATIONAL)
             chosen = sorted(self.rng.sample(range(3), length - 1), reverse=True)
             for kind in chosen:  # nearest to the noun first
                 adjective = self.draw(kinds[kind])
                 word = Word(adjective.en)
                 en.insert(0, word)
-                form = (
-                    adjective.agree(feminine, plural, text if kind == 0 else "x"),
-                    (word,),
-                )
-                if kind == 0:
-                    fr.insert(0, form)
-                else:
-                    fr.append(form)
+                following = text if kind == 0 else "x"
+                form = (adjective.agree(feminine, plural, following), (word,))
+                fr.insert(0 if kind == 0 else len(fr), form)
         return Phrase(en, fr, feminine, plural, noun.human)
 
     def name(self, length: int) -> Phrase:
@@ -203,16 +202,7 @@ class Grammar:
             (text, tuple(words[s] for s in sources))
             for text, sources in zip(name.fr, name.sources, strict=True)
         ]
-        first = name.fr[0]
-        french = (
-            "les"
-            if name.plural
-            else "l'"
-            if elides(first)
-            else "la"
-            if name.feminine
-            else "le"
-        )
+        french = _definite(name.fr[0], name.feminine, name.plural)
         return Phrase(
             [article, *words], [(french, (article,)), *fr], name.feminine, name.plural
         )
@@ -234,16 +224,7 @@ class Grammar:
         mark = "'" if owner.plural and owner.en[-1].text.endswith("s") else "'s"
         of = _preposition(mark, "de", owner)
         genitive = of.en[0]
-        first = thing.fr[0][0]
-        article = (
-            "les"
-            if plural
-            else "l'"
-            if elides(first)
-            else "la"
-            if thing.feminine
-            else "le"
-        )
+        article = _definite(thing.fr[0][0], thing.feminine, plural)
         return Phrase(
             [*owner.en, genitive, *thing.en],
             [(article, (genitive,)), *thing.fr, *of.fr],
@@ -268,12 +249,8 @@ class Grammar:
             verb = self.verb(self.draw(lex.DITRANSITIVE), plural, adverbs)
             thing_length = self.between(2, min(4, rest - 4))
             thing = self.noun_phrase(thing_length)
-            recipient = _preposition(
-                "to", "à", self.noun_phrase(rest - 2 - thing_length)
-            )
-            return Phrase(
-                verb.en + thing.en + recipient.en, verb.fr + thing.fr + recipient.fr
-            )
+            to = _preposition("to", "à", self.noun_phrase(rest - 2 - thing_length))
+            return Phrase(verb.en + thing.en + to.en, verb.fr + thing.fr + to.fr)
         if rest >= 4 and chance < 0.6:
             if chance < 0.46:
                 verb = self.verb(lex.SPEAK, plural, adverbs)
@@ -359,18 +336,14 @@ class Grammar:
         if length >= 8 and chance < 0.2:
             subject = self.subject(self.between(1, min(4, length - 5)))
             said = self.verb(self.draw(lex.REPORTING), subject.plural, 0)
-            rest = _subordinate(
-                "that", "que", self.clause(length - len(subject.en) - 2)
-            )
-            return Phrase(
-                subject.en + said.en + rest.en, subject.fr + said.fr + rest.fr
-            )
-        subject = self.subject(
-            self.between(1, max(2, length // 2)) if length > 3 else 2
-        )
-        verb = self.verb_phrase(
-            length - len(subject.en), subject.feminine, subject.plural
-        )
+            clause = self.clause(length - len(subject.en) - 2)
+            rest = _subordinate("that", "que", clause)
+            head = Phrase(subject.en + said.en, subject.fr + said.fr)
+            return Phrase(head.en + rest.en, head.fr + rest.fr)
+        words = self.between(1, max(2, length // 2)) if length > 3 else 2
+        subject = self.subject(words)
+        left = length - len(subject.en)
+        verb = self.verb_phrase(left, subject.feminine, subject.plural)
         return Phrase(subject.en + verb.en, subject.fr + verb.fr)
 
     def subject(self, length: int) -> Phrase:

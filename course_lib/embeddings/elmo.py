@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from course_lib.attention.masks import check_boolean
 from course_lib.embeddings.gpt import (
     LanguageModelBatch,
+    check_right_padding,
     cross_entropy_sum,
     neighbour_labels,
 )
@@ -170,13 +171,7 @@ class ELMo(nn.Module):
         ValueError
             If the mask is not boolean, or padding stands before a token.
         """
-        if attention_mask is not None:
-            check_boolean(attention_mask, "attention_mask", "token")
-            if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
-                raise ValueError(
-                    "attention_mask is True behind False; an RNN wants its padding on"
-                    " the right"
-                )
+        check_right_padding(attention_mask, "an RNN")
         # Scaled as the Transformer scales its embedding: inputs of variance 1 from rows
         # of length 1.
         hidden = self.embedding(input_ids) * self.config.dim**0.5

@@ -79,6 +79,17 @@ def cross_entropy_sum(
     return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
 
 
+def check_right_padding(attention_mask: Tensor | None, reader: str) -> None:
+    """Refuse a mask that is not boolean, or has padding before a token."""
+    if attention_mask is not None:
+        check_boolean(attention_mask, "attention_mask", "token")
+        if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
+            raise ValueError(
+                f"attention_mask is True behind False; {reader} wants its padding on"
+                " the right"
+            )
+
+
 class CausalOutput(NamedTuple):
     """What a `CausalLanguageModel` returns."""
 
@@ -155,13 +166,7 @@ class CausalLanguageModel(nn.Module):
                 f"the sequences are {length} tokens long, but the model has {longest}"
                 " positions; cut them"
             )
-        if attention_mask is not None:
-            check_boolean(attention_mask, "attention_mask", "token")
-            if (attention_mask[:, 1:] & ~attention_mask[:, :-1]).any():
-                raise ValueError(
-                    "attention_mask is True behind False; a causal model wants its"
-                    " padding on the right"
-                )
+        check_right_padding(attention_mask, "a causal model")
         check_ids(
             "input_ids",
             input_ids,

@@ -133,16 +133,13 @@ def student_of(teacher: BertForPreTraining) -> DistilBertForMaskedLM:
     student = DistilBertForMaskedLM(
         replace(teacher.config, num_hidden_layers=len(kept))
     )
-    numbers = {
-        f"bert.blocks.{old}.": f"bert.blocks.{new}." for new, old in enumerate(kept)
-    }
-    weights = teacher.state_dict()
-    for old, new in numbers.items():
-        weights |= {
-            name.replace(old, new): tensor
-            for name, tensor in teacher.state_dict().items()
-            if old in name
-        }
+    of_teacher = teacher.state_dict()
+    weights = dict(of_teacher)
+    for new, old in enumerate(kept):
+        theirs, ours = f"bert.blocks.{old}.", f"bert.blocks.{new}."
+        for name in of_teacher:
+            if theirs in name:
+                weights[name.replace(theirs, ours)] = of_teacher[name]
     student.load_state_dict({name: weights[name] for name in student.state_dict()})
     return student
 

@@ -22,6 +22,8 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from course_lib.figures.style import as_array
+
 Weights = Float[Tensor, "N H T S"] | Float[np.ndarray, "N H T S"]
 
 LARGEST = 500_000  # bytes of JSON in one explorer: what a page can carry without a wait
@@ -80,13 +82,7 @@ class View:
 
     def values(self) -> Float[np.ndarray, "N H T S"]:
         """Return the weights in NumPy's float64, off their device."""
-        weights = self.weights
-        array = (
-            weights.detach().double().cpu().numpy()
-            if isinstance(weights, Tensor)
-            else np.asarray(weights)
-        )
-        return array.astype(float)
+        return as_array(self.weights)
 
 
 @dataclass(frozen=True)
@@ -148,11 +144,9 @@ def attention_explorer(
     sentences = list(dict.fromkeys(view.sentence for view in views))
     kinds = list(dict.fromkeys(view.kind for view in views))
     grid = {(view.sentence, view.kind): view for view in views}
+    places = [(sentence, kind) for sentence in sentences for kind in kinds]
     missing = [
-        f"{kind} of {sentence!r}"
-        for sentence in sentences
-        for kind in kinds
-        if (sentence, kind) not in grid
+        f"{kind} of {text!r}" for text, kind in places if (text, kind) not in grid
     ]
     if missing:
         raise ValueError(
@@ -249,11 +243,8 @@ def _table(view: View) -> str:
         values = values.mean(axis=1, keepdims=True)
         names = [f"layer {layer + 1}, mean of the heads" for layer in range(layers)]
     else:
-        names = [
-            f"layer {layer + 1}, head {head + 1}"
-            for layer in range(layers)
-            for head in range(heads)
-        ]
+        places = np.ndindex(layers, heads)
+        names = [f"layer {layer + 1}, head {head + 1}" for layer, head in places]
     columns = values.reshape(len(names), *values.shape[2:])  # [N H T S] -> [N·H T S]
     best = columns.argmax(axis=-1)
     head_row = "".join(f'<th scope="col">{name}</th>' for name in names)

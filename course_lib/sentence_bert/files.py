@@ -195,7 +195,7 @@ def _read_pooling(path: Path) -> tuple[Pooling, int | None]:
 
 
 def _read_limits(path: Path) -> tuple[int | None, bool]:
-    settings = _read(path, dict) if path.is_file() else {}
+    settings = _settings(path)
     for name, known in ONLY.items():
         if settings.get(name, known) != known:
             raise ValueError(
@@ -211,7 +211,7 @@ def _read_limits(path: Path) -> tuple[int | None, bool]:
 
 
 def _read_tokenizer_length(path: Path) -> int | None:
-    value = (_read(path, dict) if path.is_file() else {}).get("model_max_length")
+    value = _settings(path).get("model_max_length")
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
@@ -223,7 +223,7 @@ def _read_tokenizer_length(path: Path) -> int | None:
 
 def _check_prompts(path: Path) -> None:
     """A prompt stands before every sentence and changes its vector."""
-    name = (_read(path, dict) if path.is_file() else {}).get("default_prompt_name")
+    name = _settings(path).get("default_prompt_name")
     if name is not None:
         raise ValueError(
             f"{path}: default_prompt_name is {name!r}, a text to be put before every"
@@ -233,7 +233,7 @@ def _check_prompts(path: Path) -> None:
 
 
 def _check_normalize(path: Path) -> None:
-    settings = _read(path, dict) if path.is_file() else {}  # older versions write none
+    settings = _settings(path)
     for name in ("module_input_name", "module_output_name"):
         if settings.get(name) not in (None, "sentence_embedding"):
             raise ValueError(
@@ -250,6 +250,11 @@ def _whole(path: Path, name: str, value: Any) -> int | None:
             f"{path}: {name} is {value!r}; expected a whole number above 0"
         )
     return value
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Read a file of settings that older versions do not write."""
+    return _read(path, dict) if path.is_file() else {}
 
 
 def _read(path: Path, kind: type) -> Any:
