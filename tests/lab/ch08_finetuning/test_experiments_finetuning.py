@@ -306,7 +306,8 @@ def test_runs_are_recorded_kept_and_not_run_again(
     assert path.read_text() == before
     changed = study_of("sst2", "sst2", small_study().variants, max_length=17)
     monkeypatch.setitem(PLANS, "sst2", changed)
-    with pytest.raises(ExperimentError):
+    message = r"made with another configuration.*\(max_length, 16 and not 17\)"
+    with refusal(message, ExperimentError):
         record_experiment(*words, [0], None, str(checkpoint))
 
 
