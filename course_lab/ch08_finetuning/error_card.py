@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from course_lab.records import Record
 from course_lib._files import write_whole
 from course_lib.data.corpus import markdown_table
@@ -24,52 +26,46 @@ def card(record: Record, result: Mapping[str, Any]) -> str:
     [variant] = plan["variants"].values()
     checkpoint = result["variant"].split(",")[0]
     machine = record.machine
+    counts = list(result["kinds"].items())
     lines = [
-        f"# {checkpoint}, fine-tuned on {plan['data']}", "",
-        f"This page is made from the record `{record.name}` by the command that measured every number here.", "",  # noqa: E501
-        markdown_table(("", ""), _facts(plan, variant, result)), "",
-        "## What it gets wrong", "",
-        f"On {result['rows']:,} rows that it was not trained on.", "",
-        markdown_table(("kind", "number"), list(result["kinds"].items())), "",
-    ]  # fmt: skip
+        f"# {checkpoint}, fine-tuned on {plan['data']}",
+        f"This page is made from the record `{record.name}` by the command that"
+        " measured every number here.",
+        markdown_table(("", ""), _facts(plan, variant, result)),
+        "## What it gets wrong",
+        f"On {result['rows']:,} rows that it was not trained on.",
+        markdown_table(("kind", "number"), counts),
+    ]
     if "confusion" in result:
-        labels, counts = result["confusion"]["labels"], result["confusion"]["counts"]
+        labels, table = result["confusion"]["labels"], result["confusion"]["counts"]
         rows = [
-            (f"**{label}**", *row) for label, row in zip(labels, counts, strict=True)
+            (f"**{label}**", *row) for label, row in zip(labels, table, strict=True)
         ]
-        lines += [markdown_table(("gold, then guessed", *labels), rows), ""]
+        lines.append(markdown_table(("gold, then guessed", *labels), rows))
     lines += [
         "For example:",
-        "",
         example_table(result),
-        "",
         "## How far its probabilities can be believed",
-        "",
-    ]
-    lines += [
         calibration_table(result),
-        "",
         "## Made by",
-        "",
         f"    {record.command}",
-        "",
+        f"At commit {record.commit}, {record.date}, on {machine['name']}"
+        f" ({machine['device']}, {machine['threads']} thread(s)), Python"
+        f" {machine['python']}, torch {machine['torch']}.\n",
     ]
-    lines += [
-        f"At commit {record.commit}, {record.date}, on {machine['name']} ({machine['device']}, {machine['threads']} "  # noqa: E501
-        f"thread(s)), Python {machine['python']}, torch {machine['torch']}.", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    return "\n\n".join(lines)
 
 
 def example_table(result: Mapping[str, Any]) -> str:
     """Write the mistakes that a record shows as a Markdown table."""
     rows = [
         (
-            shown["kind"], _plain(shown["input"]), _plain(shown["gold"]), _plain(shown["guess"]),  # noqa: E501
+            shown["kind"],
+            *(_plain(shown[name]) for name in ("input", "gold", "guess")),
             f"{shown['probability']:.1%}" if "probability" in shown else "",
         )
         for shown in result["examples"]
-    ]  # fmt: skip
+    ]
     return markdown_table(("mistake", "input", "gold", "guess", "sure"), rows)
 
 
@@ -77,25 +73,13 @@ def calibration_table(result: Mapping[str, Any]) -> str:
     """Write the calibrations of a record as a Markdown table."""
     rows = []
     for name, told in result["calibration"].items():
-        number = sum(told["guesses"])
-        mean = {
-            column: (
-                sum(n * x for n, x in zip(told["guesses"], told[column], strict=True))
-                / number
-            )
-            for column in ("confidence", "accuracy")
-        }
-        shown = name
         if name == "with a temperature":
-            shown += " of " + " and ".join(f"{x:.2f}" for x in result["temperatures"])
-        rows.append(
-            (
-                shown,
-                f"{mean['confidence']:.1%}",
-                f"{mean['accuracy']:.1%}",
-                f"{told['error']:.1%}",
-            )
-        )
+            name += " of " + " and ".join(f"{x:.2f}" for x in result["temperatures"])
+        means = [
+            np.average(told[column], weights=told["guesses"])
+            for column in ("confidence", "accuracy")
+        ]
+        rows.append((name, *(f"{x:.1%}" for x in (*means, told["error"]))))
     return markdown_table(
         ("", "mean confidence", "accuracy", "expected calibration error"), rows
     )
@@ -110,20 +94,15 @@ def _facts(
     plan: Mapping[str, Any], variant: Mapping[str, Any], result: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """What is said of the model, and the value."""
-    config = variant["config"]
-    labels = "all rows" if variant["labels"] is None else f"{variant['labels']:,} rows"
-    length = (
-        f"{config['steps']} steps" if config["steps"] else f"{config['epochs']} passes"
-    )
+    config, labels = variant["config"], variant["labels"]
+    rows = "all rows" if labels is None else f"{labels:,} rows"
+    length = f"{config['steps']} steps" if config["steps"] else None
+    length = length or f"{config['epochs']} passes"
+    batches = f"in batches of {config['batch_size']}"
+    rate = f"{config['learning_rate']:g}, warm-up {config['warmup']:.0%} of the steps"
     return [
-        (
-            "trained on",
-            f"{plan['data']}, {labels}, {length} in batches of {config['batch_size']}",
-        ),
-        (
-            "learning rate",
-            f"{config['learning_rate']:g}, warm-up {config['warmup']:.0%} of the steps",
-        ),
+        ("trained on", f"{plan['data']}, {rows}, {length} {batches}"),
+        ("learning rate", rate),
         ("reads", f"up to {plan['max_length']} tokens"),
         ("seed", str(result["seed"])),
         *((name, f"{value:.3f}") for name, value in result["scores"].items()),
