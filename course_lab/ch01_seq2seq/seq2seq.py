@@ -58,74 +58,47 @@ OPTIMIZERS: Mapping[
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the outcome of one run, but the seed.
+    """Everything that decides the outcome of one run, but the seed."""
 
-    Parameters
-    ----------
-    data
-        Name of the data set; it needs columns ``en`` and ``fr``.
-    tokenizer
-        "word" or "bpe".
-    vocab_size
-        Upper limit on each side's vocabulary.
-    embedding_dim, hidden_dim, dropout, input_feeding, tie_output, conditional,
-    layer_norm
-        Of a recurrent model, as in `Seq2SeqConfig`.
-    transformer
-        Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
-    position_table
-        What a Transformer adds at position k instead of sines and cosines, as an
-        ablation: "index" adds k to every feature, "share" adds k / `max_length`.
-    max_source
-        Train and validate on sentences of at most this many source words; None takes
-        all. The test split keeps its longer sentences, up to `max_test`.
-    label_smoothing
-        The share of `label_smoothing_loss`, in training only.
-    batch_size
-        Sentence pairs in a batch.
-    training
-        Steps, learning rate and the rest.
-    attentions
-        The recurrent models that ``course record seq2seq`` compares, as it names
-        them.
-    optimizer
-        "adamw", or "muon" for the matrices inside the model
-        (`course_lib.training.muon`).
-    beam_size, length_penalty
-        Of the beam search that writes the scored translations; a beam of 1 is greedy.
-    max_length
-        Longest translation, in units of the target's vocabulary.
-    length_bins
-        Upper edges, in source words, of the groups that are scored apart.
-    test_size
-        Number of test pairs that are scored; None for all.
-    max_test
-        Score test sentences of at most this many source words; None takes all.
-    """
-
-    data: str
-    tokenizer: str = "word"
-    vocab_size: int = 6000
+    data: str  # name of the data set; it needs columns ``en`` and ``fr``
+    tokenizer: str = "word"  # "word" or "bpe"
+    vocab_size: int = 6000  # upper limit on each side's vocabulary
+    #: embedding_dim, hidden_dim, dropout, input_feeding, tie_output, conditional,
+    #: layer_norm: of a recurrent model, as in `Seq2SeqConfig`.
     embedding_dim: int = 128
     hidden_dim: int = 128
     dropout: float = 0.0
-    batch_size: int = 64
+    batch_size: int = 64  # sentence pairs in a batch
+    #: Steps, learning rate and the rest.
     training: TrainingConfig = field(default_factory=lambda: TrainingConfig(steps=300))
+    #: beam_size, length_penalty: of the beam search that writes the scored
+    #: translations; a beam of 1 is greedy.
     beam_size: int = 1
     length_penalty: float = 0.6
-    max_length: int = 80
+    max_length: int = 80  # longest translation, in units of the target's vocabulary
+    #: Upper edges, in source words, of the groups that are scored apart.
     length_bins: tuple[int, ...] = (10, 20, 30, 40, 50, 60)
-    test_size: int | None = None
+    test_size: int | None = None  # number of test pairs that are scored; None for all
+    #: Of a Transformer: the settings of `TransformerConfig` but for the vocabularies.
     transformer: dict[str, Any] = field(default_factory=dict)
+    #: What a Transformer adds at position k instead of sines and cosines, as an
+    #: ablation: "index" adds k to every feature, "share" adds k / `max_length`.
     position_table: str | None = None
+    #: Train and validate on sentences of at most this many source words; None takes
+    #: all. The test split keeps its longer sentences, up to `max_test`.
     max_source: int | None = None
+    #: Score test sentences of at most this many source words; None takes all.
     max_test: int | None = None
+    #: The share of `label_smoothing_loss`, in training only.
     label_smoothing: float = 0.0
     input_feeding: bool = False
     tie_output: bool = False
     conditional: bool = False
     layer_norm: bool = False
+    #: "adamw", or "muon" for the matrices inside the model
+    #: (`course_lib.training.muon`).
     optimizer: str = "adamw"
+    #: The recurrent models that ``course record seq2seq`` compares, as it names them.
     attentions: tuple[str, ...] = ("dot", "none")
 
     def __post_init__(self) -> None:

@@ -7,17 +7,10 @@ from course_lab.ch01_seq2seq.seq2seq import Recipe
 
 @dataclass(frozen=True)
 class Variant:
-    """One side of a comparison.
+    """One side of a comparison."""
 
-    Parameters
-    ----------
-    recipe
-        Sizes and training.
-    attention
-        As in `course_lab.ch01_seq2seq.seq2seq.build`.
-    """
-
-    recipe: Recipe
+    recipe: Recipe  # Sizes and training
+    #: As in `course_lab.ch01_seq2seq.seq2seq.build`.
     attention: str | None = "transformer"
 
 

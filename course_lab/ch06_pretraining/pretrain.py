@@ -297,9 +297,17 @@ def steps_for(
         name: tensor.detach().clone() for name, tensor in model.state_dict().items()
     }
     trial = replace(
-        plan.training, schedule="constant", warmup_steps=0, decay_steps=0, evaluate_every=None, patience=None,  # noqa: E501
-        checkpoint=None, checkpoint_every=None, progress=False, learning_rate=1e-9,
-    )  # fmt: skip
+        plan.training,
+        schedule="constant",
+        warmup_steps=0,
+        decay_steps=0,
+        evaluate_every=None,
+        patience=None,
+        checkpoint=None,
+        checkpoint_every=None,
+        progress=False,
+        learning_rate=1e-9,
+    )
     seconds: list[float] = []
     parts = plan.parts(corpus)
     # A twentieth of the time at most, and at least one step that counts.

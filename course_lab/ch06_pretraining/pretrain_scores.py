@@ -26,11 +26,11 @@ SEQUENCES = 64  # of a batch
 class Scores(NamedTuple):
     """How a model, or a control, guessed hidden tokens and next sentences."""
 
-    #: token_right, token_loss: Of each hidden token: whether the guess was right, and
+    #: token_right, token_loss: of each hidden token: whether the guess was right, and
     #: the surprise in nats, ``(N,)``.
     token_right: np.ndarray
     token_loss: np.ndarray
-    #: pair_right, pair_loss: Of each pair with a label; empty for a control that does
+    #: pair_right, pair_loss: of each pair with a label; empty for a control that does
     #: not guess them.
     pair_right: np.ndarray
     pair_loss: np.ndarray

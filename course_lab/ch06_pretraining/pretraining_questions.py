@@ -1,16 +1,20 @@
 """What a model has learnt of the `stories`: one hidden word at a time, chosen so that
 one kind of knowledge answers it.
 
-    grammar   one of the most frequent words (*the*, *was*, a comma): its neighbours tell it
-    name      a name that stands elsewhere in the text, among all names: it has to be found there and copied
-    pronoun   *he* or *she*, where all who are named are of one gender: somebody far away decides
-    time      *at noon* or *in the evening*, where another time is told before it or behind it: time goes forward only
+    grammar   one of the most frequent words (*the*, *was*, a comma): its neighbours
+              tell it
+    name      a name that stands elsewhere in the text, among all names: it has to be
+              found there and copied
+    pronoun   *he* or *she*, where all who are named are of one gender: somebody far
+              away decides
+    time      *at noon* or *in the evening*, where another time is told before it or
+              behind it: time goes forward only
 
 For a pronoun the alternative is the other one; for a time it is one that is too early,
 or too late for what is told behind, as often the one as the other. The answer is right
 if the hidden word is the likelier of both, so that whoever guesses, or always says
 *late*, is right half of the time. Controls read the same input.
-"""  # noqa: E501
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -18,10 +18,13 @@ from course_lib.shipped_files import CHECKPOINTS
 from course_lib.wordpiece.fast import FastWordPiece
 
 TOLD = {
-    "model": "this model", "untrained": "the same model, untrained", "unigram": "how frequent pieces are",  # noqa: E501
-    "bigram": "counts of pairs", "two-sided bigram": "counts of pairs, on both sides",
+    "model": "this model",
+    "untrained": "the same model, untrained",
+    "unigram": "how frequent pieces are",
+    "bigram": "counts of pairs",
+    "two-sided bigram": "counts of pairs, on both sides",
     "two-sided trigram": "counts of triples, on both sides",
-}  # fmt: skip
+}
 
 
 def read_log(name: str, folder: Path = CHECKPOINTS) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class ContextRecipe:
     """What decides the three trainings."""
 
     training: TrainingConfig  # steps, learning rate and so on, the same for all
-    #: num_layers, hidden_size: Of each model. A state of ELMo has `hidden_size`
+    #: num_layers, hidden_size: of each model. A state of ELMo has `hidden_size`
     #: features in each direction.
     num_layers: int = 2
     hidden_size: int = 128

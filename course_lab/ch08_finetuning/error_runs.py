@@ -121,11 +121,14 @@ def mistakes_of_classes(
         ]
         shown += [
             {
-                "kind": f"{name} taken for {labels[guesses[row]]}", "input": rows.inputs[row], "gold": name,  # noqa: E501
-                "guess": labels[guesses[row]], "probability": round(float(judged.probabilities[row].max()), 4),  # noqa: E501
+                "kind": f"{name} taken for {labels[guesses[row]]}",
+                "input": rows.inputs[row],
+                "gold": name,
+                "guess": labels[guesses[row]],
+                "probability": round(float(judged.probabilities[row].max()), 4),
             }
             for row in ordered[:each]
-        ]  # fmt: skip
+        ]
     counts = confusion(judged.golds, guesses, labels).counts.tolist()
     kinds = {
         f"{a} taken for {b}": counts[i][j]
@@ -205,11 +208,14 @@ def mistakes_of_spans(
         )
         shown += [
             {
-                "kind": kind, "input": rows.inputs[i][0], "gold": rows.golds[i][0] if rows.golds[i] else "",  # noqa: E501
-                "guess": answers[i].text, "probability": round(answers[i].probability, 4),  # noqa: E501
+                "kind": kind,
+                "input": rows.inputs[i][0],
+                "gold": rows.golds[i][0] if rows.golds[i] else "",
+                "guess": answers[i].text,
+                "probability": round(answers[i].probability, 4),
             }
             for i in of_kind[:each]
-        ]  # fmt: skip
+        ]
     # A column of its own for "this answer": right is class 0 of it, wrong is a class
     # that is never guessed.
     sure, right = (

@@ -75,10 +75,10 @@ class Padded(NamedTuple):
 class Followed(NamedTuple):
     """One sentence on its way through the pipeline."""
 
-    #: tokens, ids: With [CLS] and [SEP].
+    #: tokens, ids: with [CLS] and [SEP].
     tokens: list[str]
     ids: list[int]
-    #: input_ids, attention_mask: Its row in the padded matrix.
+    #: input_ids, attention_mask: its row in the padded matrix.
     input_ids: list[int]
     attention_mask: list[int]
     states: Tensor  # one for each of its positions, padding included, ``(T, D)``

@@ -7,6 +7,7 @@ checkpoints, rates of its own, in float32.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from course_lab.ch08_finetuning.finetuning_tasks import Task, read_task
 from course_lab.records import RESULTS, Record, mean_text
 from course_lab.records import load as load_record
 from course_lib.data.corpus import markdown_table
-from course_lib.finetuning.finetune import FineTuningConfig, finetune
+from course_lib.finetuning.finetune import finetune
 from course_lib.finetuning.task_model import TaskModel
 from course_lib.wordpiece.fast import FastWordPiece
 
@@ -31,8 +32,12 @@ TASKS: Mapping[str, str] = {
 # The rate at which tiny was best on validation rows, of three, with 200 labels and one
 # seed.
 RATES: Mapping[str, float] = {
-    "pydocs-topic": 2e-3, "pydocs-pair": 2e-4, "pydocs-tag": 5e-4, "pydocs-span": 2e-3, "pydocs-choice": 2e-4,  # noqa: E501
-}  # fmt: skip
+    "pydocs-topic": 2e-3,
+    "pydocs-pair": 2e-4,
+    "pydocs-tag": 5e-4,
+    "pydocs-span": 2e-3,
+    "pydocs-choice": 2e-4,
+}
 
 
 class Live(NamedTuple):
@@ -56,10 +61,10 @@ def train_ways(
     models, scores = {}, {}
     for way in WAYS:
         plan = study.variants[f"{way}, {labels}"].config
-        config = FineTuningConfig(
-            steps=plan.steps, batch_size=plan.batch_size, frozen=plan.frozen, seed=seed, progress=False,  # noqa: E501
-            learning_rate=RATES[name] if way == "fine-tuned" else plan.learning_rate,
-        )  # fmt: skip
+        rate = RATES[name] if way == "fine-tuned" else plan.learning_rate
+        config = replace(
+            plan, seed=seed, progress=False, precision="float32", learning_rate=rate
+        )
         models[way] = build_model(task, Variant(way), folder, seed)
         finetune(models[way], examples, config=config)
         scores[way] = task.score(models[way], tokenizer, task.test, longest)

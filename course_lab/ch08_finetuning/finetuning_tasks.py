@@ -113,7 +113,7 @@ class Task:
     form: Form  # of the task
     #: The names of classes or tags; None for the other forms.
     labels: tuple[str, ...] | None
-    #: train, test: Its rows.
+    #: train, test: its rows.
     train: Rows
     test: Rows
 

@@ -183,7 +183,7 @@ class Measured(NamedTuple):
     #: mrr, ten: The mean reciprocal rank and the share among the first ten, over the
     #: queries.
     mrr: float
-    #: mrr_half, ten_half: Half the width of their 95% intervals, over queries.
+    #: mrr_half, ten_half: half the width of their 95% intervals, over queries.
     mrr_half: float
     ten: float
     ten_half: float
