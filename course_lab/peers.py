@@ -83,9 +83,8 @@ def _(ours: MultiHeadAttention) -> nn.MultiheadAttention:
 @_build.register
 def _(ours: EncoderBlock) -> nn.TransformerEncoderLayer:
     theirs = nn.TransformerEncoderLayer(**_layer_options(ours))
-    theirs.dropout.p = (
-        ours.feed_forward.dropout.p
-    )  # torch's signature knows one share of dropout, its layer four
+    # torch's signature knows one share of dropout, its layer four
+    theirs.dropout.p = ours.feed_forward.dropout.p
     theirs.dropout1.p = theirs.dropout2.p = ours.dropout.p
     return theirs
 

@@ -109,10 +109,8 @@ class _Table:
     def __init__(self, contexts: np.ndarray, tokens: np.ndarray, size: int):
         self.size = size
         self.keys, row = np.unique(self._key(contexts), return_inverse=True)
-        shape = (
-            len(self.keys) + 1,
-            size,
-        )  # the last row, of no counts, is that of contexts that were never seen
+        # the last row, of no counts, is that of contexts that were never seen
+        shape = (len(self.keys) + 1, size)
         self.counts = csr_array((np.ones(len(row)), (row, tokens)), shape)
 
     def _key(self, contexts: np.ndarray) -> np.ndarray:
@@ -130,10 +128,8 @@ class _Table:
 def _smoothed(counts: np.ndarray, shorter: np.ndarray) -> np.ndarray:
     """Witten and Bell's mixture; without any count it is the shorter context's
     alone."""
-    seen, different = (
-        counts.sum(axis=1, keepdims=True),
-        (counts > 0).sum(axis=1, keepdims=True),
-    )
+    seen = counts.sum(axis=1, keepdims=True)
+    different = (counts > 0).sum(axis=1, keepdims=True)
     different = np.maximum(different, 1)
     return (counts + different * shorter) / (seen + different)
 

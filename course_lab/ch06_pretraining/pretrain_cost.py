@@ -31,11 +31,9 @@ def training_flops(
     config: BertConfig, lengths: np.ndarray, chosen: float | int
 ) -> float:
     """Return the operations of forward and backward passes over some sequences."""
-    width, inner, tokens = (
-        config.hidden_size,
-        config.intermediate_size,
-        int(lengths.sum()),
-    )
+    width = config.hidden_size
+    inner = config.intermediate_size
+    tokens = int(lengths.sum())
     layers = config.num_hidden_layers
     in_attention = layers * (
         8 * width**2 * tokens + 4 * width * int(np.square(lengths).sum())

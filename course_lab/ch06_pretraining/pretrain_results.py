@@ -32,10 +32,8 @@ from course_lib.training.precision import choose_precision
 
 LOG = "log.json"
 POINTS = 500  # of a curve: each the mean of as many steps
-PASSES = {
-    "validation": 1,
-    "test": 2,
-}  # over the split, each with other pairs and other hidden tokens
+# over the split, each with other pairs and other hidden tokens
+PASSES = {"validation": 1, "test": 2}
 
 
 def write_log(
@@ -112,10 +110,8 @@ def results(
         }
     work = work_of(plan, corpus, len(history.steps))
     precision = choose_precision(plan.training.precision, device())
-    rate, seconds = (
-        matrix_rate(device(), getattr(torch, precision)),
-        history.seconds[-1],
-    )
+    rate = matrix_rate(device(), getattr(torch, precision))
+    seconds = history.seconds[-1]
     return {
         "scores": scores,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),

@@ -115,10 +115,8 @@ def _scored(
         )
     known = batch.next_sentence_labels != IGNORE
     truth, pairs = batch.next_sentence_labels[known], pairs[known]
-    pair_right, pair_loss = (
-        pairs.argmax(dim=-1) == truth,
-        -pairs[torch.arange(len(truth)), truth],
-    )
+    pair_right = pairs.argmax(dim=-1) == truth
+    pair_loss = -pairs[torch.arange(len(truth)), truth]
     return (
         right.numpy(),
         loss.numpy(),

@@ -60,9 +60,8 @@ def _classes() -> dict[str, str]:
 
 OF_GENDER = GENDER | {"her": "f", "him": "m", "his": "m"}
 CLASSES = _classes()
-HELD_OUT = frozenset(
-    list(CLASSES)[1::2]
-)  # words that the probe for their class is tested on
+# words that the probe for their class is tested on
+HELD_OUT = frozenset(list(CLASSES)[1::2])
 
 
 class Places(NamedTuple):

@@ -198,9 +198,8 @@ def _questions(
     ]
     genders = {GENDER[word] for word in named}
     for number, sentence in enumerate(sentences):
-        alone = (
-            sum(word in GENDERED for word in sentence) == 1
-        )  # no other word of the sentence tells the gender
+        # no other word of the sentence tells the gender
+        alone = sum(word in GENDERED for word in sentence) == 1
         for place, word in enumerate(sentence):
             if word in GRAMMAR:
                 yield "grammar", Question(sentences, number, place)

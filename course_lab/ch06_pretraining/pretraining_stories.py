@@ -103,9 +103,8 @@ class Recipe:
         for plan in self.stages:
             old = plan.training
             steps = max(1, round(share * old.steps))
-            warmup = math.floor(
-                share * old.warmup_steps
-            )  # rounded down: both must fit into the steps
+            # rounded down: both must fit into the steps
+            warmup = math.floor(share * old.warmup_steps)
             decay = math.floor(share * old.decay_steps)
             stages.append(
                 replace(

@@ -51,10 +51,8 @@ def measure(
 ) -> dict[str, Any]:
     """Measure what a model's vectors tell of the senses of pseudo-words."""
     uses, number_uses = data.uses["kind"], data.uses["number"]
-    states, number_states = (
-        states_of_uses(model, uses),
-        states_of_uses(model, number_uses),
-    )
+    states = states_of_uses(model, uses)
+    number_states = states_of_uses(model, number_uses)
     read = {
         name: [
             _rounded(read_off(layer[:, features], number_uses))

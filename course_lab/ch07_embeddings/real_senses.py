@@ -44,9 +44,8 @@ def states_of_words(
         mask = torch.tensor([encoding.attention_mask for encoding in encodings]).bool()
         states = model(ids, mask, return_hidden_states=True).hidden_states
         assert states is not None
-        found.append(
-            [pool_words(state, word_ids)[:, 0] for state in states]
-        )  # (B, T, D) -> (B, 1, D) -> (B, D)
+        # (B, T, D) -> (B, 1, D) -> (B, D)
+        found.append([pool_words(state, word_ids)[:, 0] for state in states])
     return [torch.cat(layer) for layer in zip(*found, strict=True)]
 
 

@@ -27,22 +27,19 @@ def states_of_uses(model: nn.Module, uses: Uses) -> list[Tensor]:
     first: ``(N, D)`` each."""
     layers = hidden_states(model, uses.input_ids, uses.attention_mask)
     rows = torch.arange(len(uses.places))
-    return [
-        states[rows, uses.places].float() for states in layers
-    ]  # (N, T, D) -> (N, D)
+    # (N, T, D) -> (N, D)
+    return [states[rows, uses.places].float() for states in layers]
 
 
 def neighbour_means(matrix: Tensor, uses: Uses, window: int = 5) -> Tensor:
     """Average the static vectors of the tokens around each use, at most `window` on
     each side; not the word's own."""
-    distance = (
-        torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]
-    ).abs()  # (N, T)
+    # (N, T)
+    distance = (torch.arange(uses.input_ids.shape[1]) - uses.places[:, None]).abs()
     near = (distance <= window) & (distance > 0) & uses.attention_mask
     weights = near.to(matrix.dtype) / near.sum(dim=1, keepdim=True)
-    return (weights[:, None] @ matrix[uses.input_ids]).squeeze(
-        1
-    )  # (N, 1, T) @ (N, T, D) -> (N, D)
+    # (N, 1, T) @ (N, T, D) -> (N, D)
+    return (weights[:, None] @ matrix[uses.input_ids]).squeeze(1)
 
 
 def separations(vectors: Tensor, uses: Uses) -> list[float]:

@@ -218,10 +218,8 @@ def mistakes_of_spans(
         ]
     # A column of its own for "this answer": right is class 0 of it, wrong is a class
     # that is never guessed.
-    sure, right = (
-        [[x.probability] for x in answers],
-        [0 if kind == "right" else 1 for kind in kinds],
-    )
+    sure = [[x.probability] for x in answers]
+    right = [0 if kind == "right" else 1 for kind in kinds]
     return {
         "kinds": {kind: kinds.count(kind) for kind in ANSWERS},
         "calibration": {"as trained": calibration(sure, right, bins)._asdict()},

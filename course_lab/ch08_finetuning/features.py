@@ -35,16 +35,8 @@ from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 
 SENTENCE = "a visually stunning rumination on love"
-STRENGTHS = (
-    0.0003,
-    0.001,
-    0.003,
-    0.01,
-    0.03,
-    0.1,
-    0.3,
-    1.0,
-)  # C: the inverse of how much large weights cost
+# C: the inverse of how much large weights cost
+STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 class Way(NamedTuple):
@@ -56,10 +48,8 @@ class Way(NamedTuple):
     pool: str = "first"
 
 
-POOLINGS: Mapping[str, Pooling] = {
-    "first": "cls",
-    "mean": "mean",
-}  # as recorded runs name them -> of `pool`
+# as recorded runs name them -> of `pool`
+POOLINGS: Mapping[str, Pooling] = {"first": "cls", "mean": "mean"}
 # The lecture's; the same over all tokens; and, over all tokens, what Devlin et al.
 # 2019, table 7, found best.
 WAYS = (Way("last", "first"), Way("last", "mean"), Way("concat_last_4", "mean"))
@@ -140,10 +130,8 @@ def read_features(
             padded = pad_ids(
                 [rows[index] for index in indices], model.config.pad_token_id or 0
             )
-            input_ids, mask = (
-                padded.input_ids.to(where),
-                padded.attention_mask.to(where),
-            )
+            input_ids = padded.input_ids.to(where)
+            mask = padded.attention_mask.to(where)
             layers = model(input_ids, mask, return_hidden_states=True).hidden_states
             pooled = pool(select_layers(layers, way.layers), mask, POOLINGS[way.pool])
             features |= zip(indices, pooled.float().cpu().numpy(), strict=True)
@@ -205,14 +193,11 @@ def classify(
 
 def _smallest_within_one_error(results: Mapping[str, np.ndarray]) -> int:
     """Which C of an ascending list to take, by scikit-learn's table of the folds."""
-    means, folds = (
-        results["mean_test_score"],
-        sum(name.startswith("split") for name in results),
-    )
+    means = results["mean_test_score"]
+    folds = sum(name.startswith("split") for name in results)
     best = int(means.argmax())
-    error = results["std_test_score"][best] / np.sqrt(
-        folds - 1
-    )  # its deviation divides by the folds, not by one less
+    # its deviation divides by the folds, not by one less
+    error = results["std_test_score"][best] / np.sqrt(folds - 1)
     return int(np.flatnonzero(means >= means[best] - error)[0])
 
 

@@ -106,10 +106,8 @@ def run_variant(
             task.examples(rows, tokenizer, max_length),
             config=replace(variant.config, seed=seed),
         )
-        scores, steps = (
-            task.score(model, tokenizer, tested, max_length),
-            len(history.steps),
-        )
+        scores = task.score(model, tokenizer, tested, max_length)
+        steps = len(history.steps)
         if keep is not None:
             model.save_pretrained(keep, tokenizer)
     seconds = time.perf_counter() - started

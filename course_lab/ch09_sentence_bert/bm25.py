@@ -12,10 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import Tensor
 
-K1, B = (
-    1.2,
-    0.75,
-)  # how soon a repeated word counts no more, and how much a long document is held back
+# how soon a repeated word counts no more, and how much a long document is held back
+K1, B = (1.2, 0.75)
 
 
 class Bm25:

@@ -70,9 +70,8 @@ def read_encoder(
 ) -> SentenceBert:
     """Make a sentence encoder of a checkpoint that was never trained for sentences."""
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*left aside"
-        )  # the heads of pre-training have no part in this
+        # the heads of pre-training have no part in this
+        warnings.filterwarnings("ignore", message=".*left aside")
         bert = load_bert(folder, dtype=torch.float32)
     if untrained is not None:
         set_seed(untrained)
@@ -106,9 +105,8 @@ def mean_cosine(vectors: Tensor) -> float:
     if len(vectors) < 2:
         raise ValueError(f"{len(vectors)} vector makes no pair; give at least two")
     unit = F.normalize(vectors.double(), dim=1)
-    present = int(
-        (unit.norm(dim=1) > 0).sum()
-    )  # a vector of zeros is like none, and counts so
+    # a vector of zeros is like none, and counts so
+    present = int((unit.norm(dim=1) > 0).sum())
     return (float(unit.sum(dim=0).square().sum()) - present) / (
         len(unit) * (len(unit) - 1)
     )

@@ -171,9 +171,8 @@ def probe_table(record: Record) -> str:
     """Write what a logistic regression finds in the vectors, in percent, with published
     figures below."""
     rows = []
-    last = {
-        row[1:3]: row for row in ROWS
-    }  # probes are of the vectors after the last stage
+    # probes are of the vectors after the last stage
+    last = {row[1:3]: row for row in ROWS}
     for row in last.values():
         runs = [
             run["probes"]

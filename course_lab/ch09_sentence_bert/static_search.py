@@ -53,11 +53,8 @@ from course_lib.sentence_bert.model import token_ids
 from course_lib.training.loop import TrainingConfig, batches, train
 from course_lib.wordpiece.fast import FastWordPiece
 
-WORDS, VECTORS, BOTH = (
-    "By words (BM25)",
-    "By vectors",
-    "Both added",
-)  # searcher.js names them so
+# searcher.js names them so
+WORDS, VECTORS, BOTH = ("By words (BM25)", "By vectors", "Both added")
 UNTRAINED = "By vectors, before training"
 QUESTION = "find the function that computes the inverse of a matrix"
 SOURCE = "_static/search/pydocs.js"  # where the site has the data, from the page
@@ -215,10 +212,8 @@ def all_scores(
     after: StaticSentences,
 ) -> dict[str, Tensor]:
     """Score all documents for all queries in each way."""
-    words, cut = (
-        Bm25(documents).scores(queries),
-        [after.pieces(texts) for texts in (queries, documents)],
-    )
+    words = Bm25(documents).scores(queries)
+    cut = [after.pieces(texts) for texts in (queries, documents)]
     cosines = []
     for table in (before, after):
         of_queries, of_documents = (
@@ -251,10 +246,8 @@ def measure_ways(
     ]
     for name, values in scores.items():
         places = places_of(values, right, hidden)
-        mrr, ten = (
-            mean_interval((1 / places).tolist()),
-            mean_interval((places <= 10).float().tolist()),
-        )
+        mrr = mean_interval((1 / places).tolist())
+        ten = mean_interval((places <= 10).float().tolist())
         found.append(Measured(name, mrr.mean, mrr.half_width, ten.mean, ten.half_width))
     return found
 

@@ -25,9 +25,8 @@ def open_pipeline(kind: str, folder: str | Path, **options: Any) -> Any:
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    open_one: Any = (
-        transformers.pipeline
-    )  # its declared overloads know literal names only
+    # its declared overloads know literal names only
+    open_one: Any = transformers.pipeline
     return open_one(
         kind,
         model=str(folder),
@@ -44,10 +43,8 @@ def fill_mask(
     """Fill the gap of each text: what the pipeline says, and what we say, as (piece,
     probability)."""
     pipe = open_pipeline("fill-mask", folder, top_k=most)
-    model, tokenizer = (
-        load_bert(folder, BertForPreTraining, dtype=torch.float32),
-        FastWordPiece.load(folder),
-    )
+    model = load_bert(folder, BertForPreTraining, dtype=torch.float32)
+    tokenizer = FastWordPiece.load(folder)
     ours = fill_gaps(guess_with(model), texts, tokenizer, most)
     theirs = [
         [(guess["token_str"], guess["score"]) for guess in pipe(text)] for text in texts
@@ -104,19 +101,15 @@ def answer(
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     model.save_pretrained(folder, tokenizer)
-    reader, cutter = (
-        AutoModelForQuestionAnswering.from_pretrained(folder),
-        AutoTokenizer.from_pretrained(folder),
-    )
+    reader = AutoModelForQuestionAnswering.from_pretrained(folder)
+    cutter = AutoTokenizer.from_pretrained(folder)
     theirs = []
     for question, context in questions:
         inputs = cutter(
             question, context, return_tensors="pt", return_offsets_mapping=True
         )
-        places, owners = (
-            inputs.pop("offset_mapping")[0].tolist(),
-            inputs.sequence_ids(0),
-        )
+        places = inputs.pop("offset_mapping")[0].tolist()
+        owners = inputs.sequence_ids(0)
         with torch.no_grad():
             found = reader(**inputs)
         start, end = found.start_logits[0], found.end_logits[0]

@@ -117,10 +117,8 @@ def accuracies(
 ) -> tuple[float, float]:
     """Return the share of right answers: of the likeliest, and of those that are
     likelier than over all prompts."""
-    golds, options = (
-        [task.answer for task in tasks],
-        [[vocab[answer]] for answer in ANSWERS],
-    )
+    golds = [task.answer for task in tasks]
+    options = [[vocab[answer]] for answer in ANSWERS]
     shares = []
     for calibrated in (False, True):
         choices = choose_continuation(model, prompts, options, calibrated)
@@ -194,11 +192,9 @@ def fine_tuned(
     """Fine-tune a copy of a model for each form, and ask it with no example."""
     scores: dict[str, float] = {}
     for form in FORMS:
-        tasks, pool, tuned = (
-            tasks_of(form, seen=False),
-            tasks_of(form, seen=True),
-            model(),
-        )
+        tasks = tasks_of(form, seen=False)
+        pool = tasks_of(form, seen=True)
+        tuned = model()
         train(tuned, tuning_batches(pool, vocab, tuning.seed), answer_loss_sum, tuning)
         tuned.to("cpu").eval()
         plain, calibrated = accuracies(
