@@ -8,7 +8,7 @@ vectors (:mod:`course_lib.sentence_bert.evaluation`).
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,50 +157,43 @@ def _drawn(rows: Dataset, number: int, seed: int) -> Dataset:
     )
 
 
-def probe_subj(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
-    """Tell opinions from plots, in ten folds."""
-    part = _drawn(data["all"], rows, seed)
-    return probe(encode(part["text"]), part["label"], seed=seed).accuracy
+class ProbeTask(NamedTuple):
+    """What a logistic regression is to tell from frozen vectors."""
+
+    data: str
+    columns: tuple[str, ...]  # one text, or two whose vectors are compared
+    label: str = "label"
+    test: str | None = "test"  # None: there is one split, probed in ten folds
+    whole: bool = False  # fit on whole sentences, not on phrases cut out of one
 
 
-def probe_trec(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
-    """Tell what a question asks for."""
-    train, test = _drawn(data["train"], rows, seed), data["test"]
-    vectors = encode(train["text"]), encode(test["text"])
-    return probe_split(
-        vectors[0], train["coarse_label"], vectors[1], test["coarse_label"]
-    )
-
-
-def probe_mrpc(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
-    """Tell paraphrases, from what two vectors differ in and agree in."""
-    train, test = _drawn(data["train"], rows, seed), data["test"]
-    features = [
-        pair_features(encode(part["sentence1"]), encode(part["sentence2"]))
-        for part in (train, test)
-    ]
-    return probe_split(features[0], train["label"], features[1], test["label"])
-
-
-def probe_sst(encode: Encode, data: DatasetDict, rows: int, seed: int) -> float:
-    """Tell praise from blame: whole sentences to fit on, GLUE's validation split to
-    test on."""
-    train, test = data["train"], data["validation"]
-    train = _drawn(train.select(whole_sentences(train["sentence"])), rows, seed)
-    return probe_split(
-        encode(train["sentence"]),
-        train["label"],
-        encode(test["sentence"]),
-        test["label"],
-    )
-
-
-PROBES: Mapping[str, tuple[str, Callable[[Encode, DatasetDict, int, int], float]]] = {
-    "SUBJ": ("subj", probe_subj),
-    "TREC": ("trec", probe_trec),
-    "MRPC": ("mrpc", probe_mrpc),
-    "SST": ("sst2", probe_sst),
+PROBES: Mapping[str, ProbeTask] = {
+    "SUBJ": ProbeTask("subj", ("text",), test=None),  # opinions from plots
+    "TREC": ProbeTask("trec", ("text",), "coarse_label"),  # what a question asks for
+    "MRPC": ProbeTask("mrpc", ("sentence1", "sentence2")),  # paraphrases
+    "SST": ProbeTask("sst2", ("sentence",), test="validation", whole=True),  # praise
 }
+
+
+def probed(
+    encode: Encode, task: ProbeTask, data: DatasetDict, rows: int, seed: int
+) -> float:
+    """Fit and test a probe on vectors that stay as they are: its accuracy."""
+
+    def features(part: Dataset) -> Tensor:
+        vectors = [encode(part[column]) for column in task.columns]
+        return pair_features(*vectors) if len(vectors) == 2 else vectors[0]
+
+    if task.test is None:
+        part = _drawn(data["all"], rows, seed)
+        return probe(features(part), part[task.label], seed=seed).accuracy
+    train, test = data["train"], data[task.test]
+    if task.whole:
+        train = train.select(whole_sentences(train[task.columns[0]]))
+    train = _drawn(train, rows, seed)
+    return probe_split(
+        features(train), train[task.label], features(test), test[task.label]
+    )
 
 
 def judge_similarity(encode: Encode, source: str | None) -> dict[str, float]:
@@ -220,8 +213,12 @@ def judge_by_probes(
     """Measure what a logistic regression finds in the vectors: accuracy by the name of
     the probe."""
     return {
-        name: PROBES[name][1](
-            encode, load(PROBES[name][0], source), study.shared["probe_rows"], seed
+        name: probed(
+            encode,
+            PROBES[name],
+            load(PROBES[name].data, source),
+            study.shared["probe_rows"],
+            seed,
         )
         for name in study.shared["probes"]
     }
@@ -312,7 +309,7 @@ def study_of(
     """Return a comparison of encoders that read so many tokens, judged by some of
     `PROBES` on so many rows at most; test splits are taken whole."""
     shared = {"max_length": max_length, "probes": probes, "probe_rows": probe_rows}
-    data = ("snli", "mnli", "stsb", *(PROBES[probe][0] for probe in probes))
+    data = ("snli", "mnli", "stsb", *(PROBES[probe].data for probe in probes))
     return Study(
         f"sentences-{name}",
         variants,
