@@ -148,15 +148,12 @@ def predict_tags(
     for number, words in enumerate(of_texts):
         strings = [word for word, _, _ in words]
         for begin, end in chunks(strings, tokenizer, longest) if strings else []:
-            aligned = align_words(strings[begin:end], tokenizer, longest)
-            examples.append(
-                Example([(aligned.input_ids, [0] * len(aligned.input_ids))])
-            )
-            parts.append((number, words[begin:end], aligned.first))
+            ids, first = align_words(strings[begin:end], tokenizer, longest)
+            examples.append(Example([(ids, [0] * len(ids))]))
+            parts.append((number, words[begin:end], first))
     tagged: list[list[TaggedWord]] = [[] for _ in texts]
-    for (number, of_part, first), logits in zip(
-        parts, _outputs(model, examples, batch_size), strict=True
-    ):
+    outputs = _outputs(model, examples, batch_size)
+    for (number, of_part, first), logits in zip(parts, outputs, strict=True):
         best = word_logits(logits, first).softmax(dim=1).max(dim=1)
         for (word, begins, ends), index, share in zip(
             of_part, best.indices.tolist(), best.values.tolist(), strict=True
@@ -197,20 +194,11 @@ def predict_answers(
         spans = best_spans(
             starts, ends, of_one, n_best, max_answer_length, null_threshold
         )
-        best = max(
-            (span.score for span in spans if span.end > 0), default=float("-inf")
-        )
-        first, margin = spans[0], best - null_score(starts, ends)
-        answers.append(
-            Answer(
-                first.text(context),
-                first.start,
-                first.end,
-                first.probability,
-                margin,
-                spans,
-            )
-        )
+        scores = [span.score for span in spans if span.end > 0]
+        margin = max(scores, default=float("-inf")) - null_score(starts, ends)
+        start, end, _, probability = spans[0]
+        text = spans[0].text(context)
+        answers.append(Answer(text, start, end, probability, margin, spans))
     return answers
 
 

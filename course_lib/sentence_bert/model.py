@@ -103,15 +103,12 @@ def pool(
         # 0, unless the padding stands in front
         first = attention_mask.int().argmax(dim=1)
         return hidden_states[torch.arange(len(first), device=first.device), first]
+    padding = ~attention_mask[:, :, None]
     if how == "max":
-        return hidden_states.masked_fill(~attention_mask[:, :, None], -torch.inf).amax(
-            dim=1
-        )
+        return hidden_states.masked_fill(padding, -torch.inf).amax(dim=1)
     precise = torch.promote_types(hidden_states.dtype, torch.float32)
     # (B, T, D) -> (B, D)
-    total = hidden_states.masked_fill(~attention_mask[:, :, None], 0).sum(
-        dim=1, dtype=precise
-    )
+    total = hidden_states.masked_fill(padding, 0).sum(dim=1, dtype=precise)
     return (total / attention_mask.sum(dim=1, keepdim=True)).to(hidden_states.dtype)
 
 
@@ -129,16 +126,9 @@ def token_ids(
         )
     # no offsets, no strings: they take longer than the tokens
     if isinstance(tokenizer, FastWordPiece):
-        return [
-            encoding.ids
-            for encoding in tokenizer.encode_in_rust(list(sentences), None, max_length)
-        ]
-    return [
-        encoding.ids
-        for encoding in tokenizer.encode_batch(
-            sentences, padding=None, max_length=max_length
-        )
-    ]
+        found = tokenizer.encode_in_rust(list(sentences), None, max_length)
+        return [encoding.ids for encoding in found]
+    return [x.ids for x in tokenizer.encode_batch(sentences, None, max_length)]
 
 
 class SentenceBert(nn.Module):
