@@ -1,5 +1,4 @@
-"""What this machine has of what the course needs: one small check a thing, each OK or
-what to do about it.
+"""What this machine has of what the course needs: OK, or what to do about it.
 
 The console command `course doctor` prints the findings. A check never raises for a
 machine that lacks something: it catches the error by which the lack shows, and no

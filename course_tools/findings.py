@@ -1,5 +1,4 @@
-"""What an examination of a machine found, and how it is told: to a person, or as JSON
-to a program.
+"""What an examination of a machine (:mod:`course_tools.doctor`) found, and its telling.
 
 The examination itself is :mod:`course_tools.doctor`.
 """

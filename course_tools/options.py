@@ -1,5 +1,4 @@
-"""What both modules of commands stand on: options with their help, and errors in
-words."""
+"""Options and arguments with their help, and errors in words, for commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

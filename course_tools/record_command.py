@@ -1,5 +1,4 @@
-"""What ``course record`` and ``course records`` do: the runs that a record lacks, and
-the probes of those that it holds.
+"""``course record`` and ``course records``: missing runs, and probes of the others.
 
 A variant whose probe has other figures than when it was recorded is stale. Its runs are
 kept, and no run is added to them. Several commands may run side by side, each with its

@@ -1,5 +1,4 @@
-"""Claims, topics, deviations and reading as the YAML files beside this module state
-them, checked strictly, and a claim held against the evidence."""
+"""Claims, topics, deviations and reading, as the YAML beside states them, checked."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields

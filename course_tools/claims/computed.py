@@ -1,6 +1,4 @@
-"""What the ledger computes whenever it is written: worked examples, counts and
-identities (`FIGURES`), figures of recorded runs that no key holds (`OF_A_RUN`), and
-what plans and logs say of our models (`fact`)."""
+"""What the ledger computes: `FIGURES`, of runs (`OF_A_RUN`), and of models (`fact`)."""
 
 import json
 from collections.abc import Callable, Mapping

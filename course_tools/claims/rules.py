@@ -1,5 +1,4 @@
-"""Figures with their intervals, and the rules that give a verdict on them: declared
-with each claim before its figure is known.
+"""Figures with intervals, and rules declared before a claim's figure is known.
 
 | rule | for a claim | reproduced | direction only | contradicted |
 | --- | --- | --- | --- | --- |

@@ -1,5 +1,4 @@
-"""The ways in which a figure of ours is obtained: a key that a page glued, runs of a
-record, a log, or a function of `computed`.
+"""Where figures come from: a page's glue, a record, a log, or `computed`.
 
 Nothing here guesses. What is not found is an error that says what was looked for,
 where, and what is there instead.

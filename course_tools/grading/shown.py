@@ -1,5 +1,4 @@
-"""Words of a student's, made fit for a terminal, a log or a page: nothing in them plays
-tricks, and they have an end.
+"""Strangers' words, made fit for a terminal, a log or a page.
 
 File names, a platform's names and a notebook's own text are a stranger's words. They
 pass through :func:`shown` before anybody sees them, and through nothing else.

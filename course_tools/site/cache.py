@@ -1,5 +1,4 @@
-"""The pages as they were last executed: the cache that Sphinx reads, and beside each
-page what it was made of and what it cost."""
+"""The pages as they were last executed, what they were made of, what they cost."""
 
 import threading
 from collections.abc import Iterable

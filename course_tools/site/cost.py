@@ -1,5 +1,4 @@
-"""What it costs to execute a page: processor time of every process that it started, and
-memory."""
+"""What executing a page costs: processor time of all its processes, and memory."""
 
 import sys
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Execute the book's pages side by side, and make its data, before Sphinx lays the
-pages out.
+"""Execute the book's pages, and make its data, before Sphinx lays them out.
 
 Sphinx executes one page at a time, and the small models of a page keep no two cores
 busy. Here each page has one thread, whatever the machine, so that its figures do not

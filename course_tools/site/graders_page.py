@@ -1,5 +1,4 @@
-"""What the instructor's guide shows of graders: how fast they are, and what the red
-team's attacks get from `course grade` and from stock nbgrader.
+"""What the guide shows of graders: how fast they are, what attacks get from them.
 
 Nothing in it is typed: it is written from what ``benchmarks/grading.py`` and
 ``benchmarks/red_team.py`` recorded.

@@ -1,5 +1,4 @@
-"""What a page's results depend on: its cells, the code that they import, and what that
-imports in turn, the files that were read, and the pins of the packages.
+"""What a page's results depend on: cells, code, files read, and pins.
 
 A change elsewhere, e.g. in the grader, executes no page again, and neither does a
 changed docstring or comment. What this does not see: a module that is imported by a

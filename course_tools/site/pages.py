@@ -1,5 +1,4 @@
-"""Pages of the book that are written from code before it is built: API reference, data,
-mutants, closing ledgers."""
+"""Pages that are written from code before the book is built."""
 
 import shutil
 import tempfile

@@ -1,5 +1,4 @@
-"""What a build says while it runs: bars in a terminal, elsewhere a line a minute, so
-that no log falls silent."""
+"""What a build says while it runs: bars, or elsewhere a line a minute."""
 
 import contextlib
 import statistics

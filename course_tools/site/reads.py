@@ -1,5 +1,4 @@
-"""Note which files a page's kernel reads, so that the page is executed again when one
-of them has changed. Runs in the kernel, before the first cell."""
+"""Note in a page's kernel, before the first cell, which files it reads."""
 
 import os
 import sys

@@ -1,5 +1,4 @@
-"""The library's reference: its public names in the order of the course, each with a
-link to the page that teaches it.
+"""The library's reference: public names in order, with the pages that teach them.
 
 Everything comes from the stub `course_lib/__init__.pyi`, whose comments are the
 sections, from the docstrings, and from the book's own text.

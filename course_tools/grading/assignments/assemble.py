@@ -1,5 +1,4 @@
-"""Put a student's own parts from all assignments together: what ``course assemble``
-does for the capstone.
+"""`course assemble`: a student's own parts, put into the capstone.
 
 The capstone has cells that are made of cells of other assignments; their metadata name
 these (``parts``). The student has answered them already, each in the notebook where it

@@ -1,5 +1,4 @@
-"""What must be true of an assignment before it is released, and of a release before it
-is handed out.
+"""What must be true of an assignment before its release, and of a release.
 
 Each function returns the faults it finds as lines in words, so that ``course release``
 can show all of them at once. nbgrader 0.9.6 lets most of them through, and the students

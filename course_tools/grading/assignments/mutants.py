@@ -1,13 +1,11 @@
-"""Grade the graders: run an assignment's tests on answers that are known to be wrong,
-and known to be right.
+"""Grade the graders: run tests on answers known to be wrong, or right.
 
 ``tests/assignments/mutants/<name>.py`` lists them: ``MUTANTS``, each a mistake that
 people make, with the cell that must refuse it and the words that it must say;
 ``RIGHT_ANSWERS``, each written differently from the reference; and ``ACROSS``, where
 there is need of it: what tests say otherwise with the answers in a process of their
 own. :func:`run_cases` runs every one on the solution notebook and marks it as nbgrader
-does. How they are run stands in :mod:`course_tools.grading.assignments.mutants_run`;
-``tests/assignments`` also sends some through nbgrader itself.
+does; ``tests/assignments`` also sends some through nbgrader itself.
 """
 
 import hashlib

@@ -1,5 +1,4 @@
-"""The instructor's page on an assignment's tests: which mistakes they catch, where, and
-in which words.
+"""The instructor's page on which mistakes an assignment's tests catch.
 
 Nothing on it is typed: the mistakes come from ``tests/assignments/mutants/<name>.py``,
 and who caught them from a run of all of them, which `course mutants` keeps beside that

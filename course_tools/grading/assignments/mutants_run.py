@@ -1,5 +1,4 @@
-"""Run the wrong and the right answers of an assignment, each in a process of its own,
-and mark them as nbgrader does.
+"""Run wrong and right answers in processes of their own, and mark them.
 
 Cells run in an IPython shell: a kernel for each case would take minutes. A case differs
 from the reference in one cell or a few, and up to the first of these in nothing. So the
@@ -13,9 +12,8 @@ version of the cell runs whole.) The reference alone runs twice from the start, 
 notebook of the student's and with one of the grader's, so that no visible test can lean
 on what a hidden one defines.
 
-Cells run in the solution's folder, where files that the assignment ships lie as they
-lie beside the student's notebook. Cells with the tag ``demonstration`` are left out:
-they are slow, and no mark depends on them.
+Cells run in the solution's folder, beside what the assignment ships. Cells with the tag
+``demonstration`` are left out: they are slow, and no mark depends on them.
 """
 
 import contextlib

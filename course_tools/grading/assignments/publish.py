@@ -1,5 +1,4 @@
-"""`course publish`: the repository that students get, made anew from this one, and
-searched before it is written.
+"""`course publish`: the repository that students get, made and searched.
 
 In it are the released exercises with what they ship, the library, and what sets both
 up. There are no solutions, no tests, no wrong answers and nothing that is not in git

@@ -1,5 +1,4 @@
-"""Release an assignment: solutions/<name>/<name>.py -> exercises/<name>/<name>.ipynb,
-and the files that it ships.
+"""Release: solutions/<name>/<name>.py -> exercises/<name>/, with its files.
 
 The source is linted, jupytext reads it, nbgrader's own ``generate_assignment`` takes
 out solutions and hidden tests, and what comes out is searched for anything that should

@@ -1,5 +1,4 @@
-"""`course start`: a student's own copies of the released assignments, opened in
-JupyterLab."""
+"""`course start`: a student's own copies of assignments, in JupyterLab."""
 
 import os
 import shutil

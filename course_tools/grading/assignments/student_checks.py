@@ -1,5 +1,4 @@
-"""The checks that assignments share: what a student's answer is, in words, when it is
-not what it should be.
+"""The checks that assignments share: what is wrong with an answer, in words.
 
 A notebook's set-up cell names the functions that it needs (``#
 {source:course_tools.grading.assignments.student_checks.check_pair}``) and ``course

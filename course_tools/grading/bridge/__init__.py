@@ -1,2 +1,1 @@
-"""Two processes that call each other's functions with data alone; README.md beside this
-says what for."""
+"""Two processes that call each other with data alone; README.md says what for."""

@@ -1,5 +1,4 @@
-"""Messages that hold data and nothing else: what a grader's process and a student's
-process say to each other.
+"""Messages that hold data and nothing else, between a grader and a student.
 
 No pickle, no class that the other side chooses, no code. A value that arrives is
 rebuilt here as an exact builtin type, a plain tensor or array, or refused with a
@@ -9,9 +8,7 @@ bytes: :class:`Reader` takes none of them on trust.
 A message is a table of tensors, a table of the states of random generators, and one
 value that refers to them. Tensors stand in a table of their own so that a receiver can
 hang them into its graph of gradients before the value is built. What is no data crosses
-as a handle: a name or number under which its own side knows the thing. The file is
-longer than 400 lines because writing and reading of each kind of value are checked side
-by side.
+as a handle: a name or number under which its own side knows the thing.
 """
 
 import random

@@ -1,5 +1,4 @@
-"""Exceptions that cross the pipe: as descriptions, of which the other side makes
-builtin ones."""
+"""Exceptions cross the pipe as descriptions, and become builtin ones again."""
 
 import builtins
 import traceback

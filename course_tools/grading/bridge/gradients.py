@@ -1,5 +1,4 @@
-"""Gradients that run through a call to another process, and memory that a call made two
-tensors share."""
+"""Gradients that run through a call, and memory that a call made shared."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""What stands, in one process, for an object of the other: a module, an optimizer, or
-anything that a test hands over.
+"""What stands, in one process, for an object of the other.
 
 What of it is numbers is here; what it does is asked where it is
 (:mod:`course_tools.grading.bridge.modules`).

@@ -1,5 +1,4 @@
-"""Modules and optimizers that two processes talk about: each stays where it was made,
-what it holds goes to and fro.
+"""Modules and optimizers of two processes: each stays where it was made.
 
 With every call that concerns a module go its parameters, buffers and mode, as data. The
 side that gets it keeps one object for it: of the student's class for a module that the

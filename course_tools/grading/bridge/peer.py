@@ -1,12 +1,10 @@
-"""One process calls the functions of another as if they were its own: with data,
-gradients and random numbers.
+"""One process calls another's functions with data, gradients and randomness.
 
-The grader's referee and the student's process each hold a :class:`Peer`. A call sends
-its arguments as data (:mod:`course_tools.grading.bridge.codec`); what is no data
-crosses as a handle that can be called back over the same pipe, while the call lasts.
-What a function changes in its arguments is changed in the caller's, too. A result that
-depends on arguments with gradients stands in the caller's graph: its ``backward`` asks
-the other side.
+The grader's referee and the student's process each hold a :class:`Peer`. What is no
+data crosses as a handle that can be called back over the same pipe, while the call
+lasts. What a function changes in its arguments is changed in the caller's, too. A
+result that depends on arguments with gradients stands in the caller's graph: its
+``backward`` asks the other side.
 
 The referee's peer is ``strict``: it lets the other side call what it was handed and
 nothing else, waits no longer than its deadline, and rebuilds errors as builtin

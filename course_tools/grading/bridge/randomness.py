@@ -1,5 +1,4 @@
-"""Random numbers that two processes draw from one stream, though neither trusts what
-the other says it drew.
+"""Random numbers of one stream for two processes, of which neither is trusted.
 
 Before a call the grader's side sends the state of its generators; afterwards the
 student's side says how far it drew. Were any state taken on trust, a student could make

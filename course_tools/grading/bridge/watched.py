@@ -1,5 +1,4 @@
-"""Tests that watch what a function does with torch: they see the sizes of what it makes
-in the other process.
+"""Tests that watch what torch makes, in the other process, by its sizes.
 
 A test can put a ``TorchFunctionMode`` around a call, e.g. to refuse a matrix that must
 not exist. Here the student's process is taken at its word, as nowhere else: this finds

@@ -1,9 +1,7 @@
 """`course check`: what a student should know about a notebook before it is handed in.
 
-It compares the notebook with the released one
-(:mod:`course_tools.grading.check.check_structure`), runs it as the grader will
-(:mod:`course_tools.grading.check.check_run`), and says in words what is wrong. The
-tests that it runs are the visible ones; the grader runs more.
+It compares the notebook with the released one, runs it as the grader will, and says in
+words what is wrong. The tests that it runs are the visible ones; the grader runs more.
 """
 
 import json

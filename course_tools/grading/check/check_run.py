@@ -1,5 +1,4 @@
-"""Run a student's notebook as the grader will, from top to bottom in a fresh kernel,
-and survive what it does.
+"""Run a notebook as the grader will, in a fresh kernel, and survive it.
 
 Code that students write loops for ever, floods the screen, waits for a key, leaves
 Python, or kills its kernel. Each of these ends here in bounded time and as a

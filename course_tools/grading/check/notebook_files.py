@@ -1,5 +1,4 @@
-"""Notebooks as files: what is read of one that anybody may have made, and the released
-ones.
+"""Notebooks as files: a stranger's, and the released ones.
 
 A student's notebook may come from any tool and any year, so it is taken in every
 nbformat; and from a stranger, so it has bounds, and of what it says beside its text no

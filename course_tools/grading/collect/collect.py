@@ -1,5 +1,4 @@
-"""`course collect`: from what a learning platform hands out to
-``submitted/STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb``.
+"""`course collect`: from a platform's download to the folder ``submitted``.
 
 Each file of the download is taken, or named with the reason why not. Of several
 attempts the latest counts. What the notebook is worth, nobody asks here:

@@ -1,5 +1,4 @@
-"""What the names in a download say: whose file it is, which attempt, when, and how the
-student called it.
+"""What names in a download say: whose file, which attempt, when, called how.
 
 Whoever hands in names files and folders too, so only what the platform itself wrote is
 read: the names at the top of the download, and in those what stands to the left of the

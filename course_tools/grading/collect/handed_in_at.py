@@ -1,5 +1,4 @@
-"""When work was handed in, from a table: Moodle's grading worksheet, or a list of your
-own.
+"""When work was handed in, from a table of a platform's or your own.
 
 A platform that does not write times into the names of its download has them in a table.
 Its rows are found as those of any table of a platform

@@ -1,5 +1,4 @@
-"""Collect what students handed in, and take nothing on trust: who, where, what kind of
-file, how large.
+"""Collect what students handed in, and take nothing on trust.
 
 Nothing is skipped in silence: a submission that cannot be read is one with a problem,
 in words, and gets no points.

@@ -1,5 +1,4 @@
-"""What late work costs: a policy that the configuration declares, as a plugin of
-nbgrader's own.
+"""What late work costs: a policy of the configuration, as nbgrader's plugin.
 
 Stock ``nbgrader autograde`` and ``course grade`` apply the same plugin, and the penalty
 stands where nbgrader keeps it, so ``nbgrader export`` and the formgrader show it. Late

@@ -1,5 +1,4 @@
-"""Who is in the class: the students of the gradebook, found by id, by number on a
-platform, or by name.
+"""Who is in the class: found by id, by number on a platform, or by name.
 
 The list is the one that ``nbgrader db student import`` reads: a CSV file with the
 columns ``id``, and as far as you have them ``first_name``, ``last_name``, ``email`` and

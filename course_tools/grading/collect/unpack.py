@@ -1,5 +1,4 @@
-"""Read what a learning platform hands out, a zip or a folder, as a list of plain files;
-trust no name and no size.
+"""A platform's zip or folder as a list of plain files: trust no name, no size.
 
 Nothing is unpacked to the disk. A file is read when somebody asks for it, and never
 more of it than `LARGEST`, so an archive that unpacks too large costs what a notebook

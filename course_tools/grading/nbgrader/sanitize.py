@@ -1,5 +1,4 @@
-"""Two steps that nbgrader's autograde runs on a submission before it executes, beside
-its own.
+"""Two steps of nbgrader's autograde on a submission before it executes.
 
 `nbgrader_config.py` puts them in `Autograde.sanitize_preprocessors`. Each does what no
 setting of nbgrader 0.9.6 does. What runs is still the stock command; the sandbox that

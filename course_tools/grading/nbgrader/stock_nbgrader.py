@@ -1,5 +1,4 @@
-"""Stock `nbgrader autograde` with its kernels shut in: a preprocessor in place of
-nbgrader's `Execute`.
+"""Stock `nbgrader autograde` with its kernels shut in: for its `Execute`.
 
 Answers and tests still run in one process, so that a student's code can read hidden
 tests and lie to them; what it cannot do here is to reach the gradebook, other

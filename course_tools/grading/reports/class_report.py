@@ -1,5 +1,4 @@
-"""`course report`: one static page on how a class did, question by question, and on
-what a person should look at.
+"""`course report`: a static page on how a class did, and what to look at.
 
 Marks come from ``gradebook.db``, so marks given by hand count; what was noticed comes
 from the log of ``course grade``.

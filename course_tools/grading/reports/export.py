@@ -1,5 +1,4 @@
-"""`course export`: marks in the form that a learning platform takes, from
-``gradebook.db``, the single truth.
+"""`course export`: marks from ``gradebook.db`` in the form of a platform.
 
 A table is opened in spreadsheets, where a cell that begins with ``=``, ``+``, ``-`` or
 ``@`` is a formula that runs. No such cell leaves here, wherever a spreadsheet may take

@@ -1,5 +1,4 @@
-"""Find submissions that are too alike: fingerprints of their tokens, without what
-everybody was given.
+"""Find submissions that are too alike, by fingerprints of their tokens.
 
 Winnowing (Schleimer, Wilkerson and Aiken 2003, "Winnowing: local algorithms for
 document fingerprinting", section 3): all runs of RUN tokens are hashed, and of each

@@ -1,5 +1,4 @@
-"""An assignment as the grader needs it: the instructor's notebook, the released one,
-and what marks depend on."""
+"""An assignment as the grader needs it: both notebooks, and what marks rest on."""
 
 import hashlib
 import json

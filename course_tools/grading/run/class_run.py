@@ -1,5 +1,4 @@
-"""Run a class behind the wall, several submissions at a time: first every visible
-round, then every hidden one.
+"""Run a class behind the wall: every visible round, then every hidden one.
 
 :mod:`course_tools.grading.run.rounds` says why. Only few submissions are open at any
 time: the next is read when a worker is about to be free. Of those that would run the

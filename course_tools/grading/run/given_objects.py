@@ -1,5 +1,4 @@
-"""What the notebook gives of classes: plain ones, whose objects can cross as fields,
-and modules, of which the grader has its own.
+"""What a notebook gives of classes: plain ones, whose objects cross, and modules.
 
 A student writes what a module does; what it consists of is mostly given, as
 ``__init__``. Of a class whose ``__init__`` is given the referee makes one of its own

@@ -1,5 +1,4 @@
-"""`course grade`: collect, sanitise, execute, judge, record, report; each step is a
-module of its own.
+"""`course grade`: collect, sanitise, execute, judge, record, report.
 
 Work that is recorded is not done again: a submission whose bytes, and an assignment
 whose tests, are those of the log's line has its marks. So the command can be killed at

@@ -1,5 +1,4 @@
-"""From what the referee says to marks: the notebook as it is kept, and nbgrader's own
-rule on its outputs.
+"""From what the referee says to marks, by nbgrader's own rule.
 
 The page that a student gets has each question, its mark, and in words what failed; of
 hidden tests no more than that. Everything that could come from a student is escaped,

@@ -1,5 +1,4 @@
-"""One run at a time in a course folder: whoever writes marks there holds a lock, and
-the next one is told so.
+"""One run at a time in a course folder: whoever writes marks holds a lock.
 
 Two runs at once would grade everybody twice and write each other's pages. The lock is
 the kernel's (``flock``), so it ends with the process, however that ends. The file

@@ -1,5 +1,4 @@
-"""Which cell runs where: the steps of one submission, from the instructor's notebook
-and the student's.
+"""Which cell of a submission runs where.
 
 A student's cells run in the student's process. Test cells run in the referee's, with
 their hidden tests, as the instructor's notebook has them; cells that the notebook gives

@@ -1,5 +1,4 @@
-"""A child process, with limits, for each look that the grader takes at what a student
-handed in.
+"""A limited child process for each look that the grader takes at a submission.
 
 Whatever reads, compares, judges or lays out a submission runs here: a notebook can be
 made so that a parser, a regular expression or a page takes hours or all memory. What

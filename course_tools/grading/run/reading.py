@@ -1,5 +1,4 @@
-"""What a :class:`course_tools.grading.run.reader.Reader` does with one submission:
-functions of texts that give texts.
+"""What a :class:`Reader` does with a submission: texts go in, texts come out.
 
 A notebook goes in as the text of its file, or as the text that `prepared` made of it,
 and comes out the same way; no object made of it leaves the child in which these run.

@@ -1,5 +1,4 @@
-"""Write marks where nbgrader reads them, and an audit log that says who got what, when,
-and by which tests.
+"""Marks where nbgrader reads them, and a log of who got what, when, by which tests.
 
 ``gradebook.db`` is the single truth; ``nbgrader export``, ``nbgrader formgrader`` and
 ``nbgrader generate_feedback`` go on working on it and on ``autograded/``. One process

@@ -1,5 +1,4 @@
-"""The grader's own process for one submission: it runs the tests, and asks the
-student's process for the answers.
+"""The grader's process for one submission: it runs tests, and asks for answers.
 
 Here run the cells that the notebook gives and the test cells with their hidden tests,
 as the instructor wrote them. The names that the student was to define stand for

@@ -1,5 +1,4 @@
-"""`course grade NAME --question ID`: after a test was mended, judge that question of
-the class again, and no other.
+"""`course grade NAME --question ID`: judge one mended question of the class again.
 
 A submission is run whole, because later cells stand on earlier ones; of what comes out
 only the question's mark is kept. All other marks stay as they were, be it that a run

@@ -1,5 +1,4 @@
-"""The IPython shell in which both processes run cells: made once, before the fork, and
-empty for each use."""
+"""The IPython shell of both processes: made once, empty for each use."""
 
 import ast
 import contextlib

@@ -1,5 +1,4 @@
-"""What runs in the student's process: the cells of the notebook, and the functions that
-the referee calls.
+"""What runs in the student's process: cells, and functions that are asked for.
 
 Nothing that this process says about itself decides a mark. A student's code can change
 everything here, and gains the power to send wrong data.

@@ -1,5 +1,4 @@
-"""Grade on a Dask cluster: bytes go out, bytes come back, and one process here writes
-the marks.
+"""Grade on a Dask cluster: bytes go out, bytes come back.
 
 A machine of the cluster needs this package, the same versions of what marks depend on,
 and a wall of its own (:mod:`course_tools.grading.sandbox.isolation`); no course folder,

@@ -1,5 +1,4 @@
-"""Shut this process into namespaces and limits of its own: what a worker's child does
-before a student's code runs.
+"""Shut this process into namespaces and limits, before a student's code runs.
 
 Called inside bubblewrap, which has already taken away the network, the file system and
 the environment. Each submission gets, nested in that: its own process tree (which the

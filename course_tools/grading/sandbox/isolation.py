@@ -1,5 +1,4 @@
-"""The walls around a warm worker and what it starts: bubblewrap, or a container where
-you ask for one by name.
+"""The walls around a warm worker: bubblewrap, or a container if asked for.
 
 Each has a name, a reason why this machine does not give it, and a command line that
 runs a program behind it. Behind both, each submission is shut in on its own by the

@@ -1,5 +1,4 @@
-"""Start a Jupyter kernel in namespaces and limits of its own: what runs first inside
-bubblewrap for stock nbgrader.
+"""Start a Jupyter kernel, inside bubblewrap, in namespaces and limits of its own.
 
     python -m course_tools.grading.sandbox.kernel_inside LIMITS KERNEL...
 

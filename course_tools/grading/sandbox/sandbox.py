@@ -1,5 +1,4 @@
-"""The grader's side of the wall: bubblewrap around a warm worker, and the pipes that
-lead in.
+"""The grader's side of the wall, and the pipes that lead in.
 
 Inside there is Python, what pip installed, and ``course_lib``, all read-only; no
 network, no environment, no gradebook, no submissions, no hidden tests, no other file of

@@ -1,5 +1,4 @@
-"""Take from this process the system calls that no answer to an assignment needs: a
-filter of the kernel's (seccomp).
+"""Take away, by a filter of the kernel's, system calls that no answer needs.
 
 Limits and namespaces leave gaps, and the calls that lead through them fail here. Memory
 that is no process's own (``memfd_create``, System V segments, pages that are shared and

@@ -1,5 +1,4 @@
-"""How a worker shuts in the processes that it starts and watches over them: what is
-done before a student's code runs, while it runs, and after.
+"""How a worker shuts processes in, watches over them, and ends them.
 
 ``namespaces`` is for inside bubblewrap or a container; ``unsafe`` shuts nobody in. A
 process's tree begins with a process that runs no line of a student's and adopts whoever

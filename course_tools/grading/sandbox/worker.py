@@ -1,5 +1,4 @@
-"""Warm workers: they have torch imported, and fork a process for each student and each
-referee.
+"""Warm workers, with torch imported, fork each student's and referee's process.
 
 They run behind a wall (:mod:`course_tools.grading.sandbox.isolation`) and never run a
 line of a student's themselves. The first of them imports torch, and forks one for each
