@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from course_tools.cli_grading import grading_app
-from course_tools.options import argument, in_words, option
+from course_tools.options import argument, flag, in_words, option
 
 app = typer.Typer(
     name="course",
@@ -35,8 +35,7 @@ def _print_version(wanted: bool) -> bool:
 
 @app.callback()
 def main(
-    version: bool = option(
-        False,
+    version: bool = flag(
         "Print the version and stop.",
         "--version",
         callback=_print_version,
@@ -49,8 +48,8 @@ def main(
 
 @app.command()
 def doctor(
-    as_json: bool = option(
-        False, "Print the findings as JSON, for a program to read.", "--json"
+    as_json: bool = flag(
+        "Print the findings as JSON, for a program to read.", "--json"
     ),
 ) -> None:
     """Examine this machine: each thing the course needs is OK, or you are told what to
@@ -71,10 +70,10 @@ def doctor(
 @app.command()
 def release(
     names: list[str] | None = argument(
-        None, "Assignments to release; all in solutions/ if left out."
+        "Assignments to release; all in solutions/ if left out.", default=None
     ),
     database: bool = option(
-        True, "Record the assignment in gradebook.db, which autograding needs."
+        "Record the assignment in gradebook.db, which autograding needs.", default=True
     ),
 ) -> None:
     """Turn solutions/NAME/NAME.py into the student's notebook
@@ -91,7 +90,7 @@ def release(
 @app.command()
 def mutants(
     names: list[str] | None = argument(
-        None, "Assignments; all in solutions/ if left out."
+        "Assignments; all in solutions/ if left out.", default=None
     ),
 ) -> None:
     """Run the known wrong and right answers of assignments, and keep what catches them
@@ -107,10 +106,9 @@ def mutants(
 
 @app.command()
 def build(
-    costs: bool = option(False, "Then print what each page has cost.", "--costs"),
-    record: bool = option(False, "Keep these costs in book/results.", "--record"),
+    costs: bool = flag("Then print what each page has cost.", "--costs"),
+    record: bool = flag("Keep these costs in book/results.", "--record"),
     why: str | None = option(
-        None,
         "Build nothing; say what a page is made of, and what has changed.",
         metavar="PAGE",
     ),
@@ -132,7 +130,7 @@ def build(
 
 
 @app.command()
-def page(name: str = argument(..., "How its name begins, e.g. 03.")) -> None:
+def page(name: str = argument("How its name begins, e.g. 03.")) -> None:
     """Execute one page of the book, if something of it has changed, and open it
     alone."""
     from course_tools.site.build import build_page, find_root
@@ -160,7 +158,7 @@ def _site_errors() -> Iterator[None]:
 
 @app.command()
 def serve(
-    port: int = option(8000, "Port on this machine; 0 takes a free one."),
+    port: int = option("Port on this machine; 0 takes a free one.", default=8000),
 ) -> None:
     """Serve the built website to this machine's browser until you press Ctrl-C."""
     from course_tools.site.build import find_root, server
@@ -178,7 +176,7 @@ def serve(
 @app.command()
 def start(
     folder: Path = argument(
-        Path("assignments"), "For your copies; what is there stays."
+        "For your copies; what is there stays.", default=Path("assignments")
     ),
 ) -> None:
     """Copy the assignments into a folder of yours, and open it in JupyterLab."""
@@ -197,15 +195,13 @@ def start(
 @app.command()
 def check(
     notebook: Path = argument(
-        ..., "Your notebook. It is read and run in a copy, never written."
+        "Your notebook. It is read and run in a copy, never written."
     ),
     released: Path | None = option(
-        None, "The notebook as it was released; found in exercises/."
+        "The notebook as it was released; found in exercises/."
     ),
-    time_limit: int = option(60, "Seconds that each cell may take.", min=1),
-    as_json: bool = option(
-        False, "Print the report as JSON, for a program to read.", "--json"
-    ),
+    time_limit: int = option("Seconds that each cell may take.", min=1, default=60),
+    as_json: bool = flag("Print the report as JSON, for a program to read.", "--json"),
 ) -> None:
     """Say what is wrong with your assignment before you hand it in.
 
@@ -229,13 +225,11 @@ def check(
 
 @app.command()
 def assemble(
-    notebook: Path = argument(..., "The capstone: your copy of capstone.ipynb."),
+    notebook: Path = argument("The capstone: your copy of capstone.ipynb."),
     folder: Path | None = option(
-        None, "Where your other notebooks lie; by default beside its folder.", "--from"
+        "Where your other notebooks lie; by default beside its folder.", "--from"
     ),
-    replace: bool = option(
-        False, "Also where you have changed a cell of the capstone by hand."
-    ),
+    replace: bool = flag("Also where you have changed a cell of the capstone by hand."),
 ) -> None:
     """Put your own parts from all assignments into the capstone.
 
@@ -254,23 +248,17 @@ def assemble(
 
 @app.command()
 def record(
-    name: str = argument(
-        ..., "A record, e.g. seq2seq-translation; a wrong name lists all."
-    ),
-    data: str | None = option(
-        None, "The second part of its name, if NAME is the first."
-    ),
+    name: str = argument("A record, e.g. seq2seq-translation; a wrong name lists all."),
+    data: str | None = option("The second part of its name, if NAME is the first."),
     source: str | None = option(
-        None, "Where the data comes from: embedded, hub or a folder."
+        "Where the data comes from: embedded, hub or a folder."
     ),
-    attention: list[str] | None = option(
-        None, "A variant that is called by its attention."
-    ),
-    variant: list[str] | None = option(None, "Repeat for more, or leave out for all."),
-    seed: list[int] | None = option(None, "One run for each; repeat for more."),
-    steps: int | None = option(None, "Training steps, if not the recipe's own."),
+    attention: list[str] | None = option("A variant that is called by its attention."),
+    variant: list[str] | None = option("Repeat for more, or leave out for all."),
+    seed: list[int] | None = option("One run for each; repeat for more."),
+    steps: int | None = option("Training steps, if not the recipe's own."),
     checkpoint: str | None = option(
-        None, "For finetuning, errors and sentences: a folder, or a name on the hub."
+        "For finetuning, errors and sentences: a folder, or a name on the hub."
     ),
 ) -> None:
     """Train and score the models of an experiment, and record the result in
@@ -289,7 +277,7 @@ def record(
 
 @app.command()
 def records(
-    name: list[str] | None = argument(None, "Records; leave out for all."),
+    name: list[str] | None = argument("Records; leave out for all.", default=None),
 ) -> None:
     """Repeat the probes of what is recorded, and list each variant as current or stale,
     with its runs, their precision and the edition of their data.
@@ -304,58 +292,43 @@ def records(
 @app.command()
 def pretrain(
     out: Path = option(
-        ..., "The folder of the run: plan, checkpoint, model, log and model card."
+        "The folder of the run: plan, checkpoint, model, log and model card.",
+        default=...,
     ),
-    minutes: float | None = option(
-        None, "The budget, turned into steps once and for all."
+    minutes: float | None = option("The budget, turned into steps once and for all."),
+    steps: int | None = option("The budget."),
+    decay: float | None = option("Share of the budget in which the rate falls; 0.2."),
+    resume: bool = flag(
+        "Go on to the planned end; begin if there is none.", "--resume"
     ),
-    steps: int | None = option(None, "The budget."),
-    decay: float | None = option(
-        None, "Share of the budget in which the rate falls; 0.2."
-    ),
-    resume: bool = option(
-        False, "Go on to the planned end; begin if there is none.", "--resume"
-    ),
-    prolong: bool = option(
-        False, "Add the budget to the steps that are made.", "--prolong"
-    ),
-    size: str | None = option(None, "tiny, mini, small, medium, base or large; mini."),
-    data: str | None = option(
-        None, "A corpus: pydocs, stories or wikitext2_raw; pydocs."
-    ),
-    source: str | None = option(
-        None, "Where it comes from: embedded, hub or a folder."
-    ),
-    vocab_size: int | None = option(None, "Tokens of the vocabulary; 8192."),
-    max_length: int | None = option(None, "Tokens of a sequence; 128."),
-    batch_size: int | None = option(
-        None, "Sequences of a step, over all processes; 128."
-    ),
-    accumulate: int | None = option(None, "Batches that a step is cut into; 1."),
-    learning_rate: float | None = option(None, "The peak; by size."),
-    weight_decay: float | None = option(None, "Of matrices; 0.01."),
-    dropout: float | None = option(None, "Of features and attention weights; 0.1."),
+    prolong: bool = flag("Add the budget to the steps that are made.", "--prolong"),
+    size: str | None = option("tiny, mini, small, medium, base or large; mini."),
+    data: str | None = option("A corpus: pydocs, stories or wikitext2_raw; pydocs."),
+    source: str | None = option("Where it comes from: embedded, hub or a folder."),
+    vocab_size: int | None = option("Tokens of the vocabulary; 8192."),
+    max_length: int | None = option("Tokens of a sequence; 128."),
+    batch_size: int | None = option("Sequences of a step, over all processes; 128."),
+    accumulate: int | None = option("Batches that a step is cut into; 1."),
+    learning_rate: float | None = option("The peak; by size."),
+    weight_decay: float | None = option("Of matrices; 0.01."),
+    dropout: float | None = option("Of features and attention weights; 0.1."),
     start: str | None = option(
-        None, "First weights: scaled to the width, or published; scaled."
+        "First weights: scaled to the width, or published; scaled."
     ),
-    optimizer: str | None = option(None, "adamw, or muon for the matrices; adamw."),
-    masking_rate: float | None = option(None, "Share of tokens that are hidden; 0.15."),
-    mask_share: float | None = option(None, "Share of these that become [MASK]; 0.8."),
-    random_share: float | None = option(None, "Share that become a random token; 0.1."),
-    masking_unit: str | None = option(None, "What is hidden: token, word or span."),
-    next_sentence: bool | None = option(None, "", "--next-sentence/--no-next-sentence"),
-    static_masking: bool | None = option(
-        None, "", "--static-masking/--dynamic-masking"
-    ),
-    precision: str | None = option(
-        None, "auto (the faster), float32 or bfloat16; auto."
-    ),
-    bf16: bool = option(
-        False, "", "--bf16", hidden=True
+    optimizer: str | None = option("adamw, or muon for the matrices; adamw."),
+    masking_rate: float | None = option("Share of tokens that are hidden; 0.15."),
+    mask_share: float | None = option("Share of these that become [MASK]; 0.8."),
+    random_share: float | None = option("Share that become a random token; 0.1."),
+    masking_unit: str | None = option("What is hidden: token, word or span."),
+    next_sentence: bool | None = option("", "--next-sentence/--no-next-sentence"),
+    static_masking: bool | None = option("", "--static-masking/--dynamic-masking"),
+    precision: str | None = option("auto (the faster), float32 or bfloat16; auto."),
+    bf16: bool = flag(
+        "", "--bf16", hidden=True
     ),  # as the cards of older runs were made
-    compile: bool | None = option(None, "Compile the model.", "--compile/--no-compile"),
-    half: bool = option(False, "Write the weights in float16.", "--half"),
-    seed: int | None = option(None, "Of weights, masks, pairs and order; 0."),
+    compile: bool | None = option("Compile the model.", "--compile/--no-compile"),
+    half: bool = flag("Write the weights in float16.", "--half"),
+    seed: int | None = option("Of weights, masks, pairs and order; 0."),
 ) -> None:
     """Pre-train a BERT in a folder; see what it learnt, beside controls, in the model
     card there.
@@ -399,10 +372,8 @@ def data_list() -> None:
 
 @data_app.command("show")
 def data_show(
-    name: str = argument(..., "A name that `course data list` prints."),
-    source: str | None = option(
-        None, "embedded, hub, or a folder; COURSE_DATA if left out."
-    ),
+    name: str = argument("A name that `course data list` prints."),
+    source: str | None = option("embedded, hub, or a folder; COURSE_DATA if left out."),
 ) -> None:
     """Load a data set and print its card: facts, figures, examples."""
     from course_lib.data import find, load
@@ -414,7 +385,9 @@ def data_show(
 
 @data_app.command("cards")
 def data_cards(
-    folder: Path = argument(Path("book/_generated/data"), "Where to write the pages."),
+    folder: Path = argument(
+        "Where to write the pages.", default=Path("book/_generated/data")
+    ),
 ) -> None:
     """Write the book's page for each data set."""
     from course_lib.data.cards import write_cards
@@ -425,8 +398,8 @@ def data_cards(
 
 @data_app.command("convert-multi30k")
 def data_convert_multi30k(
-    raw: Path = argument(..., "The folder data/task1/raw of the Multi30k repository."),
-    folder: Path = argument(..., "Where to write multi30k/<split>.parquet."),
+    raw: Path = argument("The folder data/task1/raw of the Multi30k repository."),
+    folder: Path = argument("Where to write multi30k/<split>.parquet."),
 ) -> None:
     """Make a folder that `load("multi30k", FOLDER)` reads from the repository's text
     files."""

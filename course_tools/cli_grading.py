@@ -4,7 +4,7 @@ command."""
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from course_tools.grading.sandbox.sandbox import Warm
 
 from course_tools.grading.shown import shown
-from course_tools.options import argument, in_words, option
+from course_tools.options import argument, flag, in_words, option
 
 grading_app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="The assignment, e.g. attention.")]
@@ -41,25 +41,25 @@ def stop_outside_a_course() -> None:
 def collect(
     name: Name,
     download: Path = argument(
-        ..., "A zip or folder of Moodle, Canvas, Blackboard, or yours."
+        "A zip or folder of Moodle, Canvas, Blackboard, or yours."
     ),
     students: Path | None = option(
-        None, "A class list: id, first_name, last_name, email, lms_user_id."
+        "A class list: id, first_name, last_name, email, lms_user_id."
     ),
     pattern: str = option(
-        "", "For other platforms: a pattern as `nbgrader zip_collect` takes it."
+        "For other platforms: a pattern as `nbgrader zip_collect` takes it.", default=""
     ),
-    timezone: str = option("UTC", "In which the platform writes times."),
+    timezone: str = option("In which the platform writes times.", default="UTC"),
     times: Path | None = option(
-        None, "Times, e.g. Moodle's grading worksheet, where the names have none."
+        "Times, e.g. Moodle's grading worksheet, where the names have none."
     ),
     platform: str = option(
-        "", "moodle, canvas, blackboard or folders.", show_default="told from the names"
+        "moodle, canvas, blackboard or folders.",
+        show_default="told from the names",
+        default="",
     ),
-    timestamps: bool = option(
-        False,
-        "Believe timestamp.txt in folders that no student can write in.",
-        "--timestamps",
+    timestamps: bool = flag(
+        "Believe timestamp.txt in folders that no student can write in.", "--timestamps"
     ),
 ) -> None:
     """Put the notebooks of a download into submitted/, and say what is not plain about
@@ -75,16 +75,9 @@ def collect(
     from course_tools.grading.reports.export import CannotExport
 
     with in_words(CannotUnpack, CannotReadRoster, CannotExport, ValueError):
+        how = platform, timestamps
         collection = collect_download(
-            name,
-            download,
-            Path(),
-            students,
-            pattern,
-            timezone,
-            times,
-            platform,
-            timestamps,
+            name, download, Path(), students, pattern, timezone, times, *how
         )
     for words in collection.notes:
         say(words)
@@ -108,26 +101,25 @@ def collect(
 def grade(
     name: Name,
     submitted: Path | None = option(
-        None, "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
+        "Folder of STUDENT/ASSIGNMENT/ASSIGNMENT.ipynb; nbgrader's by default."
     ),
     workers: int = option(
-        os.cpu_count() or 1,
         "Submissions at a time; each takes about a core.",
         min=1,
         show_default="one a core",
+        default=os.cpu_count() or 1,
     ),
     question: str | None = option(
-        None, "Judge only this test again, and say whose mark changed."
+        "Judge only this test again, and say whose mark changed."
     ),
     dask: str | None = option(
-        None, "A Dask cluster to run on: its scheduler, tcp://HOST:8786."
+        "A Dask cluster to run on: its scheduler, tcp://HOST:8786."
     ),
     isolation: str = option(
-        "bubblewrap", "The sandbox: bubblewrap, or container, by Podman or Docker."
+        "The sandbox: bubblewrap, or container, by Podman or Docker.",
+        default="bubblewrap",
     ),
-    unsafe: bool = option(
-        False, "Run students' code WITHOUT a sandbox, as you.", "--unsafe"
-    ),
+    unsafe: bool = flag("Run students' code WITHOUT a sandbox, as you.", "--unsafe"),
 ) -> None:
     """Grade every submission of an assignment that is not graded yet, each shut in by
     itself.
@@ -139,10 +131,9 @@ def grade(
     stop_outside_a_course()
     from course_tools.grading.run.one_run import AnotherRun, only_run
 
+    way = "unsafe" if unsafe else isolation
     with in_words(AnotherRun), only_run(Path(), f"course grade {name}"):
-        _grade(
-            name, submitted, workers, question, dask, "unsafe" if unsafe else isolation
-        )
+        _grade(name, submitted, workers, question, dask, way)
 
 
 def _grade(
@@ -175,16 +166,8 @@ def _grade(
             _regrade(name, question, submitted, workers, warm)
             return
         with warm, progress() as (tell, expect):
-            report = grade_class(
-                name,
-                Path(),
-                submitted,
-                workers,
-                isolation,
-                warm=warm,
-                say=tell,
-                expect=expect,
-            )
+            run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
+            report = grade_class(name, Path(), submitted, workers, isolation, **run)
     for stranger in report.strangers:
         say(stranger, err=True)
     for result in report.results:
@@ -225,16 +208,8 @@ def _regrade(
     from course_tools.grading.run.regrade import regrade
 
     with warm, progress() as (tell, expect):
-        found = regrade(
-            name,
-            question,
-            Path(),
-            submitted,
-            workers,
-            warm=warm,
-            say=tell,
-            expect=expect,
-        )
+        run: dict[str, Any] = {"warm": warm, "say": tell, "expect": expect}
+        found = regrade(name, question, Path(), submitted, workers, **run)
     for words in found.left:
         say(words, err=True)
     if found.others:
@@ -256,10 +231,10 @@ def _regrade(
 @grading_app.command()
 def publish(
     folder: Path = argument(
-        ..., "Where to, outside this repository; an earlier one is updated."
+        "Where to, outside this repository; an earlier one is updated."
     ),
     names: list[str] | None = argument(
-        None, "Assignments that students may have; all if left out."
+        "Assignments that students may have; all if left out.", default=None
     ),
 ) -> None:
     """Write the repository that students get: exercises and library, no solution, no
@@ -278,9 +253,9 @@ def publish(
 @grading_app.command()
 def export(
     name: Name,
-    to: str = option("csv", "canvas, moodle, blackboard, csv or gradescope."),
+    to: str = option("canvas, moodle, blackboard, csv or gradescope.", default="csv"),
     into: Path | None = option(
-        None, "A platform's own table, whose column of this assignment is filled."
+        "A platform's own table, whose column of this assignment is filled."
     ),
 ) -> None:
     """Write the marks into exports/, in the form that a learning platform takes."""

@@ -7,13 +7,18 @@ from typing import Any
 import typer
 
 
-def option(default: Any, words: str, *names: str, **more: Any) -> Any:
+def option(words: str, *names: str, default: Any = None, **more: Any) -> Any:
     """An option and its help, under other names than its own if some are given."""
     return typer.Option(default, *names, help=words or None, **more)
 
 
-def argument(default: Any, words: str) -> Any:
-    """An argument and its help; ``...`` if nothing stands in its place."""
+def flag(words: str, *names: str, **more: Any) -> Any:
+    """An option that is off unless it is given."""
+    return option(words, *names, default=False, **more)
+
+
+def argument(words: str, default: Any = ...) -> Any:
+    """An argument and its help; there must be one if nothing stands in its place."""
     return typer.Argument(default, help=words)
 
 
