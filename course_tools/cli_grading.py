@@ -28,12 +28,9 @@ def stop_outside_a_course() -> None:
     """End a command in words where no course is: all that it reads and writes lies
     beside ``nbgrader_config.py``."""
     if not Path("nbgrader_config.py").is_file():
-        typer.echo(
-            f"{Path.cwd()} is no course folder: it holds no nbgrader_config.py. Go to"
-            " the folder that holds it, beside solutions/ and submitted/, and run this"
-            " there.",
-            err=True,
-        )
+        go = "Go to the folder that holds it, beside solutions/ and submitted/"
+        no = f"{Path.cwd()} is no course folder: it holds no nbgrader_config.py"
+        typer.echo(f"{no}. {go}, and run this there.", err=True)
         raise typer.Exit(code=1)
 
 
@@ -156,11 +153,8 @@ def _grade(
     from course_tools.grading.run.rounds import POINTS_ALONE
 
     if isolation == "unsafe":
-        typer.echo(
-            "NO SANDBOX: students' code runs as you, and can read and change all that"
-            " you can.",
-            err=True,
-        )
+        can = "can read and change all that you can"
+        typer.echo(f"NO SANDBOX: students' code runs as you, and {can}.", err=True)
     with in_words(CannotGrade, CannotRecord, NoIsolation, AssignmentError):
         if question is not None:
             _regrade(name, question, submitted, workers, warm)
@@ -287,11 +281,8 @@ def replay(name: Name) -> None:
         found = replay_log(name)
     for words in [*found.faults, *found.differences]:
         say(words, err=True)
-    held = (
-        "as in the gradebook"
-        if not found.differences
-        else f"{len(found.differences)} differ from the gradebook"
-    )
+    differ = f"{len(found.differences)} differ from the gradebook"
+    held = differ if found.differences else "as in the gradebook"
     typer.echo(f"{found.count} lines, {len(found.marks)} students, marks {held}.")
     if not found.ok:
         raise typer.Exit(code=1)

@@ -134,11 +134,8 @@ def check_memory(needed_gib: float = MEMORY_NEEDED_GIB) -> Finding:
 
 def check_kernel(name: str = "python3") -> Finding:
     """Check that Jupyter starts the notebooks' kernel, in this environment."""
-    (good, bad), kernel, patience = (
-        _finder("kernel"),
-        f"the kernel {name}",
-        KERNEL_SECONDS,
-    )
+    good, bad = _finder("kernel")
+    kernel, patience = f"the kernel {name}", KERNEL_SECONDS
     register = f"Run: {sys.executable} -m ipykernel install --sys-prefix --name {name}"
     try:
         from jupyter_client.kernelspec import NoSuchKernel

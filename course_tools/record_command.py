@@ -46,9 +46,9 @@ def record_experiment(
             else f"{asked.name} takes no --checkpoint; leave it out"
         )
     if unknown := sorted(set(variants) - set(asked.variants)):
+        among = "; ".join(asked.variants)
         raise ExperimentError(
-            f"{asked.name} has no variant {unknown[0]!r}; choose among"
-            f" {'; '.join(asked.variants)}"
+            f"{asked.name} has no variant {unknown[0]!r}; choose among {among}"
         )
     if asked.seeds is not None:
         seeds = [seed for seed in seeds if seed in asked.seeds]
@@ -73,10 +73,8 @@ def record_experiment(
 
 def _study_of(name: str, data: str) -> Study:
     if name not in probes.EXPERIMENTS:
-        raise ExperimentError(
-            f"there is no experiment {name!r}; there is:"
-            f" {', '.join(probes.EXPERIMENTS)}"
-        )
+        there = ", ".join(probes.EXPERIMENTS)
+        raise ExperimentError(f"there is no experiment {name!r}; there is: {there}")
     known = probes.EXPERIMENTS[name]
     if data not in known:
         raise ExperimentError(

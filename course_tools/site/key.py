@@ -186,11 +186,8 @@ def digest_of_files(paths: Iterable[Path]) -> str:
     """Name the state of files, folders and this Python by 64 hex digits."""
     digest = hashlib.sha256(sys.version.encode())
     for top in paths:
-        files = (
-            [top]
-            if top.is_file()
-            else [path for path in top.rglob("*") if path.is_file()]
-        )
+        inside = [path for path in top.rglob("*") if path.is_file()]
+        files = [top] if top.is_file() else inside
         for file in sorted(path for path in files if "__pycache__" not in path.parts):
             digest.update(f"{file.relative_to(top.parent).as_posix()}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())

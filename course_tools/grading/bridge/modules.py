@@ -153,11 +153,8 @@ class Modules:
         if "_course_begin" in every:
             first = every["_course_fields"]
             new = {n: v for n, v in fields.items() if n not in first or first[n] != v}
-            return told | {
-                "kind": "student",
-                "begin": every["_course_begin"],
-                "fields": new,
-            }
+            told |= {"kind": "student", "begin": every["_course_begin"]}
+            return told | {"fields": new}
         of_torch = getattr(torch.nn, type(value).__name__, None) is type(value)
         if of_torch and not value._forward_hooks:
             own = {n: v for n, v in every.items() if n not in BARE}

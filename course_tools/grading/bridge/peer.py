@@ -437,11 +437,8 @@ class Peer:
         outputs = [t for t in writer.tensors if t.requires_grad and id(t) not in old]
         if outputs:
             rows = zip(reader.tensors, reader.entries, reader.computed, strict=True)
-            wanted = [
-                entry.value if computed else t
-                for t, entry, computed in rows
-                if entry.requires_grad
-            ]
+            leaves = [row for row in rows if row[1].requires_grad]
+            wanted = [row.value if computed else t for t, row, computed in leaves]
             self._graphs[call] = (outputs, wanted)
             while len(self._graphs) > GRAPHS:
                 del self._graphs[next(iter(self._graphs))]

@@ -83,11 +83,8 @@ def _presence(
 ) -> Found:
     what = f"The {describe(expected)}"
     if len(copies) > 1:
-        yield (
-            "duplicated",
-            f"{what} is there {len(copies)} times; the grader reads the last. Delete"
-            " the others.",
-        )
+        twice = f"{what} is there {len(copies)} times; the grader reads the last."
+        yield "duplicated", f"{twice} Delete the others."
     elif not copies and expected.source in own:
         yield (
             "unmarked",
@@ -95,34 +92,26 @@ def _presence(
             " hand or by copying. Take the cell itself from the released notebook.",
         )
     elif not copies:
-        yield (
-            "deleted",
-            f"{what} is missing. Open the released notebook and copy your answers into"
-            " it.",
-        )
+        copy = "Open the released notebook and copy your answers into it."
+        yield "deleted", f"{what} is missing. {copy}"
 
 
 def _changes(cell: NotebookNode, expected: NotebookNode) -> Found:
     what, kind = describe(expected), expected.cell_type
     if cell.cell_type != kind:
-        yield (
-            "retyped",
-            f"The {what} must be a {kind} cell; yours is a {cell.cell_type} cell."
-            " Change it back with the cell type menu.",
-        )
+        yours = f"The {what} must be a {kind} cell; yours is a {cell.cell_type} cell."
+        yield "retyped", f"{yours} Change it back with the cell type menu."
     mark, released = cell.metadata.nbgrader, expected.metadata.nbgrader
     changed = [key for key in ROLES if mark.get(key) != released.get(key)]
     if changed:
-        words = ", ".join(
-            f"{key} is {shown(repr(mark.get(key)), 80)} instead of {then!r}"
-            for key in changed
-            for then in [released.get(key)]
-        )
-        yield (
-            "altered",
-            f"The grading metadata of the {what} was changed: {words}. The grader puts"
-            " it back; take the cell from the released notebook.",
-        )
+        pairs = [(shown(repr(mark.get(key)), 80), released.get(key)) for key in changed]
+        keys = [
+            f"{k} is {n} instead of {b!r}"
+            for k, (n, b) in zip(changed, pairs, strict=True)
+        ]
+        words = f"The grading metadata of the {what} was changed: {', '.join(keys)}."
+        back = "The grader puts it back; take the cell from the released notebook."
+        yield "altered", f"{words} {back}"
     if released.get("locked") and cell.source.rstrip() != expected.source.rstrip():
         # nbgrader stamps each cell at release: a text that fits its own stamp was
         # released, only not this time.
@@ -142,11 +131,8 @@ def _changes(cell: NotebookNode, expected: NotebookNode) -> Found:
                 " back, so write your own experiments in cells of your own.",
             )
     if "skip-execution" in cell.metadata.get("tags", []):
-        yield (
-            "tagged",
-            f"The {what} carries the tag skip-execution. The grader runs it anyway;"
-            " remove the tag.",
-        )
+        tag = f"The {what} carries the tag skip-execution."
+        yield "tagged", f"{tag} The grader runs it anyway; remove the tag."
 
 
 def _unanswered(cell: NotebookNode, expected: NotebookNode) -> Found:
@@ -163,11 +149,8 @@ def _unanswered(cell: NotebookNode, expected: NotebookNode) -> Found:
         head = "Take its head from the released notebook."
         yield "empty", f"The {what} is empty. {head}"
     elif re.search(r"^\s*raise NotImplementedError\b", cell.source, re.MULTILINE):
-        yield (
-            "not-started",
-            f"The {what} still says `raise NotImplementedError()`. Put your code in its"
-            " place.",
-        )
+        says = f"The {what} still says `raise NotImplementedError()`."
+        yield "not-started", f"{says} Put your code in its place."
 
 
 def _order(submitted: NotebookNode, released: NotebookNode) -> Iterator[Problem]:

@@ -62,10 +62,8 @@ def labels(
     """Read the names of a whole download."""
     parts, notes = [place.parts for place in places], []
     while _is_wrapped(parts, assignment, is_student):
-        notes.append(
-            f"All lies in the folder {parts[0][0]}; who handed in is read from the"
-            " names in it."
-        )
+        who = "who handed in is read from the names in it"
+        notes.append(f"All lies in the folder {parts[0][0]}; {who}.")
         parts = [part[1:] for part in parts]
     top = {(part[0], len(part) > 1) for part in parts}
     names = {name for name, _ in top}
@@ -123,10 +121,8 @@ def _platform(names: set[str]) -> str:
         return "Folders"
     likely = [platform for platform, those in forms.items() if len(those) == most]
     if len(likely) > 1:
-        raise ValueError(
-            f"The download could be of {' or '.join(likely)}. Say which: --platform"
-            f" {likely[0].lower()}"
-        )
+        which = f"Say which: --platform {likely[0].lower()}"
+        raise ValueError(f"The download could be of {' or '.join(likely)}. {which}")
     return likely[0]
 
 

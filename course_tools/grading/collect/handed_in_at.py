@@ -27,10 +27,8 @@ def times(
     columns = [head.index(name) for name in COLUMNS if name in head]
     keys = [(key, head.index(key)) for key in KEYS if key in head]
     if not columns or not keys:
-        raise ValueError(
-            f"{table} needs a column {COLUMNS[0]!r} or {COLUMNS[1]!r}, and one that"
-            " says whose it is."
-        )
+        needs = f"{table} needs a column {COLUMNS[0]!r} or {COLUMNS[1]!r}"
+        raise ValueError(f"{needs}, and one that says whose it is.")
     found: dict[str, datetime] = {}
     notes = []
     for number, row in enumerate(cells[1:], start=2):

@@ -65,10 +65,8 @@ def collect(
         if entry.name.startswith("."):
             continue
         if entry.is_symlink() or not entry.is_dir(follow_symlinks=False):
-            strangers.append(
-                f"{shown(entry.name)!r} in {folder} is no folder of a student; it is"
-                " left out."
-            )
+            what = f"{shown(entry.name)!r} in {folder} is no folder of a student"
+            strangers.append(f"{what}; it is left out.")
         elif NAME.fullmatch(entry.name) is None:
             alike = unicodedata.normalize("NFKC", entry.name)
             fits = alike != entry.name and NAME.fullmatch(alike)
@@ -78,11 +76,9 @@ def collect(
                 f" digits, . _ @ + -).{hint}"
             )
         elif (place := Path(entry.path, assignment)).is_symlink() or place.exists():
-            submissions.append(
-                read(
-                    entry.name, place, assignment, read_text, graded.get(entry.name, "")
-                )
-            )
+            before = graded.get(entry.name, "")
+            one = read(entry.name, place, assignment, read_text, before)
+            submissions.append(one)
     return Collected(submissions, strangers)
 
 
@@ -131,14 +127,10 @@ def plain_bytes(path: Path) -> bytes:
         if not stat.S_ISREG(about.st_mode):
             raise CannotCheck(f"{path.name} is no plain file.")
         if about.st_nlink > 1:
-            raise CannotCheck(
-                f"{path.name} is one of several names of a file, which may be another's"
-                " work."
-            )
+            names = f"{path.name} is one of several names of a file"
+            raise CannotCheck(f"{names}, which may be another's work.")
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise CannotCheck(
-            f"{path.name} is larger than {LARGEST // 2**20} MiB. Clear its outputs and"
-            " hand in again."
-        )
+        large = f"{path.name} is larger than {LARGEST // 2**20} MiB."
+        raise CannotCheck(f"{large} Clear its outputs and hand in again.")
     return data

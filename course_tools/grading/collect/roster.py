@@ -77,10 +77,8 @@ class Roster:
         who = label.name or label.ids[-1]
         if found:
             several = f"{who} could be {' or '.join(found)}."
-            return (
-                "",
-                f"{several} Give both their number on the platform as lms_user_id.",
-            )
+            both = "Give both their number on the platform as lms_user_id."
+            return "", f"{several} {both}"
         stated = label.platform in ("Blackboard", "folders")
         if stated and NAME.fullmatch(new := label.ids[-1]):
             # an id that the platform, or whoever made the folders, states
@@ -118,10 +116,8 @@ def enter(gradebook: Gradebook, listing: Path) -> int:
     for number, row in enumerate(rows, start=2):
         student, line = row.get("id") or "", f"{listing}, line {number}"
         if NAME.fullmatch(student) is None:
-            raise CannotReadRoster(
-                f"{line}: {student!r} is no id. It needs a column id with letters,"
-                " digits, . _ @ + -"
-            )
+            column = "It needs a column id with letters, digits, . _ @ + -"
+            raise CannotReadRoster(f"{line}: {student!r} is no id. {column}")
         if student.casefold() in seen:
             raise CannotReadRoster(f"{line}: {student} stands there twice.")
         seen.add(student.casefold())

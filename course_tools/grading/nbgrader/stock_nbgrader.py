@@ -73,15 +73,8 @@ class ShutInKernelManager(AsyncKernelManager):
         wall = command(bwrap)
         closing = wall.index("--remount-ro")  # from here on no folder can be made
         folders = [*_writable(work), *_writable(wire)]
-        return [
-            *wall[:closing],
-            *folders,
-            *wall[closing:],
-            *seen,
-            *inside,
-            limits,
-            *kernel,
-        ]
+        wall[closing:closing] = folders
+        return [*wall, *seen, *inside, limits, *kernel]
 
 
 def _writable(place: Path) -> list[str]:

@@ -54,10 +54,8 @@ def load(name: str, root: Path) -> Assignment:
     released = root / "exercises" / name / f"{name}.ipynb"
     notebook = source.with_suffix(".ipynb")
     if not released.is_file() or not (source.is_file() or notebook.is_file()):
-        raise CannotGrade(
-            f"There is no assignment {name} that was released here. Run: course release"
-            f" {name}"
-        )
+        no = f"There is no assignment {name} that was released here."
+        raise CannotGrade(f"{no} Run: course release {name}")
     there = source.is_file()
     instructor = read_source(source) if there else nbformat.read(notebook, 4)
     given = read_released(released)

@@ -241,10 +241,8 @@ def on_what_it_asks_for(
 ) -> Iterator[Warm | Elsewhere]:
     """Run an assignment's submissions on GPUs, if it asks for them."""
     if wish not in ("", NEEDS, TAKES):
-        raise NoIsolation(
-            f"The assignment's header says device: {wish!r}; write {NEEDS!r}, or"
-            f" {TAKES!r}, or nothing."
-        )
+        write = f"write {NEEDS!r}, or {TAKES!r}, or nothing"
+        raise NoIsolation(f"The assignment's header says device: {wish!r}; {write}.")
     found = devices() if wish and isinstance(warm, Warm) else []
     if wish == NEEDS and not found:
         here = isinstance(warm, Warm)

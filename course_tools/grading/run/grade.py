@@ -202,12 +202,10 @@ def _record(
         text = judged["page"]
     else:
         notes, problem = submission.notes, submission.problem
-        marks = [
-            Mark(
-                str(grade_id(cell)), float(cell.metadata.nbgrader.points), 0.0, problem
-            )
-            for cell in assignment.tests
+        points_of = [
+            (grade_id(c), c.metadata.nbgrader.points) for c in assignment.tests
         ]
+        marks = [Mark(str(name), float(p), 0.0, problem) for name, p in points_of]
         text = page(assignment.name, student, marks, [problem, *notes])
     suspect = [said["tampering"] for said in told.marks.values() if said["tampering"]]
     tampering = [*map(shown, suspect)]

@@ -48,10 +48,8 @@ def opened(text: str, name: str) -> NotebookNode:
     """Take the text of a file for a notebook that was made from a released one."""
     notebook = open_notebook(text, name)
     if not any(grade_id(cell) for cell in notebook.cells):
-        raise CannotRead(
-            f"{name} has no cell marked for grading: it was not made from the released"
-            " notebook."
-        )
+        unmarked = f"{name} has no cell marked for grading"
+        raise CannotRead(f"{unmarked}: it was not made from the released notebook.")
     return notebook
 
 

@@ -107,18 +107,15 @@ class Records:
             try:
                 gradebook.find_notebook(assignment, assignment)
             except MissingEntry as error:
+                unknown = f"The gradebook does not know {assignment}."
                 raise CannotRecord(
-                    f"The gradebook does not know {assignment}. Run: course release"
-                    f" {assignment}"
+                    f"{unknown} Run: course release {assignment}"
                 ) from error
 
     def done(self) -> dict[str, dict[str, Any]]:
         """By student, the last whole line of the log for this assignment."""
-        return {
-            line["student"]: line
-            for line in lines(self.log)
-            if line["assignment"] == self.assignment
-        }
+        own = [one for one in lines(self.log) if one["assignment"] == self.assignment]
+        return {line["student"]: line for line in own}
 
     def in_gradebook(self) -> set[str]:
         """Students who have a submission of this assignment there."""
@@ -255,10 +252,8 @@ def replay(name: str, root: Path = Path()) -> Replay:
         if question := line.get("question"):
             marks = line["marks"] | {question: None}
             if marks != before | {question: None}:
-                found.faults.append(
-                    f"{student}, {line['time']}: judging {question} again changed other"
-                    " marks too."
-                )
+                what = f"{student}, {line['time']}: judging {question} again"
+                found.faults.append(f"{what} changed other marks too.")
         found.marks[student] = line["marks"]
     found.differences = _differences(found.marks, _in_gradebook(courses, name))
     return found

@@ -75,10 +75,8 @@ def regrade(
         for one in collected.submissions:
             line = lines.get(one.student)
             if not line or line["submission"] != one.digest or not one.digest:
-                found.left.append(
-                    f"{one.student} is not graded yet, or handed in again. Run:"
-                    f" course grade {name}"
-                )
+                new = f"{one.student} is not graded yet, or handed in again."
+                found.left.append(f"{new} Run: course grade {name}")
             elif line["problem"]:
                 found.left.append(f"{one.student} keeps 0: {line['problem']}")
             elif line.get("cells", {}).get(question) == assignment.cells[question]:

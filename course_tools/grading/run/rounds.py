@@ -98,9 +98,9 @@ def joined(visible: Transcript, hidden: Transcript) -> Transcript:
 
 def words(transcript: Transcript) -> list[str]:
     """Tell how the rounds came to their result, where that is not plain."""
+    chance = "is declared to depend on chance."
     said = [
-        f"{name} is declared to depend on chance. It was run {count} times, and the"
-        " best counts."
+        f"{name} {chance} It was run {count} times, and the best counts."
         for name, count in transcript.repeated.items()
     ]
     if (count := transcript.late_beside) > 0:

@@ -47,10 +47,8 @@ class Cluster(AbstractContextManager["Cluster"]):
         try:
             from distributed import Client
         except ImportError as error:
-            raise NoCluster(
-                "Dask is not installed. Run: pip install -c constraints.txt -e"
-                " '.[dask]'"
-            ) from error
+            install = "pip install -c constraints.txt -e '.[dask]'"
+            raise NoCluster(f"Dask is not installed. Run: {install}") from error
         self.isolation = isolation
         patience = SECONDS_TO_CONNECT
         try:
@@ -100,10 +98,8 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except KilledWorker as error:
-        raise NoCluster(
-            "Machines of the cluster were lost again and again with one submission:"
-            f" {error}"
-        ) from error
+        lost = "Machines of the cluster were lost again and again with one submission"
+        raise NoCluster(f"{lost}: {error}") from error
     except FutureCancelledError as error:
         raise NoCluster(
             "The cluster was lost. Graded work is kept: start the command again."
