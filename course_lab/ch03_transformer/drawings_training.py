@@ -98,7 +98,7 @@ def decoding_with_a_cache() -> Explorer:
         source, written = cache.memory.key.shape[-2], cache.written.key.shape[-2]
         steps.append(
             Step(
-                f"Step {step + 1}: read {word}, write {vocabulary[step + 1]}",
+                f"Read {word}, write {vocabulary[step + 1]}",
                 text=(
                     f"The decoder computes query, key and value of {word} only. Key and"
                     f" value go into the cache, which now holds {written} of each, and"

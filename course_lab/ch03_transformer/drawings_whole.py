@@ -123,12 +123,12 @@ def whole_transformer(
             )
     with diagram.part(part("output", "decoder")):
         x = COLUMNS[1]
-        linear = diagram.box(x, tops[1] - 46, 132, 22, "linear")
-        softmax = diagram.box(x, tops[1] - 76, 132, 22, "softmax", "w")
+        linear = diagram.box(x, tops[1] - 50, 132, 22, "linear")
+        softmax = diagram.box(x, tops[1] - 80, 132, 22, "softmax", "w")
         diagram.arrow((x, tops[1]), linear.bottom, gap=0)
         diagram.arrow(linear.top, softmax.bottom, gap=0)
-        diagram.arrow(softmax.top, (x, tops[1] - 88), gap=0)
-        diagram.label(x, tops[1] - 96, " ".join(TARGET))
+        diagram.arrow(softmax.top, (x, tops[1] - 91), gap=0)
+        diagram.label(x, tops[1] - 99, " ".join(TARGET))
     for row, (role, text) in enumerate(
         (("q", "Q  query"), ("k", "K  key"), ("v", "V  value"), ("r", "residual path"))
     ):
