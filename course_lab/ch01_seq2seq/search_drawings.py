@@ -57,9 +57,9 @@ def beam() -> Explorer:
         " dropped, and with it every sentence that begins with les.",
         "Each of the two is extended by every word. Le was only second, but le chat is"
         " now the best hypothesis: 0.4 times 0.9.",
-        "Both continue with dort. Stopping here would cost a factor of 0.1.",
+        "Both continue with dort. Ending here instead has a probability of only 0.1.",
         "Both hypotheses predict <eos> and are finished. Greedy decoding would have"
-        " returned la chatte dort, with half the probability.",
+        " returned la chatte dort, which is less probable.",
     )
     steps = [
         Step(f"Word {n}", text=text, diagram=_tree(rounds[:n]))
