@@ -341,15 +341,14 @@ def pretrain(
 
     from course_tools.pretrain_command import PretrainError, run_in_folder
 
-    run = {name: asked.pop(name) for name in ("out", "source", "half")}
-    run |= {name: asked.pop(name) for name in ("minutes", "steps", "decay")}
-    run |= {name: asked.pop(name) for name in ("resume", "prolong")}
-    if asked.pop("bf16") and not asked["precision"]:
-        asked["precision"] = "bfloat16"
-    # what decides the run; None is left to the defaults, or to the folder's plan
-    run |= {"options": asked, "command": ["course", *sys.argv[1:]], "say": typer.echo}
+    how = ("minutes", "steps", "decay", "resume", "prolong", "source", "half")
+    run = {name: asked.pop(name) for name in how}
+    folder, bf16 = asked.pop("out"), asked.pop("bf16")
+    asked["precision"] = asked["precision"] or ("bfloat16" if bf16 else None)
+    run |= {"command": ["course", *sys.argv[1:]], "say": typer.echo}
     with in_words(PretrainError, code=1):
-        card = run_in_folder(**run)
+        # what decides the run; None is left to the defaults, or to the folder's plan
+        card = run_in_folder(folder, asked, **run)
     typer.echo(card)
 
 
