@@ -12,6 +12,8 @@ from nbformat import NotebookNode
 from course_tools.site.key import code_state, files_state
 
 CELLS = "its own cells"
+#: Python before 3.11.8 may fail when two threads parse (python/cpython#106905).
+PARSING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class PageCache:
         """Name the state of what a page depends on, with the files it last read."""
         _, cells = self._cache.create_hashed_notebook(self.notebook(page))
         reads = files_state(self._data(page).get("reads", []), self.root)
-        return {CELLS: cells, **code_state(page, self.root), **reads}
+        with PARSING:
+            return {CELLS: cells, **code_state(page, self.root), **reads}
 
     def changed(self, page: Path) -> list[str] | None:
         """Return what has changed since a page ran; None if it never did."""
