@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
+from course_lab.ch09_sentence_bert.sentence_cost import Cost
+from course_lab.ch09_sentence_bert.sentences import measure, ranks
 from course_lab.records import Record, mean_text
 from course_lib.data.corpus import markdown_table
 from course_lib.metrics.scores import mean_interval
@@ -56,6 +59,38 @@ READERS: Mapping[str, str] = {
     "every state": "last layer for every token",
     "sentence-transformers": "sentence-transformers",
 }
+
+
+def cost_rows(cost: Cost) -> str:
+    """Write what all pairs of 10,000 sentences cost, here and in the paper."""
+    hours, seconds = np.median(cost.cross) / 3600, np.median(cost.bi)
+    return markdown_table(
+        ("10,000 sentences", "cross-encoder, every pair", "bi-encoder and search"),
+        [
+            ("the paper, BERT, one V100", "65 hours", "5 seconds"),
+            (
+                "tiny, one core, here",
+                f"{hours:.0f} hours (extrapolated)",
+                f"{seconds:.0f} seconds",
+            ),
+        ],
+    )
+
+
+def search_table(
+    scores: Mapping[str, Tensor], right: Sequence[int]
+) -> tuple[dict[str, float], str]:
+    """Return the MRR x 100 of each way to score, and a table with its 95% interval over
+    the queries."""
+    mrr, rows = {}, []
+    for name, of_one in scores.items():
+        places = ranks(of_one, right)
+        found, half = measure(places), mean_interval((100 / places).tolist()).half_width
+        mrr[name] = 100 * found.mrr
+        shares = (f"{100 * share:.1f}" for share in found[1:])
+        rows.append((name, f"{mrr[name]:.1f} ± {half:.1f}", *shares))
+    head = ("score by", "MRR × 100", "first (%)", "in the first ten (%)")
+    return mrr, markdown_table(head, rows)
 
 
 def lengths_of(record: Record) -> list[int]:
