@@ -41,11 +41,12 @@ def course_map() -> Diagram:
     for number, leads in LEADS_TO.items():
         for place in leads:
             if place > 6:
-                x = boxes[place].top[0]
-                diagram.arrow(boxes[6].bottom, (200, 332), (x, 332), (x, 355), gap=0)
+                end = boxes[place].top
+                turns = (200, 332), (end[0], 332)
+                diagram.arrow(boxes[6].bottom, *turns, end, gap=0)
             elif number in (3, 4):
-                x = boxes[number].bottom[0]
-                diagram.arrow(boxes[number].bottom, (x, boxes[5].y), gap=0)
+                start = boxes[number].bottom
+                diagram.arrow(start, (start[0], boxes[5].y), gap=0)
             else:
                 diagram.arrow(boxes[number].bottom, boxes[place].top, gap=0)
     return diagram
