@@ -131,8 +131,7 @@ def _short(row: Sequence[Number]) -> list[str]:
 def common_part(vectors: dict[str, Tensor], common: Tensor) -> Diagram:
     """What a vector that is added to all does to the cosines with the first of them."""
     query = next(iter(vectors))
-    scale: Number = 30
-    ground = 196
+    scale, ground = 30, 196
     d = Diagram(
         "common-part",
         256,
@@ -159,8 +158,7 @@ def common_part(vectors: dict[str, Tensor], common: Tensor) -> Diagram:
             end = (vector + shift).tolist()
             tip = (x + scale * end[0], ground - scale * end[1])
             d.arrow((x, ground), tip, role=roles[name], gap=0)
-            below = end[1] == 0
-            d.label(tip[0] + 8, tip[1] + (12 if below else -6), name, "bold")
+            d.label(tip[0] + 8, tip[1] + (-6 if end[1] else 12), name, "bold")
         lines = [
             f"cos({query}, {name}) = {cosine:.2f}"
             for name, cosine in cosines_with(vectors, shift).items()
@@ -217,8 +215,7 @@ def siamese(
             d.label(x - 40, 256, name, "bold")
             tops.append(row)
     with d.part(PARTS[2]):
-        wide = 30
-        left = 16
+        wide, left = 30, 16
         row = d.tensor(left, 150, 1, len(features), "v", (wide, 24), [_short(features)])
         for i, name in enumerate(("u", "v", "|u \N{MINUS SIGN} v|")):
             d.label(left + wide * (2 * i + 1), 138, name, "small")
