@@ -30,10 +30,9 @@ from course_lab.configurations import (
     precision_of,
 )
 from course_lab.probing import Probe
-from course_lib._files import write_whole
 from course_lib.data import load as load_data
+from course_lib.files import RESULTS, write_whole
 from course_lib.metrics.scores import mean_interval
-from course_lib.shipped_files import RESULTS
 from course_lib.training.loop import device
 
 #: Records whose variants are all stale, and in what: pages and claims that show one say

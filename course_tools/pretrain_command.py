@@ -33,9 +33,9 @@ from course_lab.ch06_pretraining.pretrain import (
 from course_lab.ch06_pretraining.pretrain_card import write_card
 from course_lab.ch06_pretraining.pretrain_data import Corpus, prepare
 from course_lab.ch06_pretraining.pretrain_results import results, write_log
-from course_lib._files import write_whole
 from course_lib.bert.files import load_bert, save_bert
 from course_lib.bert.model import BertForPreTraining
+from course_lib.files import write_whole
 from course_lib.pretraining.masking import MaskingConfig
 from course_lib.pretraining.token_store import TokenStoreError
 from course_lib.training.loop import History, TrainingConfig, TrainingError, device

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from course_lab.ch06_pretraining.pretrain_results import LOG
-from course_lib._files import write_whole
 from course_lib.data.corpus import markdown_table
+from course_lib.files import write_whole
 from course_lib.training.config import read_settings
 
 CARD = "README.md"

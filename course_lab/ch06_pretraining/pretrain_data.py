@@ -16,10 +16,10 @@ from typing import Any
 from datasets import Dataset
 from filelock import FileLock
 
-from course_lib._files import digest_of_code
 from course_lib.data import load, sentences
 from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
+from course_lib.files import digest_of_code
 from course_lib.pretraining import token_store
 from course_lib.pretraining.token_store import (
     TokenStore,

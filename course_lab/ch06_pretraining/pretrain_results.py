@@ -25,8 +25,8 @@ from course_lab.ch06_pretraining.pretrain_scores import (
     score,
     share_with_interval,
 )
-from course_lib._files import write_whole
 from course_lib.bert.model import BertForPreTraining
+from course_lib.files import write_whole
 from course_lib.training.loop import History, device
 from course_lib.training.precision import choose_precision
 

@@ -13,8 +13,8 @@ from course_lab.ch06_pretraining.pretrain_results import LOG
 from course_lab.ch06_pretraining.pretrain_scores import Guess
 from course_lib.bert.files import load_bert
 from course_lib.bert.model import BertForPreTraining
+from course_lib.files import CHECKPOINTS
 from course_lib.pretraining.batches import PreTrainingBatch
-from course_lib.shipped_files import CHECKPOINTS
 from course_lib.wordpiece.fast import FastWordPiece
 
 TOLD = {

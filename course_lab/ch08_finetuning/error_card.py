@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from course_lab.records import Record
-from course_lib._files import write_whole
 from course_lib.data.corpus import markdown_table
+from course_lib.files import write_whole
 
 CARD = "README.md"
 

@@ -41,12 +41,12 @@ from course_lab.ch09_sentence_bert.search_explorer import (
 )
 from course_lab.ch09_sentence_bert.sentence_encoders import StaticSentences, static_from
 from course_lab.ch09_sentence_bert.sentences import Search, holding, ranks, true_pairs
-from course_lib._files import digest_of_code, write_whole
 from course_lib.bert.files import load_bert
 from course_lib.data import load, pydocs
 from course_lib.data.arrow_cache import folder_for
 from course_lib.data.sentences import split_sentences
 from course_lib.figures.explorer import Explorer
+from course_lib.files import digest_of_code, write_whole
 from course_lib.metrics.scores import mean_interval
 from course_lib.sentence_bert.losses import in_batch_losses
 from course_lib.sentence_bert.model import token_ids

@@ -19,10 +19,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from course_lib._files import write_whole
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining, BertModel
 from course_lib.bert.weights import PublishedWeights, published_name, some, to_published
+from course_lib.files import write_whole
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 

@@ -17,10 +17,10 @@ from importlib.metadata import version
 
 from datasets import Dataset
 
-from course_lib._files import digest_of_code
 from course_lib.data import near_duplicates, pydocs_blocks, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
 from course_lib.data.corpus import FEATURES, Row
+from course_lib.files import digest_of_code
 
 # All come with the course's own requirements (pyproject.toml), so that every student
 # has the same corpus. The order is that of the corpus: of paragraphs that say nearly

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from datasets import Dataset, Features, Value
 
-from course_lib._files import digest_of_code
 from course_lib.data import near_duplicates, pydocs, pydocs_extract, pydocs_prose
 from course_lib.data.arrow_cache import cached
+from course_lib.files import digest_of_code
 
 Row = Mapping[str, Any]
 Item = TypeVar("Item")

@@ -19,7 +19,6 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from course_lib._files import write_whole
 from course_lib.bert.config import BertConfig
 from course_lib.bert.files import (
     CONFIG,
@@ -32,6 +31,7 @@ from course_lib.bert.files import (
 )
 from course_lib.bert.model import BertModel
 from course_lib.bert.weights import some
+from course_lib.files import write_whole
 from course_lib.wordpiece.fast import FastWordPiece
 from course_lib.wordpiece.tokenizer import WordPiece
 

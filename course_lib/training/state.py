@@ -28,7 +28,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_lib.training.config import History, TrainingConfig, read_settings
 
 FORMAT = "course_lib-1"

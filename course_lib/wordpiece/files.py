@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_lib.wordpiece.normalize import check_text
 from course_lib.wordpiece.training import PREFIX, SPECIAL_TOKENS
 

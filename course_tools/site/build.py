@@ -22,7 +22,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.site.cache import PageCache, PageCost
 from course_tools.site.execute import COSTS, PROCESSES, end_children, execute_pages
 from course_tools.site.key import PACKAGES, digest_of_files

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from course_lib._files import digest_of_code
+from course_lib.files import digest_of_code
 
 #: The packages of the course: what a page can import of it.
 PACKAGES = ("course_lib", "course_lab", "course_tools")

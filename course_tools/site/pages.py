@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from course_lib._files import digest_of_code, write_whole
+from course_lib.files import digest_of_code, write_whole
 from course_tools.site.key import digest_of_files, imported_modules
 from course_tools.site.reference import reference_pages
 

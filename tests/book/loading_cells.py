@@ -22,7 +22,7 @@ import types
 from pathlib import Path
 
 from course_lib.data import load
-from course_lib.shipped_files import CHECKPOINTS, EXERCISES, RESULTS
+from course_lib.files import CHECKPOINTS, EXERCISES, RESULTS
 
 PAGE = "page"  # the module of a page's own functions
 OPENED = set()

@@ -15,9 +15,9 @@ BUDGET = {
     "lines of course_lib": (16_000, 23_205),
     "lines of course_lab": (8_500, 16_100),
     "lines of course_tools": (11_000, 14_940),
-    "lines of tests": (33_000, 52_200),
+    "lines of tests": (33_000, 52_020),
     "modules below course_lib.bert.model": (8, 8),
-    "entries in course_lib": (18, 19),
+    "entries in course_lib": (18, 18),
 }
 #: What tests read as data: wrong and right answers to the assignments.
 DATA = "tests/assignments/mutants/"

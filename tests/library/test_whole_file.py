@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 
 
 def names(folder):

@@ -26,7 +26,7 @@ from filelock import FileLock
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
-from course_lib._files import digest_of_code, write_whole
+from course_lib.files import digest_of_code, write_whole
 from course_tools.grading.assignments.source import (
     AssignmentError,
     others,

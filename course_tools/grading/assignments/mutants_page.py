@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.mutants import (
     Mark,
     Mutant,

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from course_lib.shipped_files import EXERCISES
+from course_lib.files import EXERCISES
 
 
 class CannotStart(Exception):

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from course_lib.shipped_files import EXERCISES
+from course_lib.files import EXERCISES
 from course_tools.grading.check.check_run import (
     CellRun,
     KernelProblem,

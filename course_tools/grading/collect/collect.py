@@ -17,7 +17,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import FileNameCollectorPlugin
 from nbgrader.utils import parse_utc
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.collect.download_names import Label, labels
 from course_tools.grading.collect.handed_in_at import times

@@ -18,7 +18,7 @@ import nbformat
 from nbgrader.api import Assignment, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.coursedir import CourseDirectory
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.collect.late import LateWork

@@ -19,7 +19,7 @@ import typer
 from nbgrader.coursedir import CourseDirectory
 from tqdm import tqdm
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.check.check_structure import grade_id
 from course_tools.grading.collect.intake import NOBODY, Collected, Submission, collect

@@ -24,7 +24,7 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import OperationalError
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.assignments.release import course_settings
 from course_tools.grading.run.judge import Mark, written
 from course_tools.grading.shown import shown

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course_lib._files import write_whole
+from course_lib.files import write_whole
 from course_tools.grading.run.execute import Transcript
 from course_tools.grading.run.record import append, lines, now
 

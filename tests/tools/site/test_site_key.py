@@ -4,7 +4,7 @@ comment or unused module."""
 import pytest
 from places import ROOT
 
-from course_lib._files import digest_of_code
+from course_lib.files import digest_of_code
 from course_tools.site.build import executed_pages
 from course_tools.site.key import (
     cells_of,

@@ -1,10 +1,30 @@
-"""Files: written whole or not at all, and code named by what it does."""
+"""Files: where those lie that come with the library, how one is written whole or not
+at all, and a name for what code does.
+
+In a checkout records, checkpoints and released assignments lie in ``book/`` and
+``exercises/``. A wheel has them inside the package, where ``pyproject.toml`` maps them,
+so that a notebook finds them wherever it is opened.
+"""
 
 import ast
 import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def shipped_folder(path: str, package: Path = PACKAGE) -> Path:
+    """Return a folder of the checkout or, where the library is installed from a wheel,
+    the package's copy of it."""
+    inside = package / Path(path).name
+    return inside if inside.is_dir() else package.parent / path
+
+
+RESULTS = shipped_folder("book/results")
+CHECKPOINTS = shipped_folder("book/checkpoints")
+EXERCISES = shipped_folder("exercises")
 
 
 def write_whole(path: Path, content: str | Callable[[Path], Any]) -> None:
