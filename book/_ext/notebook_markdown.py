@@ -238,6 +238,27 @@ def _quiz(directive: Directive, page: Page) -> str:
     )
 
 
+def _exercise(directive: Directive, page: Page) -> str:
+    title = _roles(directive.argument, page)
+    label = directive.options.get("label", "")
+    head = f'<a id="{label}"></a>**Exercise: {title}.**'
+    return "\n\n".join(filter(None, [head, convert(directive.body, page)]))
+
+
+def _solution(directive: Directive, page: Page) -> str:
+    text = convert(directive.body, page)
+    return f"<details><summary>Solution</summary>\n\n{text}\n\n</details>\n"
+
+
+def _solution_start(directive: Directive, page: Page) -> str:
+    """A solution with cells cannot be folded in a notebook: details end with a cell."""
+    return "**Solution.**"
+
+
+def _end(directive: Directive, page: Page) -> str:
+    return ""
+
+
 def _glue_figure(directive: Directive, page: Page) -> str:
     caption = convert(directive.body, page)
     drawn = f"*Figure, drawn by the cell that makes `{directive.argument}`.*"
@@ -298,6 +319,12 @@ DIRECTIVES: dict[str, Callable[[Directive, Page], str]] = {
     "code": _code_block,
     "literalinclude": _literalinclude,
     "quiz": _quiz,
+    "exercise": _exercise,
+    "exercise-start": _exercise,
+    "exercise-end": _end,
+    "solution": _solution,
+    "solution-start": _solution_start,
+    "solution-end": _end,
     "glue:": _glue_figure,
     "glue": _glue_figure,
     "glue:figure": _glue_figure,
