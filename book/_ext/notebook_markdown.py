@@ -241,7 +241,7 @@ def _quiz(directive: Directive, page: Page) -> str:
 def _exercise(directive: Directive, page: Page) -> str:
     title = _roles(directive.argument, page)
     label = directive.options.get("label", "")
-    head = f'<a id="{label}"></a>**Exercise: {title}.**'
+    head = f'<a id="{label}"></a>**Exercise.** *{title}*'
     return "\n\n".join(filter(None, [head, convert(directive.body, page)]))
 
 
