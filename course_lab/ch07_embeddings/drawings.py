@@ -80,23 +80,23 @@ def two_vectors(
                 weight = "bold" if text == word else "soft"
                 d.label(x - 85 + wide * (i + 0.5), 256, text, f"small {weight}")
             mark = x - 85 + wide * (words.index(word) + 0.5)
-            vector = d.tensor(x - 57, 204, 1, 3, "n", (38, 20), short(token))
+            vector = d.tensor(x - 66, 204, 1, 3, "n", (44, 22), short(token))
             d.arrow((mark, 247), vector.bottom)
         d.label(200, 180, "static: one vector", "bold small")
-        _compare(d, 214, same)
+        _compare(d, 215, same)
     with d.part(PARTS[1]):
         for x, (_, state) in zip((88, 312), pairs, strict=True):
             box = d.box(x, 112, 160, 44, f"{layers} encoder blocks\nread all words")
             d.arrow((x, 204), box.bottom)
-            above.append(d.tensor(x - 57, 54, 1, 3, "r", (38, 20), short(state)))
+            above.append(d.tensor(x - 66, 54, 1, 3, "r", (44, 22), short(state)))
             d.arrow(box.top, above[-1].bottom)
         d.label(200, 24, "contextual: a vector for each use", "bold small")
-        _compare(d, 64, other)
+        _compare(d, 65, other)
     return d
 
 
 def _compare(d: Diagram, y: int, cosine: float) -> None:
-    for x in (147, 253):
+    for x in (157, 243):
         d.arrow((200, y), (x, y), gap=0)
     d.label(200, y - 11, f"cosine {cosine:.2f}", "small")
 
@@ -126,7 +126,7 @@ def skip_gram_window(
     d.label(392, 36, f"window: {window} words to each side", "small end soft")
     for i, word in enumerate(words):
         role = "q" if i == at else "k" if i in near else "n"
-        boxes.append(d.box(8 + wide * (i + 0.5), 54, wide - 6, 28, word, role))
+        boxes.append(d.box(8 + wide * (i + 0.5), 54, wide - 12, 28, word, role))
     d.label(boxes[at].top[0], 14, "centre", "bold small")
     d.arrow((boxes[at].top[0], 22), boxes[at].top, role="q")
     d.label(8, 116, "true pairs", "bold small start")
