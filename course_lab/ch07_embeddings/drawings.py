@@ -112,7 +112,7 @@ def skip_gram_window(
     near = sorted(int(other) for one, other in pairs if one == at)
     d = Diagram(
         "skip-gram-window",
-        250,
+        232,
         f"Skip-gram with a window of {window}",
         f"The sentence {' '.join(words)}. The centre word is {centre}; its neighbours"
         f" within {window} words are {', '.join(words[i] for i in near)}, and each"
@@ -217,9 +217,9 @@ def layer_choice(states: Sequence[Tensor], mix: LayerMix) -> Diagram:
     areas: list[Area] = []
     for j, state in enumerate(states):
         y = top + high * (len(states) - 1 - j)
-        d.label(74, y + 11, f"layer {j}" if j else "embeddings", "small end")
+        d.label(80, y + 11, f"layer {j}" if j else "embeddings", "small end")
         numbers = [[f"{x:g}" for x in state[0, 0].tolist()]]
-        areas.append(d.tensor(80, y, 1, len(numbers[0]), "r", (28, 22), numbers))
+        areas.append(d.tensor(86, y, 1, len(numbers[0]), "r", (28, 22), numbers))
     right = areas[-1].right[0] + 6
     d.brace((right, areas[-1].y), (right, areas[-4].y + 22), 14, "last\nfour")
     step = (high * len(states)) / len(vectors)
