@@ -224,8 +224,8 @@ def layer_choice(states: Sequence[Tensor], mix: LayerMix) -> Diagram:
     d.brace((right, areas[-1].y), (right, areas[-4].y + 22), 14, "last\nfour")
     step = (high * len(states)) / len(vectors)
     for row, (name, vector) in enumerate(reversed(vectors.items())):
-        y = top + step * row
-        d.label(206, y + 2, name, "small start")
+        down = top + step * row
+        d.label(206, down + 2, name, "small start")
         cells = [[f"{x:g}" for x in vector]]
-        d.tensor(206, y + 11, 1, len(vector), "r", (23, 20), cells)
+        d.tensor(206, down + 11, 1, len(vector), "r", (23, 20), cells)
     return d
