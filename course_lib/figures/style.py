@@ -95,6 +95,9 @@ MODELS: dict[str, Style] = {
     "from scratch": Style("#d55e00", "s", "--"),
     "as trained": Style("#d55e00", "s", "--"),
     "with a temperature": Style("#0072b2", "o", "-"),
+    "ELMo": Style("#d55e00", "s", "--"),
+    "GPT": Style("#008a64", "^", "-."),
+    "BERT": Style("#0072b2", "o", "-"),
 }
 
 _alt_texts: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
