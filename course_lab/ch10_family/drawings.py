@@ -88,7 +88,7 @@ def shared_blocks(bert: BertForPreTraining, albert: AlbertForPreTraining) -> Dia
         f"Read upwards. Left, BERT: embeddings with {counts[0][0]:,} parameters, then"
         f" {layers} blocks of their own with {counts[0][1]:,} together. Right, ALBERT:"
         f" embeddings of {narrow} features that a matrix widens, {counts[1][0]:,}"
-        f" parameters, then {layers} times the same block, {counts[1][1]:,} parameters.",
+        f" parameters, then {layers} times one block, {counts[1][1]:,} parameters.",
     )
     foot = 40 + 46 * layers
     for x, name, (first, blocks), own in zip(
