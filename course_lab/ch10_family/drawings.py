@@ -18,7 +18,7 @@ from course_lib.figures.stepper import Step
 
 LANES = ("decoder", "encoder", "both")
 #: When a model was first published (a preprint, or a post), its lane, and its change.
-FAMILY = (
+FAMILY: tuple[tuple[str, str, int, str], ...] = (
     ("June 2018", "GPT", 0, "pre-train, then fine-tune"),
     ("Oct 2018", "BERT", 1, "sees both sides"),
     ("Feb 2019", "GPT-2", 0, "larger; tasks in the input"),
@@ -54,7 +54,7 @@ def time_line(here: str | None = None) -> Diagram:
         + ".",
         here,
     )
-    places = (106, 152, 198)
+    places = (102, 156, 202)
     for x, lane in zip(places, LANES, strict=True):
         d.label(x, 14, lane, "small")
         d.arrow((x, 28), (x, top + high * len(FAMILY)), head=False)
@@ -102,7 +102,7 @@ def shared_blocks(bert: BertForPreTraining, albert: AlbertForPreTraining) -> Dia
             box = d.box(x, y, 110, 30, text)
             d.arrow((x, y + 46), box.bottom, gap=0)
         embed = d.box(
-            x, foot - 4, 140, 34, "embeddings" if own else f"{narrow} features, widened"
+            x, foot - 4, 156, 34, "embeddings" if own else f"{narrow} features, widened"
         )
         d.arrow((x, foot + 48), embed.bottom)
         d.label(x, foot + 58, "the cat sleeps", "small")
@@ -352,7 +352,7 @@ def text_to_text(text: str, spans: Sequence[tuple[int, int]]) -> Diagram:
     tasks = (
         ("translate English to\nFrench: the cat sleeps", "le chat dort"),
         ("sst2 sentence:\na stunning film", "positive"),
-        ("stsb sentence1: the cat sleeps\nsentence2: the cat is asleep", "4.8"),
+        ("stsb sentence1: the cat\nsleeps sentence2:\nthe cat is asleep", "4.8"),
         (f"pre-training:\n{read}", written),
     )
     high = 58
@@ -366,14 +366,14 @@ def text_to_text(text: str, spans: Sequence[tuple[int, int]]) -> Diagram:
             for source, target in tasks
         ),
     )
-    d.label(88, 12, "reads", "bold")
-    d.label(344, 12, "writes", "bold")
+    d.label(4, 12, "reads", "bold start")
+    d.label(282, 12, "writes", "bold start")
     tall = high * len(tasks) - 14
-    model = d.box(236, 28, 76, tall, "encoder\n\nand\n\ndecoder")
+    model = d.box(218, 28, 72, tall, "encoder\n\nand\n\ndecoder")
     for number, (source, target) in enumerate(tasks):
         y = 30 + high * (number + 0.5) - 8
         d.label(4, y, source, "small start")
-        d.arrow((178, y), (model.x, y))
-        d.arrow((model.x + model.width, y), (296, y))
-        d.label(300, y, target, "start small")
+        d.arrow((154, y), (model.x, y))
+        d.arrow((model.x + model.width, y), (276, y))
+        d.label(282, y, target, "start small")
     return d
