@@ -18,7 +18,7 @@ from course_lib.figures.stepper import Step
 
 LANES = ("decoder", "encoder", "both")
 #: When a model was first published (a preprint, or a post), its lane, and its change.
-FAMILY: tuple[tuple[str, str, int, str], ...] = (
+FAMILY = (
     ("June 2018", "GPT", 0, "pre-train, then fine-tune"),
     ("Oct 2018", "BERT", 1, "sees both sides"),
     ("Feb 2019", "GPT-2", 0, "larger; tasks in the input"),
@@ -55,8 +55,8 @@ def time_line(here: str | None = None) -> Diagram:
         here,
     )
     places = (102, 156, 202)
-    for x, lane in zip(places, LANES, strict=True):
-        d.label(x, 14, lane, "small")
+    for x, kind in zip(places, LANES, strict=True):
+        d.label(x, 14, kind, "small")
         d.arrow((x, 28), (x, top + high * len(FAMILY)), head=False)
     for number, (date, name, lane, change) in enumerate(FAMILY):
         y = top + high * number
