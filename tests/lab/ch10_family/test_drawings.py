@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from course_lab.ch10_family import drawings
+from course_lab.ch10_family import drawings, maxsim_drawings
 from course_lib.bert.config import BertConfig
 from course_lib.bert.model import BertForPreTraining
 from course_lib.family.albert import AlbertForPreTraining
@@ -71,7 +71,7 @@ def test_only_the_content_stream_sees_the_word_itself():
 def test_each_step_of_maxsim_adds_the_best_of_a_row():
     query = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
     document = torch.tensor([[0.6, -0.8], [1.0, 0.0], [0.0, 1.0]])
-    steps = drawings.maxsim_steps(["q", "r"], WORDS, query, document)
+    steps = maxsim_drawings.maxsim_steps(["q", "r"], WORDS, query, document)
     best = [
         [text for text in words(step.diagram)[-5:] if text.startswith(("0.", "1."))]
         for step in steps
