@@ -182,7 +182,7 @@ def teacher_and_student(
     with d.part(TEACHING[3]):
         d.arrow((122, top - 15), (278, top - 15), role="v")
         d.label(200, top - 1, "cosine", "small")
-    d.label(92, 40, f"τ = {temperature:g}", "small soft")
+    d.label(92, 40, f"ϑ = {temperature:g}", "small soft")
     return d
 
 
