@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from course_lab.ch06_pretraining.pretraining_page import runs_of
-from course_lab.records import mean_text
+from course_lab.records import Record, mean_text, recorded_note
 from course_lib.bert.model import BertModel
 from course_lib.data.corpus import markdown_table
 from course_lib.embeddings.gpt import CausalLanguageModel
@@ -26,6 +26,8 @@ from course_lib.family.colbert import maxsim
 from course_lib.family.inputs import corrupt_spans, entity_ids, permutation_masks
 from course_lib.pretraining.masking import MaskingConfig, VocabIds, corrupt, mask_tokens
 from course_lib.sentence_bert.model import pool
+
+PAIR_KINDS = ("single vector", "late interaction")
 
 
 def difference(old: Any, new: Any) -> str:
@@ -169,3 +171,79 @@ def mean_score(
 ) -> float:
     """Return a figure of a variant in percent, the mean over seeds."""
     return float(np.mean([100 * run[table][name] for run in runs_of(results)[variant]]))
+
+
+def told(record: Record, table: str, what: str = "The next table was") -> str:
+    """A table with what it was recorded by."""
+    return f"{recorded_note(record, what)}\n\n{table}"
+
+
+def students_table(record: Record) -> str:
+    """The teacher and its three students on masked tokens of the test split."""
+    names = ("BERT", "DistilBERT", "student, layers copied", "student, from scratch")
+    columns = {
+        "masked tokens (%)": ("scores", "mlm_accuracy"),
+        "names, things and places (%)": ("scores", "entity_accuracy"),
+    }
+    steps = {"steps": lambda run: f"{run['steps']:,}"}
+    return told(record, score_table(record.results, names, columns, steps))
+
+
+def pairs_table(record: Record, bm25: Mapping[str, float], documents: int) -> str:
+    """The recorded ways to find a description, beside BM25 on the documents at hand."""
+    names = [f"{kind}{how}" for how in (", as it is", "") for kind in PAIR_KINDS]
+    columns = {
+        "MRR (%)": ("scores", "mrr"),
+        "first (%)": ("scores", "recall_1"),
+        "among ten (%)": ("scores", "recall_10"),
+    }
+    table = score_table(
+        record.results, names, columns, {"vectors kept": lambda x: f"{x['vectors']:,}"}
+    )
+    found = " | ".join(f"{100 * bm25[key]:.1f}" for _, key in columns.values())
+    row = f"| BM25, computed now on {documents} documents | 0 | {found} |"
+    recorded = record.results[0]["documents"]
+    what = f"All rows but the last, on {recorded} documents, were"
+    return told(record, f"{table}\n{row}", what)
+
+
+#: What a prompt holds, the variant of the record, and the key of its scores.
+PROMPTS = (
+    ("zero-shot", "prompted", "0 shots"),
+    ("one-shot", "prompted", "1 shots"),
+    ("few-shot: 4 examples", "prompted", "4 shots"),
+    ("control: 4 examples, all wrong", "prompted", "4 wrong shots"),
+    ("fine-tuned on 64 examples", "fine-tuned", "0 shots"),
+    ("control: the same from scratch", "from scratch", "0 shots"),
+)
+
+
+def prompt_rows(record: Record) -> list[dict[str, Any]]:
+    """The scores of each way to put the task, by seed: in two forms, as they are and
+    calibrated."""
+    return [
+        {
+            "variant": title,
+            "seed": run["seed"],
+            "scores": {
+                f"{form}{how}": run["scores"][f"{form}, {key}{how}"]
+                for form in ("a sentence", "a list")
+                for how in ("", ", calibrated")
+            },
+        }
+        for title, variant, key in PROMPTS
+        for run in record.results
+        if run["variant"] == variant
+    ]
+
+
+def prompts_table(record: Record, calibrated_only: bool = True) -> str:
+    """All ways to put the task, in percent of right answers."""
+    columns = {
+        f"{form}{how}": ("scores", f"{form}{how}")
+        for form in ("a sentence", "a list")
+        for how in ("", ", calibrated")
+        if how or not calibrated_only
+    }
+    titles = [title for title, _, _ in PROMPTS]
+    return told(record, score_table(prompt_rows(record), titles, columns))

@@ -46,6 +46,13 @@ class Pairs(NamedTuple):
     documents: Ids
 
 
+class PairTexts(NamedTuple):
+    """Summaries and, in the same order, their descriptions."""
+
+    queries: list[str]
+    documents: list[str]
+
+
 @dataclass(frozen=True)
 class PairVariant:
     """One way to compare, trained or not."""
@@ -62,15 +69,17 @@ _TRAINING = TrainingConfig(
 def read_pairs(
     split: str, tokenizer: FastWordPiece, source: str | None = None
 ) -> Pairs:
+    """Return the summaries of a split and their descriptions, as ids."""
+    texts = read_texts(split, source)
+    return Pairs(*(token_ids(tokenizer, part, LENGTH) for part in texts))
+
+
+def read_texts(split: str, source: str | None = None) -> PairTexts:
     """Return the summaries of a split that have their description beside them."""
     rows = load("pydocs-pair", source)[split]
     kept = [index for index, label in enumerate(rows["label"][:]) if label == 1]
     chosen = rows.select(kept)
-    first, second = (
-        token_ids(tokenizer, chosen[name][:], LENGTH)
-        for name in ("sentence1", "sentence2")
-    )
-    return Pairs(first, second)
+    return PairTexts(chosen["sentence1"][:], chosen["sentence2"][:])
 
 
 def padded(texts: Sequence[Sequence[int]]) -> Texts:

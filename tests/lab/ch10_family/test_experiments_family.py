@@ -229,3 +229,13 @@ def test_a_start_with_the_teachers_layers_is_worth_more_than_any_loss_with_every
         assert accuracy["DistilBERT"][seed] > scratch + 0.1
         assert accuracy["student, layers copied"][seed] > scratch + 0.1
         assert accuracy["BERT"][seed] > accuracy["ALBERT"][seed] + 0.05
+
+
+def test_the_page_tables_have_a_row_for_each_way():
+    found = records.load("family-pydocs-pair")
+    scores = {"mrr": 0.5, "recall_1": 0.25, "recall_10": 0.75}
+    rows = family_page.pairs_table(found, scores, 9).splitlines()
+    assert rows[-1].endswith("| 0 | 50.0 | 25.0 | 75.0 |")
+    assert sum(row.startswith(("| single", "| late")) for row in rows) == 4
+    asked = family_page.prompt_rows(records.load("family-prompts"))
+    assert len(asked) == len(family_page.PROMPTS) * 3
