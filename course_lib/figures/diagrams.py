@@ -47,7 +47,7 @@ html[data-theme="dark"] .diagram,[data-jp-theme-light="false"] .diagram{--ink:#e
 .diagram .v{--c:var(--v)}.diagram .w{--c:var(--w)}.diagram .r{--c:var(--r)}
 .diagram text{fill:var(--ink);text-anchor:middle}.diagram .start{text-anchor:start}
 .diagram .end{text-anchor:end}.diagram .small{font-size:12px}
-.diagram .sub{font-size:11px}.diagram .bold{font-weight:600}
+.diagram .sub{font-size:12px}.diagram .bold{font-weight:600}
 .diagram .soft{fill:var(--soft)}.diagram .tint{fill:var(--c)}
 .diagram .paper{fill:var(--paper)}.diagram .cell,.diagram .box{fill:var(--c);
 fill-opacity:.17;stroke:var(--c)}.diagram .cell.n,.diagram .box.n{fill-opacity:.04}

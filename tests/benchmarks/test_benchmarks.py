@@ -114,7 +114,9 @@ def test_it_runs_at_a_tiny_size_and_its_table_has_all_rows(name):
         for path in ("fused", "explicit")
     ]
     assert memory == (wanted if name == "attention" else [])
-    assert done.stderr == ""
+    # torch's build for GPUs says on a machine without one that it has found none
+    said = [line for line in done.stderr.splitlines() if "gpuGetDevice" not in line]
+    assert said == []
 
 
 @pytest.mark.parametrize(

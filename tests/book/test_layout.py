@@ -49,6 +49,7 @@ def test_no_code_and_no_output_scrolls_sideways_from_1280_pixels_on(browser, sit
         with quiet_page(browser, viewport={"width": width, "height": 900}) as page:
             for name in written(site):
                 page.goto((site / name).as_uri())
+                typeset(page)
                 page.evaluate(OPEN)
                 if cut := page.evaluate(CUT):
                     found[f"{name} at {width}"] = cut

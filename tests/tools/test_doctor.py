@@ -46,7 +46,9 @@ def test_python_must_be_3_11_or_newer(version, ok):
 
 
 def test_the_installed_torch_is_found_with_its_version():
-    assert doctor.check_torch() == Finding("torch", True, f"torch {torch.__version__}")
+    assert doctor.check_torch() == Finding(
+        "torch", True, f"torch {metadata.version('torch')}"
+    )
 
 
 def test_a_torch_outside_the_required_range_is_told_with_both_versions(monkeypatch):

@@ -372,7 +372,7 @@ def test_data_that_shrank_is_noticed_on_resume(tmp_path):
 SCRIPT = """
 import json, sys, torch
 from pathlib import Path
-sys.path.insert(0, {folder!r})
+sys.path[:0] = [{folder!r}, str(Path({folder!r}).parents[1])]
 from test_training_resume import Regressor, distance, epochs, squared_error
 from course_lib.training.loop import TrainingConfig, set_seed, train
 import torch.distributed as dist
