@@ -100,7 +100,7 @@ def precision_of(configuration: Any) -> str:
     if isinstance(configuration, Mapping):
         if "precision" in configuration:
             asked = configuration["precision"]
-            return choose_precision(BENCHMARKS_SAY.get(asked, asked), device())
+            return choose_precision(BENCHMARKS_SAY.get(asked) or asked, device())
         parts = {precision_of(part) for part in configuration.values()}
         return next(iter(parts - {"float32"}), "float32")
     if isinstance(configuration, list):
