@@ -4,6 +4,7 @@ those of the functions and models that are drawn.
 """
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import torch
 from torch import Tensor, nn
@@ -288,5 +289,5 @@ def text_to_text(text: str, spans: Sequence[tuple[int, int]]) -> Diagram:
         d.label(4, y, source, "small start")
         d.arrow((154, y), (model.x, y))
         d.arrow((model.x + model.width, y), (276, y))
-        d.label(282, y, target, "start small")
+        d.label(282, y, fill(target, 14), "start small")
     return d
