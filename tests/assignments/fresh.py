@@ -1,0 +1,82 @@
+"""Say which fresh wrong answers get full marks: ``python tests/assignments/fresh.py
+attention [case ...]``.
+
+``mutants/fresh/<name>.py`` lists mistakes that no test was written for: ``MUTANTS``,
+each a :class:`Fresh`, and ``RIGHT_ANSWERS``. They are marked as the catalogue is, and
+move there once they are refused. Fails where a right answer loses a point.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from course_tools.grading.assignments import mutants_run
+from course_tools.grading.assignments.mutants import Changes, RightAnswer
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = "cut-off, legal input, hard-wired, gradient, numerics, leak, chance, state"
+
+
+class Fresh(NamedTuple):
+    """A wrong answer: the mistake, its class, and the cell that should refuse it."""
+
+    name: str
+    mistake: str
+    kind: str
+    cell: str
+    changes: Changes
+
+
+def load(name: str) -> tuple[list[Fresh], list[RightAnswer]]:
+    """Read the fresh answers to an assignment."""
+    sys.modules["fresh"] = sys.modules[__name__]  # they import the class from here
+    path = ROOT / "tests" / "assignments" / "mutants" / "fresh" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"fresh_{name}", path)
+    assert spec is not None, path
+    assert spec.loader is not None, path
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    unknown = {mutant.kind for mutant in module.MUTANTS} - {*KINDS.split(", ")}
+    assert not unknown, f"{unknown}: the classes are {KINDS}"
+    return module.MUTANTS, module.RIGHT_ANSWERS
+
+
+def main(name: str, *only: str) -> int:
+    """Mark the answers; print who survives, their share, and every unjust mark."""
+    mutants, right = load(name)
+    if only:
+        mutants = [case for case in mutants if case.name in only]
+        right = [case for case in right if case.name in only]
+    mutants_run.load_cases = lambda *_: (mutants, right)  # type: ignore[assignment]
+    outcomes = mutants_run._run_all(name, ROOT, 2)
+    lost = {
+        case: {
+            cell: mark["words"]
+            for cell, mark in outcome["grader"].items()
+            if mark["points"] < mark["max_points"]
+        }
+        for case, outcome in outcomes.items()
+    }
+    for case in mutants if only else ():
+        print(f"{case.name}: {lost[case.name] or 'full marks'}")
+    survivors = [case for case in mutants if not lost[case.name]]
+    for kind in KINDS.split(", "):
+        for case in (case for case in survivors if case.kind == kind):
+            print(f"{kind:12} {case.cell:28} {case.name}: {case.mistake}")
+    share = f"{len(survivors) / max(1, len(mutants)):.0%}"
+    print(f"{name}: {len(survivors)} of {len(mutants)} wrong answers survive, {share}")
+    unjust = {case.name: lost[case.name] for case in right if lost[case.name]}
+    for case_name, words in unjust.items():
+        print(f"right, but loses points: {case_name}: {words}")
+    print(f"right answers: {len(right)}, {len(unjust)} of them lose points")
+    return bool(unjust)
+
+
+if __name__ == "__main__":
+    # as `run_cases` does: no GPU, and sets in the same order each time
+    settings = {"CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
+    if any(os.environ.get(key) != value for key, value in settings.items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | settings)
+    sys.exit(main(*sys.argv[1:]))
