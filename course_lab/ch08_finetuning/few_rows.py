@@ -54,4 +54,6 @@ def little(variant: Variant) -> Variant:
     short = shortened(
         variant, steps=4, precision="float32", progress=False, batch_size=8
     )
-    return replace(short, labels=variant.labels and ROWS, whole=False)
+    held = min(variant.held, ROWS // 3)
+    labels = variant.labels and ROWS - held
+    return replace(short, labels=labels, held=held, whole=False)

@@ -97,13 +97,14 @@ def metric_of(scores: Mapping[str, float]) -> str:
 
 
 def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Curve:
-    """Read the learning curves of a checkpoint from a record of `finetuning_runs`."""
-    found: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    """Read the learning curves of a checkpoint from a record of `finetuning_runs`: of
+    the seeds that all points have, so that differences are taken seed by seed."""
+    found: dict[tuple[str, int], dict[int, float]] = {}
     for run in record.results:
         name, way, labels = run["variant"].split(", ")
         if name == checkpoint and labels.isdecimal():
             score = 100 * run["scores"][metric_of(run["scores"])]
-            found.setdefault((way, int(labels)), []).append((run["seed"], score))
+            found.setdefault((way, int(labels)), {})[run["seed"]] = score
     numbers = sorted(
         {labels for _, labels in found if all((way, labels) in found for way in ways)}
     )
@@ -112,14 +113,12 @@ def curve_of(record: Record, checkpoint: str, ways: Sequence[str] = WAYS) -> Cur
             f"{record.name} has no runs of {checkpoint} in all of these ways:"
             f" {', '.join(ways)}"
         )
+    points = [found[way, labels] for way in ways for labels in numbers]
+    seeds = sorted(set(points[0]).intersection(*points))
     return Curve(
         numbers,
         {
-            way: (
-                np.array(
-                    [[s for _, s in sorted(found[way, labels])] for labels in numbers]
-                ).T
-            )
+            way: np.array([[found[way, x][seed] for x in numbers] for seed in seeds])
             for way in ways
         },
     )

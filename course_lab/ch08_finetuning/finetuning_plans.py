@@ -3,8 +3,9 @@ task, with how many labels.
 
 They are run with ``course record finetuning --data sst2 --checkpoint FOLDER``, once for
 each checkpoint that is compared. Ways: "fine-tuned"; "frozen", where only the head
-learns; "from scratch", the same model with random weights; for single sentences
-"features", a logistic regression on frozen states; "averaged", the mean of models that
+learns; "from scratch", the same model with random weights; "words" and "states", linear
+models of :mod:`course_lab.ch08_finetuning.baselines`; for single sentences "features",
+a logistic regression on one kind of frozen states; "averaged", the mean of models that
 other plans have fine-tuned; and for choices "longest", a control that reads nothing and
 takes the longest ending.
 """
@@ -18,6 +19,7 @@ from course_lab import stand_ins
 from course_lab.ch08_finetuning.features import WAYS
 from course_lab.ch08_finetuning.few_rows import LENGTH, little, task
 from course_lab.ch08_finetuning.finetuning_runs import (
+    LINEAR,
     Variant,
     run_variant,
     score_average,
@@ -169,7 +171,14 @@ def _reviews() -> Variants:
 STEPS: Mapping[int, int] = {32: 50, 200: 100, 2000: 200}  # by the number of labels
 
 
-def _curve(rate: float, batch_size: int = 16, times: int = 1) -> Variants:
+def _linear(labels: int | None) -> Variants:
+    shown = "all" if labels is None else labels
+    return {f"{use}, {shown}": Variant(use, labels) for use in LINEAR}
+
+
+def _curve(
+    rate: float, batch_size: int = 16, times: int = 1, linear: bool = True
+) -> Variants:
     """Each way with few labels and with many; of a few rates, the one that did best on
     validation rows with 200."""
     tuned = FineTuningConfig(
@@ -178,10 +187,32 @@ def _curve(rate: float, batch_size: int = 16, times: int = 1) -> Variants:
     head = replace(tuned, learning_rate=1e-2, frozen="encoder")
     scratch = replace(tuned, learning_rate=5e-4)
     uses = {"fine-tuned": tuned, "frozen": head, "from scratch": scratch}
-    return {
+    # until five looks in a row have found no smaller loss
+    ended = replace(
+        scratch, precision="float32", steps=4000, evaluate_every=100, patience=5
+    )
+    found = {
         f"{use}, {labels}": Variant(use, labels, replace(config, steps=times * steps))
         for labels, steps in STEPS.items()
         for use, config in uses.items()
+    }
+    for labels in STEPS:
+        found |= _linear(labels) if linear else {}
+        found[f"to the end, {labels}"] = Variant(
+            "from scratch", labels, ended, held=400
+        )
+    return found
+
+
+def _full(held: int) -> Variants:
+    """Small tasks of GLUE on their full training sets but for a development split,
+    which the rate was chosen on."""
+    tuned = FineTuningConfig(epochs=3, learning_rate=5e-4, batch_size=32)
+    return {
+        "fine-tuned, all": Variant("fine-tuned", None, tuned, held=held),
+        "from scratch, all": Variant("from scratch", None, tuned, held=held),
+        "words, all": Variant("words", held=held),
+        "states, all": Variant("states", held=held),
     }
 
 
@@ -235,10 +266,10 @@ _SST2: Mapping[str, Variants] = {
     },
 }
 _OTHERS = (
-    study_of("cola", "cola", _three(1000, 3, 16), 48),
-    study_of("mrpc", "mrpc", _three(1000, 2, 16), 96, tested=800),
-    study_of("rte", "rte", _three(1000, 2, 16), 128),
-    study_of("stsb", "stsb", _three(1000, 2, 16), 96),
+    study_of("cola", "cola", {**_three(1000, 3, 16), **_full(500)}, 48),
+    study_of("mrpc", "mrpc", {**_three(1000, 2, 16), **_full(500)}, 96, tested=800),
+    study_of("rte", "rte", {**_three(1000, 2, 16), **_full(250)}, 128),
+    study_of("stsb", "stsb", {**_three(1000, 2, 16), **_full(500)}, 96),
     study_of("wnut17", "wnut17", _three(1000, 3, 16), 64),
     study_of("squad", "squad", _three(600, 2, 16), 256, tested=300),
     study_of("mctest", "mctest", _three(300, 1, 8), 320, tested=200),
@@ -248,7 +279,7 @@ _OTHERS = (
     study_of("pydocs-topic", "pydocs-topic", _curve(3e-4)),
     study_of("pydocs-pair", "pydocs-pair", _curve(5e-5)),
     study_of("pydocs-tag", "pydocs-tag", _curve(3e-4)),
-    study_of("pydocs-span", "pydocs-span", _curve(3e-4, 8, times=2), 256),
+    study_of("pydocs-span", "pydocs-span", _curve(3e-4, 8, times=2, linear=False), 256),
     study_of("pydocs-choice", "pydocs-choice", _curve(1e-4, 8)),
 )
 PLANS: dict[str, Study] = {

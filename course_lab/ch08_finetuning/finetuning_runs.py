@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lab.ch08_finetuning.baselines import baseline_scores, reader_of
 from course_lab.ch08_finetuning.features import (
     WAYS,
     Way,
@@ -27,7 +28,11 @@ from course_lib.sentence_bert.model import SentenceClassifier
 from course_lib.training.loop import device, set_seed
 from course_lib.wordpiece.fast import FastWordPiece
 
-USES = ("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest")
+LINEAR = ("words", "states")  # of `baselines`
+USES = (
+    *("fine-tuned", "frozen", "from scratch", "features", "averaged", "longest"),
+    *LINEAR,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Variant:
     #: Read sentences as people write them, where they were cut up for a treebank
     #: (`course_lib.data.sentences`).
     rejoined: bool = False
+    #: More rows of the train split, which it is looked at on while it learns.
+    held: int = 0
 
     def __post_init__(self) -> None:
         if self.use not in USES:
@@ -72,7 +79,11 @@ def run_variant(
         if variant.whole
         else task.train
     )
-    rows = rows.sample(variant.labels, seed)
+    held, looks = rows.select([]), {}
+    if variant.held:
+        rows, held = _held_out(rows, variant, seed)
+    else:
+        rows = rows.sample(variant.labels, seed)
     if variant.rejoined:
         rows, tested = rejoined(rows), rejoined(tested)
     started = time.perf_counter()
@@ -99,13 +110,19 @@ def run_variant(
             seed=seed,
         )
         scores, steps = task.score_numbers(found.guesses, tested), 0
+    elif variant.use in LINEAR:
+        reader = reader_of(folder, max_length) if variant.use == "states" else None
+        scores, steps = baseline_scores(task, rows, tested, reader), 0
     else:
         model = build_model(task, variant, folder, seed)
         history = finetune(
             model,
             task.examples(rows, tokenizer, max_length),
+            task.examples(held, tokenizer, max_length) if variant.held else None,
             config=replace(variant.config, seed=seed),
         )
+        if variant.held:
+            looks = {"held": {x: history.metrics[x] for x in history.metrics}}
         scores = task.score(model, tokenizer, tested, max_length)
         steps = len(history.steps)
         if keep is not None:
@@ -116,7 +133,15 @@ def run_variant(
         "rows": len(rows.inputs),
         "steps": steps,
         "seconds": round(seconds, 1),
+        **looks,
     }
+
+
+def _held_out(rows: Rows, variant: Variant, seed: int) -> tuple[Rows, Rows]:
+    """Draw the rows that `Rows.sample` draws, and others beside them."""
+    order = np.random.default_rng(seed).permutation(len(rows.inputs)).tolist()
+    number = variant.labels or len(order) - variant.held
+    return rows.select(order[:number]), rows.select(order[number:][: variant.held])
 
 
 def score_average(

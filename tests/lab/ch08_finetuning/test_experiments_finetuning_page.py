@@ -70,6 +70,13 @@ def test_a_lead_is_taken_seed_by_seed():
     assert error == pytest.approx(np.std([5, 5, 8], ddof=1) / np.sqrt(3))
 
 
+def test_a_curve_has_the_seeds_that_all_its_points_have():
+    """A way may have been recorded with more seeds than another."""
+    runs = record(THREE)
+    runs.results.append(runs.results[0] | {"seed": 7})
+    assert curve_of(runs, "mini").scores["fine-tuned"].shape == (3, 2)
+
+
 def test_a_checkpoint_without_runs_in_all_ways_is_refused():
     with refusal(
         r"no runs of mini in all of these ways: fine-tuned, frozen, from scratch",
@@ -83,7 +90,7 @@ def test_every_task_of_the_page_has_a_plan_with_few_labels_and_many():
     for name in TASKS:
         assert {
             f"{way}, {labels}" for way in WAYS for labels in (32, 200, 2000)
-        } == set(PLANS[name].variants)
+        } <= set(PLANS[name].variants)
 
 
 @pytest.fixture
