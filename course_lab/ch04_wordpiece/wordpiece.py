@@ -26,6 +26,20 @@ TRAINERS: dict[str, tuple[Score, int]] = {
     "WordPiece": ("likelihood", 1),
     "BPE": ("frequency", 1),
 }
+#: Examples of lectures, and how BERT's released uncased vocabulary splits them.
+OF_LECTURES = {
+    "Jim Henson was a puppeteer": "jim henson was a puppet ##eer",
+    "a visually stunning rumination on love": (
+        "a visually stunning rum ##ination on love"
+    ),
+    "improvisation in this skit": "improvisation in this ski ##t",
+    "penguins are flightless birds": "penguins are flight ##less birds",
+    "water droplets collide": "water droplets col ##lide",
+    "sea otter => loutre de mer": "sea otter = > lou ##tre de mer",
+    "gun": "gun",
+    "Harbin": "ha ##rbin",
+    "\u54c8\u5c14\u6ee8": "[UNK] [UNK] [UNK]",  # Harbin in Chinese
+}
 #: A word as a programmer writes it: parts joined by underscores or dots, or a capital
 #: inside. "e.g." is none.
 IDENTIFIER = re.compile(

@@ -113,7 +113,7 @@ def coverage_page(book: Path) -> str:
         if chapter in titles:
             label, title = titles[chapter]
             intro = f"In {{ref}}`chapter {chapter} <{label}>`:"
-        lines += ["", f"## {chapter}. {title}", "", intro]
+        lines += ["", f"### {chapter}. {title}", "", intro]
         lines += ["", "| topic | what | where |", "| --- | --- | --- |"]
         for row in (row for row in rows() if row.chapter == chapter):
             places = [f"{{ref}}`{label}`" for label in labels.get(row.number, [])]

@@ -1125,9 +1125,9 @@ check_scale(10 * train, other, "For one other text", 1e-9)
 #
 # **Question: a word has one label and three tokens. Which of them gets it?**
 #
-# The first. *Jim Hen ##son was a puppet ##er* with one label for each of five words becomes (Devlin et al. 2019, section 5.3)
+# The first. *Jim Hen ##son was a puppet ##eer* with one label for each of five words becomes (Devlin et al. 2019, section 5.3)
 #
-# | [CLS] | Jim | Hen | ##son | was | a | puppet | ##er | [SEP] |
+# | [CLS] | Jim | Hen | ##son | was | a | puppet | ##eer | [SEP] |
 # |---|---|---|---|---|---|---|---|---|
 # | -100 | I-PER | I-PER | -100 | O | O | O | -100 | -100 |
 #

@@ -117,6 +117,23 @@ def test_every_reference_is_cited_and_every_citation_has_a_reference():
     assert cited == set(parse_file(str(BOOK / "references.bib")).entries)
 
 
+def test_each_slide_leads_to_a_section_and_only_to_labels_that_are_there():
+    """Sphinx says so too, but only when all pages have been executed."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    labels = r"^(?:\(([\w-]+)\)=| +name: (fig-[\w-]+)|:label: (ex-[\w-]+))$"
+    there = set(chain.from_iterable(re.findall(labels, text, re.MULTILINE)))
+    rows = re.findall(
+        r"^\| (?!on the|---).*", (BOOK / "coverage.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) > 40
+    for row in rows:
+        section, picture, exercise = row.split("|")[2:5]
+        assert set(re.findall(r"ref\}`([\w-]+)`", row)) <= there, row
+        assert "{ref}`" in section, row
+        assert picture.strip() == "" or "{numref}`fig-" in picture, row
+        assert exercise.strip() == "" or "{ref}`ex-" in exercise, row
+
+
 @for_each("chapter", CHAPTERS)
 def test_a_chapter_has_its_parts_in_order(chapter):
     text = chapter.read_text(encoding="utf-8")

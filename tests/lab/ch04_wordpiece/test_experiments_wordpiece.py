@@ -32,7 +32,7 @@ from course_lab.ch04_wordpiece.wordpiece import (
 from course_lab.records import Record
 from course_lib.figures.stepper import Row, Step, Table, stepped_figure
 from course_lib.wordpiece.normalize import normalize_text
-from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS
+from course_lib.wordpiece.tokenizer import SPECIAL_TOKENS, WordPiece
 from course_lib.wordpiece.training import pair_scores, train_wordpiece
 from course_lib.wordpiece.unicode_classes import (
     is_chinese,
@@ -243,6 +243,21 @@ def test_recorded_texts_are_hostile_ones_and_paragraphs_from_all_over():
         wordpiece_page.recorded_texts(
             documents, number=len(wordpiece_page.HOSTILE) + 500
         )
+
+
+@pytest.mark.real_data
+def test_lectures_examples_are_split_as_berts_released_vocabulary_splits_them(
+    real_data,
+):
+    """And the ids of one of them are those that lectures print."""
+    released = WordPiece.load(real_data / "bert_base_uncased" / "vocab.txt")
+    split = {
+        text: " ".join(released.encode(text, add_special_tokens=False).tokens)
+        for text in wordpiece.OF_LECTURES
+    }
+    assert split == wordpiece.OF_LECTURES
+    ids = released.encode("a visually stunning rumination on love").ids
+    assert ids == [101, 1037, 17453, 14726, 19379, 12758, 2006, 2293, 102]
 
 
 def test_the_table_turns_times_into_words_a_second_and_the_ratio_around():

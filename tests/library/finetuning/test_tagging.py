@@ -24,7 +24,7 @@ BOTH = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=["slow", "fast"])
 
 @BOTH
 def test_the_example_of_the_lecture(tokenizer):
-    """Devlin et al. 2018, version 1, section 4.3: Jim Hen ##son was a puppet ##er ->
+    """Devlin et al. 2018, version 1, section 4.3: Jim Hen ##son was a puppet ##eer ->
     I-PER I-PER X O O O X."""
     ids, labels = align_labels(
         ["Jim", "Henson", "was", "a", "puppeteer"], [1, 2, 0, 0, 0], tokenizer
